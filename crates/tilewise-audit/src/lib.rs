@@ -44,14 +44,15 @@ pub use program::{
     Cause, Content, Program, SourceLine, build_in_name, causes, generation_in_name, infer_generation, infer_machine,
 };
 pub use report::{
-    Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, Origin,
-    Origins, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning,
-    ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, Timeline, TimelinePiece, Work, audit,
+    Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, ModuleRow,
+    Origin, Origins, OwnerName, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report,
+    ReportWarning, ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, StandingRow, Timeline, TimelinePiece,
+    Work, audit,
 };
 pub mod time {
     //! Where the time of a run goes: [`Report::time`](crate::Report::time).
 
-    pub use crate::report::{TimeGroup, TimeRow, by_kind, by_line, by_module};
+    pub use crate::report::{MomentTime, TimeGroup, TimeRow, by_kind, by_line, by_module};
     pub use tilewise_time::{Basis, Cores, Estimate, Kind, LoopRow, NoTime, Rates, Roof, Row, Time, Unpriced};
 }
 pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};

@@ -3,7 +3,7 @@
 use crate::summary::Tone;
 use anstyle::{AnsiColor, Style};
 use tilewise::ByteSize;
-use tilewise_audit::SourceLine;
+use tilewise_audit::{OwnerName, SourceLine};
 
 /// Bytes in the largest unit that leaves at least 1: `16.00 GiB`.
 #[must_use]
@@ -127,6 +127,28 @@ pub(crate) fn line_of(source: &SourceLine) -> String {
     let line = |source: &SourceLine| format!("{}:{}", shortened(&source.file), source.line);
     let library = source.library.as_ref().map(|library| format!(" › {}", line(library)));
     format!("{}{}", line(source), library.unwrap_or_default())
+}
+
+/// Who owns an array, with all that is known: `train.py:25 step › /home/…/modeling_flax_bert.py:212`.
+pub(crate) fn owner_label(owner: &OwnerName) -> String {
+    let line = |source: &SourceLine| format!("{}:{}", source.file, source.line);
+    match owner {
+        OwnerName::Line(source) => {
+            let function = source.function.as_ref().map(|function| format!(" {function}")).unwrap_or_default();
+            let library = source.library.as_ref().map(|library| format!(" › {}", line(library)));
+            format!("{}{function}{}", line(source), library.unwrap_or_default())
+        }
+        OwnerName::Operation(name) => name.clone(),
+        _ => "no line".to_owned(),
+    }
+}
+
+/// The same in few letters: of a line of a library that one of the user's leads to, that line, which tells arrays apart.
+pub(crate) fn owner_name(owner: &OwnerName) -> String {
+    let OwnerName::Line(source) = owner else { return owner_label(owner) };
+    let of = source.library.as_deref().unwrap_or(source);
+    let function = of.function.as_ref().map(|function| format!(" {function}")).unwrap_or_default();
+    format!("{}:{}{function}", of.file.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or(&of.file), of.line)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::json::TimeView;
 use serde::Serialize;
-use tilewise_audit::{BufferRow, Report};
+use tilewise_audit::{BufferRow, ModuleRow, Report};
 
 /// Buffers that are listed where not every one is asked for: a table's worth.
 pub const LISTED: usize = 20;
@@ -29,6 +29,14 @@ impl<'a> ReportView<'a> {
     #[must_use]
     pub fn time(&self) -> Option<impl Serialize + use<'a>> {
         Some(TimeView { view: *self, time: self.report.time().ok()? })
+    }
+
+    /// The modules that hold most at the peak of the device's memory, those that are listed.
+    #[must_use]
+    pub fn peak_modules(&self) -> Vec<ModuleRow> {
+        let mut modules = self.report.peak_modules(0);
+        modules.truncate(self.most_buffers.unwrap_or(usize::MAX));
+        modules
     }
 
     /// The buffers that are listed.

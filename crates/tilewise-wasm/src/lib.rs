@@ -18,6 +18,6 @@ pub use answer::Answer;
 #[cfg(feature = "messages")]
 pub use message::{explain, is_message};
 #[cfg(feature = "programs")]
-pub use program::{Program, machines, programs, recognise, select};
+pub use program::{Program, assignment, machines, programs, recognise, select};
 #[cfg(feature = "shapes")]
 pub use shape::{compare, draw, generations, place, predict, show, steps};

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, json, thrown};
 use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{Audit, BufferRow, Content, Failure, Machine, ReportWarning, SpaceTotal};
+use tilewise_audit::{AssignmentReport, Audit, BufferRow, Content, Failure, Machine, ReportWarning, SpaceTotal};
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
 use tilewise_report::{AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ReportView, Summary};
 use wasm_bindgen::prelude::*;
@@ -36,6 +36,18 @@ pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
 #[wasm_bindgen]
 pub fn machines() -> Answer {
     json(&Machine::all().map(|machine| machine.to_string()).collect::<Vec<_>>())
+}
+
+/// The compiler's own plan, given without its program, as the line that `tilewise audit --format json` prints.
+///
+/// # Errors
+/// Those of [`Document::decode`], and bytes that are no plan.
+#[wasm_bindgen]
+pub fn assignment(name: &str, bytes: Vec<u8>) -> Answer {
+    let plan = Document::decode(bytes, DECOMPRESSION_LIMIT).map_err(Failure::from).and_then(dump::plan_in);
+    let plan = plan.and_then(|plan| plan.ok_or_else(|| Failure::new("no_plan", "no compiler's plan is in this file")));
+    let plan = plan.map_err(|failure| thrown(&failure))?;
+    json(&JsonLine::of(name, AsJson(&AssignmentReport::of(&plan, name, None))))
 }
 
 /// A program with its audit.
@@ -87,6 +99,9 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
+        // Whether it fits is said of the machine that its text shows, too.
+        let judged = report.machine.program_bytes().filter(|_| machine.is_none() && !report.memory_bounds.is_assumed);
+        let report = if judged.is_some() { report.with_limit(judged) } else { report };
         Ok(Program(AuditOutput { all: true, ..AuditOutput::new(report) }))
     };
     Content::of(document).into_iter().map(program).collect()
@@ -107,7 +122,14 @@ impl Program {
     /// # Errors
     /// None that is known.
     pub fn json(&self, all: bool) -> Answer {
-        json(&JsonLine::of(&self.0.report.source, AsJson(&self.view(all))))
+        let report = &self.0.report;
+        if report.given.is_some() {
+            return json(&JsonLine::of(&report.source, AsJson(&self.view(all))));
+        }
+        // The command line judges only where it is asked to.
+        let output = AuditOutput { all: true, ..AuditOutput::new(report.clone().with_limit(None)) };
+        let view = ReportView { most_buffers: (!all).then_some(LISTED), ..output.view() };
+        json(&JsonLine::of(&output.report.source, AsJson(&view)))
     }
 
     /// What is shown at once, as JSON: `report`, of what [`json`](Self::json) has that which takes no other plan, and
@@ -154,6 +176,22 @@ impl Program {
         within.unwrap_or(&self.0.report.module_name).to_owned()
     }
 
+    /// Bytes that it holds at most, to be compared with others.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a number of JavaScript's")]
+    pub fn holds(&self) -> f64 {
+        self.0.report.memory_bounds.at_most_bytes as f64
+    }
+
+    /// The Python calls that led to an instruction, the innermost first, as JSON: `file`, `line`, `function` of each.
+    ///
+    /// # Errors
+    /// None that is known.
+    #[wasm_bindgen(js_name = callStack)]
+    pub fn call_stack(&self, instruction: &str) -> Answer {
+        json(&self.0.report.call_stack(instruction).iter().map(AsJson).collect::<Vec<_>>())
+    }
+
     /// Its HLO text; of a proto, as it is printed.
     #[must_use]
     pub fn text(&self) -> String {
@@ -166,6 +204,15 @@ impl Program {
     /// None that is known.
     pub fn timeline(&self, memory_space: u8) -> Answer {
         json(&self.0.report.timeline(memory_space).as_ref().map(AsJson))
+    }
+
+    /// Its kernels, their operands and results, as the report's JSON has them, as JSON.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn kernels(&self) -> Answer {
+        let kernels = self.0.report.kernels();
+        json(&kernels.iter().map(AsJson).collect::<Vec<_>>())
     }
 
     /// What differs from the program as it was before, as JSON: a [`ComparisonPage`].

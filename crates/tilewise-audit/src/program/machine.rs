@@ -21,15 +21,18 @@ use tilewise_memory::Machine;
 /// ```
 #[must_use]
 pub fn infer_generation(module: &Module) -> Generation {
+    shown_generation(module).unwrap_or(Generation::V5e)
+}
+
+/// The generation that a module's text points to; `None` where nothing does.
+pub(crate) fn shown_generation(module: &Module) -> Option<Generation> {
     let end = end_of(module.source());
     if has_old_scalars(end) {
-        Generation::V3
+        Some(Generation::V3)
     } else if end.contains(V7X_SCOPED_MEMORY) {
-        Generation::V7x
-    } else if has_sparse_core(module) {
-        Generation::V6e
+        Some(Generation::V7x)
     } else {
-        Generation::V5e
+        has_sparse_core(module).then_some(Generation::V6e)
     }
 }
 

@@ -13,14 +13,15 @@ pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
-pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core};
+pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};
 pub(crate) use names::{
-    begins_with, is_backward, is_forward, is_name, is_recomputed, modules, name, numbered, root, tree,
+    begins_with, family, is_backward, is_forward, is_name, is_recomputed, module_path, modules, name, numbered, root,
+    tree, without_numbers,
 };
 pub(crate) use operations::{
     MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on, target,
 };
 pub use origin::SourceLine;
-pub(crate) use origin::{Tracer, op_name, source_line, traced};
+pub(crate) use origin::{Tracer, call_stack, op_name, source_line, traced};
 pub(crate) use planned::PlannedProgram;
 pub(crate) use sizing::{Array, ArrayId, Sizer, share};

@@ -71,8 +71,112 @@ pub(crate) fn numbered(name: &str) -> Vec<(String, u64)> {
 /// The modules that an operation is of, the outermost first: its name but for the compiled function and what it computes.
 pub(crate) fn modules(name: &str) -> impl Iterator<Item = &str> {
     let inner = name.rsplit_once('/').and_then(|(before, _)| Some(before.split_once('/')?.1)).unwrap_or_default();
-    let words = inner
-        .split('/')
-        .map(|word| word.trim_start_matches("transpose(").trim_start_matches("jvp(").trim_end_matches(')'));
-    words.filter(|word| !word.is_empty())
+    inner.split('/').map(untransformed).filter(|word| !word.is_empty())
+}
+
+/// `h_0` of `transpose(jvp(h_0))`.
+fn untransformed(word: &str) -> &str {
+    const TRANSFORMATIONS: [&str; 3] = ["transpose(", "jvp(", "vmap("];
+    let mut inner = word;
+    while let Some(rest) = TRANSFORMATIONS.iter().find_map(|name| inner.strip_prefix(name)) {
+        inner = rest;
+    }
+    inner.trim_end_matches(')')
+}
+
+/// The module of the network that an operation is of, `Model/Block_3/Dense_0`, or the part of its tree that an argument is in,
+/// `params/Block_3/Dense_0`; empty where its name has none.
+pub(crate) fn module_path(name: &str) -> String {
+    if root(name).contains('/') {
+        return modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
+    }
+    let parts = name.split(['.', '[', ']', '\'', '"', '/']).filter(|part| !part.is_empty());
+    let mut parts: Vec<&str> = parts.collect();
+    parts.pop();
+    parts.join("/")
+}
+
+/// Whether a part of an operation's name is not one that JAX puts there for control flow, functions or an einsum.
+fn is_module(word: &str) -> bool {
+    const FRAMES: [&str; 10] = [
+        "while",
+        "body",
+        "cond",
+        "scan",
+        "checkpoint",
+        "rematted_computation",
+        "closed_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "eval_jaxpr",
+    ];
+    let is_branch = word.starts_with("branch_") && word.ends_with("_fun");
+    !(FRAMES.contains(&word) || is_branch || word.starts_with("jit(") || word.contains("->"))
+}
+
+/// Names that differ only in their numbers as one, with letters for those that aren't the same in all: `ws[i]`.
+pub(crate) fn family(names: &[&str]) -> String {
+    let numbers = |name: &str| -> Vec<String> {
+        let runs = name.split(|letter: char| !letter.is_ascii_digit()).filter(|run| !run.is_empty());
+        runs.map(str::to_owned).collect()
+    };
+    let all: Vec<Vec<String>> = names.iter().map(|name| numbers(name)).collect();
+    let mut letters = "ijklmn".chars();
+    let (mut at, mut told, mut rest) = (0, String::new(), names.first().copied().unwrap_or_default());
+    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+        let end =
+            rest[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(rest.len(), |length| start + length);
+        told.push_str(&rest[..start]);
+        let is_same = all.iter().all(|numbers| numbers.get(at).map(String::as_str) == Some(&rest[start..end]));
+        match is_same {
+            true => told.push_str(&rest[start..end]),
+            false => told.push(letters.next().unwrap_or('n')),
+        }
+        (rest, at) = (&rest[end..], at + 1);
+    }
+    told + rest
+}
+
+/// A name without its numbers, which those of one [`family`] share.
+pub(crate) fn without_numbers(name: &str) -> String {
+    let mut kept = String::new();
+    for letter in name.chars() {
+        match letter {
+            '0'..='9' if kept.ends_with('#') => {}
+            '0'..='9' => kept.push('#'),
+            other => kept.push(other),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{family, module_path, without_numbers};
+
+    /// Names as JAX 0.12 gives them.
+    #[test]
+    fn frames_of_jax_are_no_modules() {
+        assert_eq!(module_path("jit(step)/jvp(jit(relu))/max"), "");
+        assert_eq!(module_path("jit(step)/while/body/eval_jaxpr/jvp()/btd,dh->bth/dot_general"), "");
+        assert_eq!(module_path("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
+        assert_eq!(module_path("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
+        assert_eq!(module_path("jit(f)/transpose(jvp(vmap(Model)))/Dense_0/add"), "Model/Dense_0");
+    }
+
+    /// Of Flax, of an optimizer's state, and of Haiku, whose names of modules have slashes.
+    #[test]
+    fn arguments_are_parts_of_their_tree() {
+        assert_eq!(module_path("params['encoder']['layer']['0']['kernel']"), "params/encoder/layer/0");
+        assert_eq!(module_path("state.opt_state[0].mu['w']"), "state/opt_state/0/mu");
+        assert_eq!(module_path("params['lstm/linear']['w']"), "params/lstm/linear");
+        assert_eq!(module_path("x"), "");
+    }
+
+    #[test]
+    fn families_keep_the_numbers_they_share() {
+        assert_eq!(family(&["h[0].mu[3]", "h[0].mu[12]"]), "h[0].mu[i]");
+        assert_eq!(family(&["w1[2]", "w4[5]"]), "wi[j]");
+        assert_eq!(without_numbers("h[0].mu[12]"), "h[#].mu[#]");
+    }
 }

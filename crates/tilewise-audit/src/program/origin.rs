@@ -72,6 +72,12 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     Some(SourceLine { library, ..SourceLine::of(own) })
 }
 
+/// The calls that led to an instruction, the innermost first.
+pub(crate) fn call_stack(instruction: &Instruction<'_>) -> Vec<SourceLine> {
+    let frames: Vec<SourceLine> = instruction.frames().map(SourceLine::of).collect();
+    if frames.is_empty() { instruction.source().map(SourceLine::of).into_iter().collect() } else { frames }
+}
+
 /// The installed package that a file is of.
 fn package(file: &str) -> Option<&str> {
     let installed = ["site-packages/", "dist-packages/"].iter().find_map(|folder| file.rsplit_once(folder));

@@ -11,7 +11,7 @@ use crate::{
     copies::copies,
     program::{
         Array, ArrayId, Sizer, build_in_name, contradiction, for_tpu, generation_in_name, infer_generation,
-        infer_machine,
+        infer_machine, shown_generation,
     },
     program::{PlannedProgram, Program},
 };
@@ -69,7 +69,11 @@ impl<'a> Audit<'a> {
     /// The audit of a program, for the machine that its text shows.
     pub fn new(program: &'a Program) -> Self {
         let buffer_assignment = program.buffer_assignment.as_ref();
-        Self { module: &program.module, buffer_assignment, machine: None, limit: None, libtpu: None, source: "" }
+        Self { buffer_assignment, ..Self::of_module(&program.module) }
+    }
+
+    fn of_module(module: &'a Module) -> Self {
+        Self { module, buffer_assignment: None, machine: None, limit: None, libtpu: None, source: "" }
     }
 
     /// The same for this machine, with as much memory as it [gives to programs](Machine::program_bytes); without one, for that
@@ -117,7 +121,7 @@ impl<'a> Audit<'a> {
 /// The [`Audit`] of a module with nothing given.
 #[must_use]
 pub fn audit(module: &Module) -> Report {
-    report(Audit { module, buffer_assignment: None, machine: None, limit: None, libtpu: None, source: "" })
+    report(Audit::of_module(module))
 }
 
 fn report(asked: Audit<'_>) -> Report {
@@ -163,6 +167,8 @@ fn report(asked: Audit<'_>) -> Report {
     let copies = copies(module, &flow, &mut auditor.sizer);
     let (machine, assumed) = machine(module, options);
     let is_assumed = assumed.is_some();
+    let is_machine_shown =
+        asked.machine.is_some() || options.named.is_some() || !module.has_tiles() || shown_generation(module).is_some();
     auditor.warnings.extend(assumed);
     auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
     let libtpu = options.libtpu.or(options.build.and_then(Libtpu::of_build)).filter(|_| machine.generation().is_some());
@@ -212,6 +218,7 @@ fn report(asked: Audit<'_>) -> Report {
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
         machine,
+        is_machine_shown,
         libtpu,
         partitions: partitions(module),
         memory_spaces: memory_spaces.into_values().collect(),

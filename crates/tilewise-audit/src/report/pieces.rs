@@ -1,5 +1,7 @@
 //! What a timeline is made of.
 
+use tilewise_memory::Role;
+
 /// A part of a training step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -10,6 +12,20 @@ pub struct Pass {
     pub first: usize,
     /// That of the last one.
     pub last: usize,
+}
+
+/// What one module of the network holds at the peak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModuleRow {
+    /// `Model/layer_3`, or of arguments the part of their tree, `params/layer_3`; empty where names have none.
+    pub module: String,
+    /// How many arrays.
+    pub count: usize,
+    /// Bytes they take.
+    pub bytes: u64,
+    /// How many of them hold no data.
+    pub padding_bytes: u64,
 }
 
 /// Memory in use for a part of a run.
@@ -36,4 +52,28 @@ pub struct TimelinePiece {
     pub first: usize,
     /// The last one.
     pub last: usize,
+}
+
+/// Equal arrays that are there for the whole run: arguments, results, constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StandingRow {
+    /// Whose it is, of [`Timeline::owners`](crate::Timeline::owners).
+    pub owner: usize,
+    /// The framework's name, of [`Timeline::paths`](crate::Timeline::paths).
+    pub path: Option<usize>,
+    /// Their shape, of [`Timeline::shapes`](crate::Timeline::shapes).
+    pub shape: usize,
+    /// Of equal arguments whose names differ only in numbers, the number in [`Timeline::families`](crate::Timeline::families).
+    pub family: Option<usize>,
+    /// What they are for.
+    pub role: Role,
+    /// The instruction that makes the first of them.
+    pub instruction: String,
+    /// How many there are.
+    pub count: usize,
+    /// Bytes they take together.
+    pub bytes: u64,
+    /// How many of them hold no data.
+    pub padding_bytes: u64,
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     advice::{CopyReason, Findings, Note, Recommendation},
     copies::{self, CopyRow},
-    program::{PlannedProgram, has_sparse_core},
+    program::{PlannedProgram, SourceLine, call_stack, has_sparse_core},
 };
 use std::sync::OnceLock;
 use tilewise::tpu::Libtpu;
@@ -32,6 +32,8 @@ pub struct Report {
     pub is_scheduled: bool,
     /// The machine it is compiled for, as given or [inferred](crate::infer_machine).
     pub machine: Machine,
+    /// Whether that is given, or the text or its file's name shows it; else it is the default.
+    pub is_machine_shown: bool,
     /// The version of libtpu that compiled it, where the caller or its file's name tells.
     pub libtpu: Option<Libtpu>,
     /// Devices that run the program together; what is said of memory is of each.
@@ -77,6 +79,15 @@ impl Report {
         bytes.checked_add(bytes.saturating_sub(live))
     }
 
+    /// The same report, of a program that is to fit so many bytes of memory or none in particular. Its plan stays: a TPU's compiler
+    /// knew its memory, whoever asks.
+    #[must_use]
+    pub fn with_limit(mut self, bytes: Option<u64>) -> Self {
+        self.planned.limit = bytes;
+        self.findings = OnceLock::new();
+        self
+    }
+
     /// Bytes of memory that it is to fit.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
@@ -87,6 +98,14 @@ impl Report {
     #[must_use]
     pub fn has_sparse_core(&self) -> bool {
         has_sparse_core(&self.planned.module)
+    }
+
+    /// The Python calls that led to an instruction, the innermost first; none where the text doesn't have them.
+    #[must_use]
+    pub fn call_stack(&self, instruction: &str) -> Vec<SourceLine> {
+        let mut all = self.planned.module.computations().flat_map(|computation| computation.instructions());
+        let found = all.find(|one| one.name() == instruction);
+        found.map(|one| call_stack(&one)).unwrap_or_default()
     }
 
     /// How many buffers the module defines.

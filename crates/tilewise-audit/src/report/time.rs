@@ -3,7 +3,7 @@
 use super::sections::Report;
 use crate::{
     copies::CopyRow,
-    program::{SourceLine, Tracer, modules},
+    program::{SourceLine, Tracer, module_path},
 };
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -39,6 +39,16 @@ pub struct TimeGroup<T> {
     pub total: Estimate,
     /// The part of [`total`](Self::total) that is only bounded, in seconds.
     pub bound_seconds: f64,
+}
+
+/// How long one moment of a program's order takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct MomentTime {
+    /// The estimate, in seconds.
+    pub seconds: f64,
+    /// Whether a part of it is only bounded, for the compiler gave no cycles.
+    pub is_bound: bool,
 }
 
 impl Report {
@@ -89,22 +99,32 @@ impl Report {
     #[must_use]
     pub fn moments(&self) -> Option<Vec<f64>> {
         const MOST_BOUND: f64 = 0.05;
-        let (time, plan) = (self.time().ok()?, self.plan().ok()?);
+        let time = self.time().ok()?;
         if time.bound_share() >= MOST_BOUND || time.loops.iter().any(|row| row.trips.is_none()) {
             return None;
         }
-        let mut seconds: HashMap<usize, f64> = HashMap::new();
-        for row in &time.rows {
-            *seconds.entry(row.instruction).or_default() += row.total().estimate;
-        }
         let mut now = 0.0;
         let mut moments = vec![now];
-        moments.extend(plan.order().map(|instruction| {
-            // Once, where it runs first.
-            now += seconds.remove(&instruction).unwrap_or(0.0);
+        moments.extend(self.moment_times().into_iter().map(|time| {
+            now += time.seconds;
             now
         }));
         Some(moments)
+    }
+
+    /// How long each moment of [the order](Self::order) takes, what is in a loop all its turns; none where [nothing is
+    /// known](Self::time), or without a plan.
+    #[must_use]
+    pub fn moment_times(&self) -> Vec<MomentTime> {
+        let (Ok(time), Ok(plan)) = (self.time(), self.plan()) else { return Vec::new() };
+        let mut times: HashMap<usize, MomentTime> = HashMap::new();
+        for row in &time.rows {
+            let of = times.entry(row.instruction).or_default();
+            of.seconds += row.total().estimate;
+            of.is_bound |= row.is_bound();
+        }
+        // Once, where it runs first.
+        plan.order().map(|instruction| times.remove(&instruction).unwrap_or_default()).collect()
     }
 
     /// How long a copy takes in all its runs, in seconds; of an asynchronous one, how long it is waited for. `None` where
@@ -134,26 +154,7 @@ pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
 /// The same of those of one module of the network, as the framework names it; empty where it names none.
 #[must_use]
 pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
-    let module = |name: &str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
-    grouped(rows, |row| row.op_name.as_deref().map(module).unwrap_or_default())
-}
-
-/// Whether a part of an operation's name is not one that JAX puts there for control flow, functions or an einsum.
-fn is_module(word: &str) -> bool {
-    const FRAMES: [&str; 10] = [
-        "while",
-        "body",
-        "cond",
-        "scan",
-        "checkpoint",
-        "rematted_computation",
-        "closed_call",
-        "custom_jvp_call",
-        "custom_vjp_call",
-        "eval_jaxpr",
-    ];
-    let is_branch = word.starts_with("branch_") && word.ends_with("_fun");
-    !(FRAMES.contains(&word) || is_branch || word.starts_with("jit(") || word.contains("->"))
+    grouped(rows, |row| row.op_name.as_deref().map(module_path).unwrap_or_default())
 }
 
 fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
@@ -175,19 +176,4 @@ fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRo
     }
     groups.sort_by(|a, b| b.total.estimate.total_cmp(&a.total.estimate));
     groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{is_module, modules};
-
-    /// Names as JAX 0.12 gives them.
-    #[test]
-    fn frames_of_jax_are_no_modules() {
-        let of = |name: &'static str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
-        assert_eq!(of("jit(step)/jvp(jit(relu))/max"), "");
-        assert_eq!(of("jit(step)/while/body/eval_jaxpr/jvp()/btd,dh->bth/dot_general"), "");
-        assert_eq!(of("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
-        assert_eq!(of("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
-    }
 }

@@ -3,18 +3,19 @@
 use super::{
     passes,
     peak::PeakRow,
-    pieces::{Pass, TimelinePiece},
+    pieces::{ModuleRow, Pass, StandingRow, TimelinePiece},
     plan_row::{PlanPiece, PlanRow},
     sections::Report,
+    time::MomentTime,
 };
-use crate::program::{Tracer, tree};
-use std::collections::HashMap;
+use crate::program::{SourceLine, Tracer, family, module_path, tree, without_numbers};
+use std::{collections::HashMap, hash::Hash};
 use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::Role;
 
 /// What lies in one memory space over a program's order: what a picture of it, or a page, is made from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Timeline {
     /// The memory space's number.
@@ -31,10 +32,13 @@ pub struct Timeline {
     pub order: Vec<String>,
     /// Of that instruction, the number in [`owners`](Self::owners).
     pub order_owners: Vec<usize>,
-    /// Lines of the user's program, `model.py:439 f`; where none is known, the framework's name of the operation.
-    pub owners: Vec<String>,
+    /// Lines of the user's program; where none is known, the framework's name of the operation.
+    pub owners: Vec<OwnerName>,
     /// The framework's names of operations, such as `jit(step)/jvp(Model)/layer_3/dot_general`, each once.
     pub paths: Vec<String>,
+    /// Of each of these, the module of the network, such as `Model/layer_3`, or the part of an argument's tree; empty where it
+    /// has none.
+    pub modules: Vec<String>,
     /// Of the instruction at each moment, the number in [`paths`](Self::paths).
     pub order_paths: Vec<Option<usize>>,
     /// Layers of a network that repeat, such as `Model/layer_3`, by their numbers; none where operations' names have none.
@@ -45,6 +49,12 @@ pub struct Timeline {
     pub shapes: Vec<String>,
     /// What temporaries lie in, as [`Report::pieces`] has it.
     pub pieces: Vec<TimelinePiece>,
+    /// What is live for the whole program, the largest first.
+    pub standing: Vec<StandingRow>,
+    /// Equal arguments whose names differ only in numbers: `ws[i]`.
+    pub families: Vec<String>,
+    /// How long each moment takes, as [`Report::moment_times`] has it.
+    pub times: Vec<MomentTime>,
 }
 
 /// What is live for the whole program: the arguments of one tree, or all results or constants.
@@ -61,24 +71,42 @@ pub struct Resident {
     pub padding_bytes: u64,
 }
 
+/// Who owns what lies in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OwnerName {
+    /// A line of the user's program.
+    Line(SourceLine),
+    /// The framework's name of an operation without a line, or an argument's.
+    Operation(String),
+    /// Neither is known.
+    Unknown,
+}
+
 /// Lines of the user's program, numbered as they come.
 #[derive(Clone, Debug, Default)]
 pub struct Owners<'a> {
-    numbered: Numbered,
-    paths: Numbered,
+    numbered: Numbered<OwnerName>,
+    paths: Numbered<String>,
     /// Of each text of metadata that has a line: instructions share a few.
     of_metadata: HashMap<&'a str, (usize, Option<usize>)>,
     tracer: Tracer,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Numbered {
-    labels: Vec<String>,
-    numbers: HashMap<String, usize>,
+#[derive(Clone, Debug)]
+struct Numbered<T> {
+    labels: Vec<T>,
+    numbers: HashMap<T, usize>,
 }
 
-impl Numbered {
-    fn number(&mut self, label: String) -> usize {
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Self { labels: Vec::new(), numbers: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    fn number(&mut self, label: T) -> usize {
         *self.numbers.entry(label).or_insert_with_key(|label| {
             self.labels.push(label.clone());
             self.labels.len() - 1
@@ -92,9 +120,9 @@ impl<'a> Owners<'a> {
         self.origin(row.flow, &row.instruction).0
     }
 
-    /// The labels of the numbers given.
+    /// Those that have the numbers given.
     #[must_use]
-    pub fn into_labels(self) -> Vec<String> {
+    pub fn into_names(self) -> Vec<OwnerName> {
         self.numbered.labels
     }
 
@@ -107,11 +135,8 @@ impl<'a> Owners<'a> {
         let (name, source) = self.tracer.traced(flow, instruction);
         let path = name.clone().map(|name| self.paths.number(name));
         let owner = self.numbered.number(match source {
-            Some(source) => {
-                let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
-                format!("{}:{}{function}", source.file, source.line)
-            }
-            None => name.unwrap_or_else(|| "no line".to_owned()),
+            Some(source) => OwnerName::Line(source),
+            None => name.map_or(OwnerName::Unknown, OwnerName::Operation),
         });
         // What has no line of its own has that of what it copies.
         if instruction.source().is_some() {
@@ -119,6 +144,52 @@ impl<'a> Owners<'a> {
         }
         (owner, path)
     }
+}
+
+/// What stands, and the families that arguments are of.
+fn standing(
+    rows: &[PeakRow],
+    owners: &mut Owners<'_>,
+    shapes: &mut Numbered<String>,
+) -> (Vec<StandingRow>, Vec<String>) {
+    let stands: Vec<&PeakRow> = rows.iter().filter(|row| row.role.is_resident()).collect();
+    let mut alike: HashMap<(String, String), Vec<usize>> = HashMap::new();
+    let mut standing = Vec::new();
+    for (at, row) in stands.iter().enumerate() {
+        let shape = row.shape.to_string();
+        if let (Role::Argument, Some(name)) = (row.role, &row.op_name) {
+            alike.entry((shape.clone(), without_numbers(name))).or_default().push(at);
+        }
+        let owner = match (&row.source, &row.op_name) {
+            (Some(source), _) => OwnerName::Line(source.clone()),
+            (None, Some(name)) => OwnerName::Operation(name.clone()),
+            (None, None) => OwnerName::Operation(row.role.as_str().to_owned()),
+        };
+        standing.push(StandingRow {
+            owner: owners.numbered.number(owner),
+            path: row.op_name.clone().map(|name| owners.paths.number(name)),
+            shape: shapes.number(shape),
+            family: None,
+            role: row.role,
+            instruction: row.instruction.clone(),
+            count: row.count,
+            bytes: row.bytes,
+            padding_bytes: row.padding_bytes,
+        });
+    }
+    let mut alike: Vec<Vec<usize>> = alike.into_values().filter(|rows| rows.len() > 1).collect();
+    alike.sort();
+    let names = |rows: &Vec<usize>| {
+        let names: Vec<&str> = rows.iter().filter_map(|at| stands[*at].op_name.as_deref()).collect();
+        family(&names)
+    };
+    let families = alike.iter().map(names).collect();
+    for (number, rows) in alike.iter().enumerate() {
+        for at in rows {
+            standing[*at].family = Some(number);
+        }
+    }
+    (standing, families)
 }
 
 /// What stands, by its tree.
@@ -160,7 +231,9 @@ impl Report {
     /// let timeline = tilewise_audit::audit(&module).timeline(0).expect("a plan");
     /// assert_eq!((timeline.resident_bytes, &*timeline.order), (8192, &["x".into(), "y".into(), "z".into()][..]));
     /// let piece = &timeline.pieces[0];
-    /// assert_eq!((&*timeline.owners[piece.owner], piece.bytes, piece.first, piece.last), ("model.py:7", 4096, 1, 2));
+    /// assert_eq!((piece.bytes, piece.first, piece.last), (4096, 1, 2));
+    /// let tilewise_audit::OwnerName::Line(line) = &timeline.owners[piece.owner] else { panic!("a line") };
+    /// assert_eq!((&*line.file, line.line), ("model.py", 7));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
@@ -193,25 +266,65 @@ impl Report {
         let (order, origins): (Vec<_>, Vec<_>) =
             order.map(|run| (run.name().to_owned(), owners.origin(&self.planned.flow, &run))).unzip();
         let (order_owners, order_paths): (Vec<_>, Vec<_>) = origins.into_iter().unzip();
+        let peak = self.memory_space(memory_space).and_then(|total| total.peak.as_ref());
+        let rows = peak.map_or(&[][..], |peak| &peak.rows);
+        let (standing, families) = standing(rows, &mut owners, &mut shapes);
         let Owners { numbered, paths, .. } = owners;
         let layers = passes::name_layers(&paths.labels, &mut pieces);
-        let peak = self.memory_space(memory_space).and_then(|total| total.peak.as_ref());
         Some(Timeline {
             memory_space,
             memory_space_name: memory_space_name(memory_space).to_uppercase(),
             resident_bytes: space.map_or(0, |space| space.resident_bytes),
-            residents: peak.map(|peak| residents(&peak.rows)).unwrap_or_default(),
+            residents: residents(rows),
             peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
             passes: passes::of(&paths.labels, &order_paths),
             order,
             order_owners,
             owners: numbered.labels,
+            modules: paths.labels.iter().map(|path| module_path(path)).collect(),
             paths: paths.labels,
             order_paths,
             layers,
             shapes: shapes.labels,
             pieces,
+            standing,
+            families,
+            times: self.moment_times(),
         })
+    }
+
+    /// What is alive at the peak of a memory space by module, the largest first; none without a plan.
+    #[must_use]
+    pub fn peak_modules(&self, memory_space: u8) -> Vec<ModuleRow> {
+        let Some(peak) = self.memory_space(memory_space).and_then(|total| total.peak.as_ref()) else {
+            return Vec::new();
+        };
+        let mut owners = Owners::default();
+        let alive = |piece: &PlanPiece<'_>| (piece.first..=piece.last).contains(&peak.moment);
+        let pieces = self.pieces(memory_space).into_iter().filter(alive).map(|PlanPiece { row, .. }| {
+            let (_, path) = owners.origin(row.flow, &row.instruction);
+            (
+                path.map_or_else(String::new, |path| module_path(&owners.paths.labels[path])),
+                1,
+                row.value.bytes,
+                row.padding_bytes(),
+            )
+        });
+        let pieces: Vec<_> = pieces.collect();
+        let standing = peak.rows.iter().filter(|row| row.role.is_resident()).map(|row| {
+            (row.op_name.as_deref().map(module_path).unwrap_or_default(), row.count, row.bytes, row.padding_bytes)
+        });
+        let mut modules: HashMap<String, ModuleRow> = HashMap::new();
+        for (module, count, bytes, padding_bytes) in standing.chain(pieces) {
+            let empty = || ModuleRow { module: module.clone(), count: 0, bytes: 0, padding_bytes: 0 };
+            let row = modules.entry(module.clone()).or_insert_with(empty);
+            row.count += count;
+            row.bytes = row.bytes.saturating_add(bytes);
+            row.padding_bytes = row.padding_bytes.saturating_add(padding_bytes);
+        }
+        let mut modules: Vec<ModuleRow> = modules.into_values().collect();
+        modules.sort_by(|a, b| (b.bytes, &a.module).cmp(&(a.bytes, &b.module)));
+        modules
     }
 
     /// Bytes alive in a memory space at each moment of the program's order; none without a plan.

@@ -204,6 +204,9 @@ const OF_THE_PAGE: &[(&str, &[(&str, &str)])] = &[
             ("Space", "MemorySpace"),
             ("Buffer", "Buffer"),
             ("Report", "Audit"),
+            ("Kernel", "KernelUse"),
+            ("KernelArray", "KernelOperand"),
+            ("BoundaryChange", "BoundaryChange"),
         ],
     ),
     (

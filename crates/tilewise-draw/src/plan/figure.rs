@@ -93,6 +93,7 @@ impl<'p> Sketch<'p> {
         let live = columns.iter().map(|column| column.live).max().unwrap_or(0);
         let highest = u64::try_from(live).unwrap_or(u64::MAX).saturating_add(picture.resident_bytes);
         let highest = picture.peak.as_ref().map_or(highest, |peak| highest.max(peak.bytes)).max(1);
+        let highest = picture.fragmented().map_or(highest, |held| highest.max(held));
         let limit = picture.limit.filter(|limit| *limit <= highest.saturating_mul(FAR));
         let scale = match limit {
             Some(limit) => Scale::whole(limit.max(highest), PROFILE_HEIGHT),
@@ -166,6 +167,9 @@ impl<'p> Sketch<'p> {
         }
         group.areas(Class::Padded, padded);
         group.lines(Class::Crest, self.crest(&below.iter().map(|bytes| level(*bytes)).collect::<Vec<_>>()));
+        if let Some(held) = self.picture.fragmented() {
+            group.lines(Class::Crest, vec![Line::across((0.0, level(u128::from(held))), self.wide)]);
+        }
         if let Some(limit) = self.limit {
             let at = level(u128::from(limit));
             group.lines(Class::Limit, vec![Line::across((0.0, at), self.wide)]);

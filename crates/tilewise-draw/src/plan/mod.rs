@@ -42,6 +42,7 @@ const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 ///     pieces: vec![piece(0, "fusion.1", 0, a, 1, 3), piece(1, "fusion.2", a, b, 3, 4)],
 ///     owners: vec!["model.py:7 f".into(), "model.py:8 f".into()],
 ///     limit: None,
+///     held: None,
 ///     peak: Some(Peak { moment: 3, instruction: "fusion.2".into(), bytes: (1 << 20) + a + b }),
 /// };
 /// assert!(picture.to_svg(&Options::new()).starts_with("<svg "));
@@ -65,6 +66,8 @@ pub struct MemoryPicture<'a> {
     pub owners: Vec<String>,
     /// Bytes of memory that there are, to draw as a line.
     pub limit: Option<u64>,
+    /// Bytes that the program takes, where that is known: fragmentation is in them, and what is in use at no moment is as much.
+    pub held: Option<u64>,
     /// The moment at which the program holds the most.
     pub peak: Option<Peak>,
 }
@@ -133,8 +136,12 @@ impl MemoryPicture<'_> {
         let consists = self.consists();
         let Some(peak) = &self.peak else { return format!("{consists}.") };
         let (most, at) = (bytes(u128::from(peak.bytes)), shown(&peak.instruction));
+        let most = match self.fragmented() {
+            Some(held) => format!("{} at most, {most} of it in use", bytes(u128::from(held))),
+            None => format!("{most} at most,"),
+        };
         format!(
-            "{most} at most, at {at}, step {} of {}: {consists}.",
+            "{most} at {at}, step {} of {}: {consists}.",
             grouped((peak.moment as u64).saturating_add(1)),
             grouped(self.moments() as u64)
         )
@@ -150,7 +157,16 @@ impl MemoryPicture<'_> {
             0 => format!("{temporaries} temporaries"),
             padding => format!("{temporaries} temporaries ({} padding)", bytes(padding)),
         });
+        if let (Some(held), Some(peak)) = (self.fragmented(), &self.peak) {
+            parts.push(format!("{} fragmentation", bytes(u128::from(held.saturating_sub(peak.bytes)))));
+        }
         parts.join(", ")
+    }
+
+    /// Bytes that the program takes, where fragmentation makes that visibly more than what is in use at the peak.
+    fn fragmented(&self) -> Option<u64> {
+        let most = self.peak.as_ref()?.bytes;
+        self.held.filter(|held| held.saturating_sub(most) > most / 100)
     }
 
     fn padding_at_peak(&self) -> u128 {

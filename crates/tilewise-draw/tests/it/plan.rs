@@ -39,6 +39,7 @@ pub(crate) fn small() -> MemoryPicture<'static> {
         ],
         owners: vec!["model.py:7 f".into(), "model.py:8 <g>".into()],
         limit: Some(500),
+        held: None,
         peak: Some(Peak { moment: 1, instruction: "b".into(), bytes: 400 }),
     }
 }
@@ -226,6 +227,21 @@ fn the_legend_has_the_largest_at_the_peak() {
     assert_eq!(legend, expected);
 }
 
+/// What the program takes is the first number, and fragmentation what of it nothing uses.
+#[test]
+fn fragmentation_is_told_where_it_is_seen() {
+    let described = |held: Option<u64>| {
+        let svg = svg(&MemoryPicture { held, ..small() });
+        let document = Document::parse(&svg).expect("well-formed");
+        let description = document.descendants().find(|node| node.has_tag_name("desc")).and_then(|node| node.text());
+        description.expect("a sentence").to_owned()
+    };
+    assert!(described(Some(403)).starts_with("400 B at most, at b"));
+    let fragmented = described(Some(450));
+    assert!(fragmented.starts_with("450 B at most, 400 B of it in use at b"), "{fragmented}");
+    assert!(fragmented.ends_with(", 50 B fragmentation."), "{fragmented}");
+}
+
 /// A moment among a hundred thousand is not lost between columns.
 #[test]
 fn a_peak_of_one_moment_is_the_highest_column() {
@@ -331,6 +347,7 @@ fn numbers_without_sense_are_drawn_all_the_same() {
                             pieces: pieces.to_vec(),
                             owners: vec!["a/very/long/path/".repeat(40)],
                             limit,
+                            held: limit,
                             peak,
                         });
                     }

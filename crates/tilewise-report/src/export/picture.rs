@@ -1,7 +1,7 @@
 //! The plan of a memory space as a picture, and a line of its rise and fall.
 
 use super::{Exporter, has_plan};
-use crate::{AuditOutput, style::shortened};
+use crate::{AuditOutput, style::owner_name};
 use std::io::{self, Write};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Failure, Owners, PlanRow, Report};
@@ -53,9 +53,7 @@ impl AuditOutput {
     pub fn picture(&self, memory_space: u8) -> MemoryPicture<'_> {
         let mut owners = Owners::default();
         let mut picture = of(&self.report, memory_space, &mut |row| (owners.of(row), row.padding_bytes()));
-        // As in all other words, a path from the root is the file.
-        let label = |label: String| if label.starts_with('/') { shortened(&label) } else { label };
-        picture.owners = owners.into_labels().into_iter().map(label).collect();
+        picture.owners = owners.into_names().iter().map(owner_name).collect();
         picture.limit = self.report.limit().filter(|_| memory_space == 0);
         picture
     }
@@ -96,6 +94,7 @@ fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'a, '_>) -> 
         pieces: pieces.collect(),
         owners: Vec::new(),
         limit: None,
+        held: (memory_space == 0).then(|| report.plan().ok().map(|plan| plan.total_bytes())).flatten(),
         peak,
     }
 }

@@ -4,13 +4,15 @@ use super::{Json, all, one};
 use crate::{
     ReportView,
     findings::{RemedyWords, next_step, note, why, words},
+    style::{owner_label, owner_name},
     table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
-    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, Pass, PeakRow, PlacedElsewhere,
-    PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece,
+    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, ModuleRow, Pass, PeakRow,
+    PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal, StandingRow,
+    Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -64,6 +66,7 @@ fields!(ReportView<'_>, view, {
     fits: view.report.limit().and_then(|limit| view.report.memory_bounds.fits(limit)),
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.report.limit().and_then(|limit| view.report.memory_bounds.headroom(limit)),
+    peak_modules: all(&view.peak_modules()),
     // Null where the text has no cycle counts.
     time: view.time(),
     // Why it is null.
@@ -229,13 +232,39 @@ fields!(Timeline, timeline, {
     peak_moment: timeline.peak_moment,
     order: timeline.order,
     order_owners: timeline.order_owners,
-    owners: timeline.owners,
+    owners: timeline.owners.iter().map(owner_label).collect::<Vec<_>>(),
+    owner_names: timeline.owners.iter().map(owner_name).collect::<Vec<_>>(),
     paths: timeline.paths,
+    modules: timeline.modules,
     order_paths: timeline.order_paths,
     layers: timeline.layers,
     passes: all(&timeline.passes),
     shapes: timeline.shapes,
     pieces: Json(&Columns(&timeline.pieces)),
+    standing: all(&timeline.standing),
+    families: timeline.families,
+    // Empty where the text has no cycle counts.
+    seconds: timeline.times.iter().map(|time| time.seconds).collect::<Vec<_>>(),
+    bound_moments: timeline.times.iter().enumerate().filter(|(_, time)| time.is_bound).map(|(at, _)| at).collect::<Vec<_>>(),
+});
+
+fields!(StandingRow, row, {
+    owner: row.owner,
+    path: row.path,
+    shape: row.shape,
+    family: row.family,
+    role: row.role.as_str(),
+    instruction: row.instruction,
+    count: row.count,
+    bytes: row.bytes,
+    padding_bytes: row.padding_bytes,
+});
+
+fields!(ModuleRow, row, {
+    module: row.module,
+    count: row.count,
+    bytes: row.bytes,
+    padding_bytes: row.padding_bytes,
 });
 
 fields!(Resident, resident, {

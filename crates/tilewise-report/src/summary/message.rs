@@ -6,8 +6,8 @@ use crate::{
     style::bytes,
 };
 use serde::Serialize;
-use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Form, Message, Verdict, meaning_of_code};
+use tilewise_audit::{Explanation, Recommendation};
+use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code};
 
 /// What ran out and why, as data: the terminal prints it, the page draws it.
 ///
@@ -30,6 +30,8 @@ pub struct MessageSummary {
     pub verdict: String,
     /// What fills the memory.
     pub stack: Option<BudgetStack>,
+    /// Of each piece of advice what it frees, beside what is missing; `None` where that isn't known.
+    pub leads: Vec<Option<Remark>>,
     /// How much is missing if all advice is followed; `None` where it may be enough.
     pub shortfall: Option<Remark>,
     /// What else the text has, and what of the message could not be read.
@@ -47,10 +49,24 @@ impl MessageSummary {
             headline,
             verdict,
             stack: BudgetStack::of(explanation),
+            leads: explanation.advice.iter().map(|advice| lead(advice, explanation, &budget)).collect(),
             shortfall: shortfall(explanation, &budget),
             notes: notes(explanation, &budget),
         }
     }
+}
+
+/// What a piece of advice frees. A bound is never said to be enough.
+fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> Option<Remark> {
+    let freed = advice.saving.bytes()?;
+    let frees = format!("frees {}{}", if advice.saving.is_bound() { "up to " } else { "" }, bytes(freed));
+    let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
+    let words = match exceeded.or(budget.missing_bytes).filter(|missing| *missing > 0) {
+        Some(missing) if freed >= missing && !advice.saving.is_bound() => format!("{frees}: enough to fit"),
+        Some(missing) => format!("{frees} of the {} that is missing", bytes(missing)),
+        None => frees,
+    };
+    Some(Remark { words, tone: Tone::Strong })
 }
 
 fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {

@@ -49,6 +49,8 @@ pub struct Summary<'a> {
     pub machine: String,
     /// Whether it fits the memory it was asked about.
     pub verdict: Option<Remark>,
+    /// The same in few words: `Does not fit v5e: 22.82 GiB too much`.
+    pub judgement: Option<Remark>,
     /// Of the peak: its padding, its fragmentation, when it is.
     pub peak: Vec<Remark>,
     /// How long a run takes, estimated from the compiler's cycle counts; nothing where the text has none.
@@ -154,6 +156,7 @@ impl<'a> Summary<'a> {
             parts: plan.map_or(Vec::new(), parts),
             machine: machine::words(report.machine),
             verdict: report.limit().map(|limit| verdict(report, limit)),
+            judgement: report.limit().map(|limit| judgement(report, limit)),
             peak: plan
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
@@ -234,6 +237,26 @@ fn verdict(report: &Report, limit: u64) -> Remark {
     Remark { words, tone }
 }
 
+fn judgement(report: &Report, limit: u64) -> Remark {
+    let bounds = report.memory_bounds;
+    let of_machine = report.machine.program_bytes() == Some(limit);
+    let name = report.machine.to_string();
+    let machine = match name.rsplit(':').next().filter(|_| of_machine) {
+        Some(name) if report.is_machine_shown => name.to_owned(),
+        // The text doesn't tell it.
+        Some(name) => format!("{name} (assumed)"),
+        None => bytes(limit),
+    };
+    let (tone, words) = match bounds.fits(limit) {
+        Some(true) => (Tone::Strong, format!("Fits {machine}: {} left", bytes(limit - bounds.at_most_bytes))),
+        Some(false) => {
+            (Tone::Bad, format!("Does not fit {machine}: {} too much", bytes(bounds.at_least_bytes() - limit)))
+        }
+        None => (Tone::Warning, format!("May not fit {machine}")),
+    };
+    Remark { words, tone }
+}
+
 fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut say = |tone, words| remarks.push(Remark { words, tone });
@@ -246,7 +269,7 @@ fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> 
             say(tone, format!("{} of it is padding, {}.", bytes(padding), percent(share)));
         }
     }
-    if peak.fragmentation_bytes > peak.live_bytes / 50 {
+    if peak.fragmentation_bytes > peak.live_bytes / 100 {
         let gaps = bytes(peak.fragmentation_bytes);
         say(Tone::Plain, format!("{gaps} of the temporaries' memory is fragmentation at the peak."));
     }
