@@ -147,10 +147,27 @@ export function theme(turn = false): void {
   if (turn) dispatchEvent(new Event("theme"));
 }
 
+/// What draws an element in the colours of the page; none is kept for it.
+const drawers = new WeakMap<Element, () => unknown>();
+const drawn = new Set<WeakRef<Element>>();
+
 /// Draws again whenever the page turns light or dark, as long as the element is in it.
 export function redrawn(element: Element, draw: () => unknown): void {
-  const again = () => void (element.isConnected ? draw() : removeEventListener("theme", again));
-  addEventListener("theme", again);
+  for (const known of drawn) if (!known.deref()) drawn.delete(known);
+  drawers.set(element, draw);
+  drawn.add(new WeakRef(element));
+}
+addEventListener("theme", () => {
+  for (const known of drawn) {
+    const element = known.deref();
+    if (element?.isConnected) drawers.get(element)?.();
+  }
+});
+
+/// Scrolls until it is seen, at once where motion is to be little.
+export function intoView(element: Element): void {
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  element.scrollIntoView({ block: "nearest", behavior: isStill ? "auto" : "smooth" });
 }
 
 /// Buttons of which one is on.

@@ -10,7 +10,9 @@ export type Input =
   | { kind: "program"; name: string; file: Blob; plans: Entry[] }
   /// Two programs, before and after a change.
   | { kind: "pair"; name: string; files: [Named, Named] }
-  | { kind: "assignment" | "unknown"; name: string; what: string };
+  /// A compiler's plan without its program.
+  | { kind: "assignment"; name: string; file: Blob }
+  | { kind: "unknown"; name: string; what: string };
 
 interface Named {
   name: string;
@@ -79,6 +81,13 @@ async function kindOf(file: Blob): Promise<string> {
   return isLog || (await isMessage()) ? "message" : guess;
 }
 
+/// The data inside one of our reports of one file.
+async function embedded(file: Blob): Promise<string | null> {
+  if (!/^\s*<!doctype html/i.test(await file.slice(0, 100).text())) return null;
+  const page = new DOMParser().parseFromString(await file.slice(0, WHOLE).text(), "text/html");
+  return page.querySelector("#report")?.textContent ?? null;
+}
+
 async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
   const text = async () => (await decompressed(file, WHOLE)).text();
   switch (kind) {
@@ -94,11 +103,13 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
     case "report":
       return { kind: "report", name, text: await text() };
     case "buffer_assignment":
-      return { kind: "assignment", name, what: "compilers’ plans without their programs" };
+      return { kind: "assignment", name, file };
     case "empty":
       return { kind: "unknown", name, what: "the file is empty" };
-    default:
-      return { kind: "unknown", name, what: kind.replaceAll("_", " ") };
+    default: {
+      const inside = await embedded(file);
+      return inside ? { kind: "report", name, text: inside } : { kind: "unknown", name, what: kind.replaceAll("_", " ") };
+    }
   }
 }
 

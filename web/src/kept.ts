@@ -1,9 +1,8 @@
-// What is too large for an address, kept by this browser, so that Back and Reload find it again.
-
-import type { Input } from "./input";
+// What is too large for an address, kept by this browser, so that Back and Reload find it again: inputs, and which of them
+// were opened together.
 
 /// The newest of them.
-const MOST = 8;
+const MOST = 12;
 
 function store(): Promise<IDBDatabase> {
   return new Promise((done, failed) => {
@@ -14,25 +13,29 @@ function store(): Promise<IDBDatabase> {
   });
 }
 
-/// Keeps it under a name that sorts behind all before; what is older goes.
-export async function keep(id: string, input: Input): Promise<void> {
+/// A name that sorts behind all before.
+export const nextName = (): string => `${Date.now()}-${`${count++}`.padStart(4, "0")}`;
+let count = 0;
+
+/// Keeps it under a [name](nextName); what is older goes.
+export async function keep(id: string, kept: unknown): Promise<void> {
   const database = await store();
   const inputs = database.transaction("inputs", "readwrite").objectStore("inputs");
   await new Promise<void>((done, failed) => {
     inputs.transaction.oncomplete = () => done();
     inputs.transaction.onabort = () => failed(inputs.transaction.error);
-    inputs.put(input, id);
+    inputs.put(kept, id);
     const keys = inputs.getAllKeys();
     keys.onsuccess = () => keys.result.sort().slice(0, -MOST).forEach((key) => inputs.delete(key));
   }).finally(() => database.close());
 }
 
 /// What was kept; nothing where it no longer is, or another browser has it.
-export async function kept(id: string): Promise<Input | undefined> {
+export async function kept<T>(id: string): Promise<T | undefined> {
   const database = await store();
-  return new Promise<Input | undefined>((done, failed) => {
+  return new Promise<T | undefined>((done, failed) => {
     const request = database.transaction("inputs").objectStore("inputs").get(id);
-    request.onsuccess = () => done(request.result as Input | undefined);
+    request.onsuccess = () => done(request.result as T | undefined);
     request.onerror = () => failed(request.error);
   }).finally(() => database.close());
 }

@@ -1,20 +1,26 @@
 // The page: one input for everything, what it is said to be, and its view. State lives here, and in the address.
 
 import "./style.css";
-import { ask, CoreError, drawn, json, stop, UNLOADED } from "./core";
-import { bytes, copy, download, el, fill, tabs, theme } from "./dom";
+import type { Assignment } from "./assignment";
+import { CoreError, drawn, json, stop, UNLOADED } from "./core";
+import { bytes, copy, el, fill, grouped, theme } from "./dom";
 import { failure } from "./failure";
-import { GALLERY, type Example } from "./gallery";
+import { openedTogether } from "./files";
+import type { Example } from "./gallery";
+import { home } from "./home";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
-import { keep, kept } from "./kept";
+import { keep, kept, nextName } from "./kept";
 import { messageView, type Explained } from "./message/view";
+import { keepOffline } from "./offline";
 import type { ComparisonPage } from "./program/compare";
-import { audit, type Report } from "./program/data";
-import { decode, encode, type State } from "./state";
+import type { Report } from "./program/data";
+import { decode, encode, type Look, type State } from "./state";
 
 let state: State = { view: "home" };
 /// Counts what is being opened: what comes late of something older is dropped.
 let opening = 0;
+/// What was asked for last: it can be tried again.
+let asked: () => unknown = () => {};
 
 const box = el("textarea", {
   class: "input",
@@ -25,9 +31,10 @@ const box = el("textarea", {
   "aria-label": "A shape, an out-of-memory message or HLO text",
 });
 const status = el("p", { class: "status", role: "status" });
+/// What is wrong with what is being typed, while what was shown before stays.
+const trouble = el("div", {});
 const view = el("main", { id: "view" });
-/// What was opened together.
-const files = el("nav", { "aria-label": "Opened together" });
+const files = openedTogether((input) => void openInput(input));
 const file = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files" });
 const folder = el("input", { type: "file", webkitdirectory: true, hidden: true, "aria-label": "A folder" });
 const link = el("button", { type: "button", onclick: () => void copyLink() }, "Copy link");
@@ -47,9 +54,17 @@ fill(
     folder,
     status,
   ),
-  files,
+  files.element,
+  trouble,
   view,
 );
+
+/// Shows these in place of what was shown.
+function present(...children: Parameters<typeof fill>[1][]): void {
+  fill(trouble);
+  view.classList.remove("stale");
+  fill(view, ...children);
+}
 
 /// Whether a state gets an entry of its own in the history: what is typed takes the place of what was typed before.
 type Push = boolean | "typed";
@@ -60,7 +75,7 @@ async function remember(next: State, push: Push = true, input?: Input): Promise<
   let encoded = await encode(next).catch(() => null);
   if (state !== next) return;
   if (encoded === null && input) {
-    const id = `${Date.now()}`;
+    const id = nextName();
     state = { ...next, kept: id } as State;
     encoded = await encode(state);
     void keep(id, input).catch(() => (link.title = "Too large for a link, and this browser doesn’t keep it"));
@@ -70,7 +85,18 @@ async function remember(next: State, push: Push = true, input?: Input): Promise<
   const hash = encoded ? `#${encoded}` : location.pathname + location.search;
   if (encoded === null || location.hash === (encoded && hash)) return;
   const isTyped = (history.state as { typed?: boolean } | null)?.typed ?? false;
-  history[push === true || (push === "typed" && !isTyped) ? "pushState" : "replaceState"]({ typed: push === "typed" }, "", hash);
+  history[push === true || (push === "typed" && !isTyped) ? "pushState" : "replaceState"]({ typed: push === "typed", ...files.entry() }, "", hash);
+}
+
+/// The address follows what is looked at so long after, in milliseconds.
+const SETTLED = 400;
+let settling = 0;
+
+/// Remembers how a program is looked at.
+function looked(look: Look): void {
+  clearTimeout(settling);
+  const mine = opening;
+  settling = window.setTimeout(() => mine === opening && void remember({ ...state, ...look } as State, false), SETTLED);
 }
 
 async function copyLink(): Promise<void> {
@@ -83,84 +109,84 @@ const unloaded = () => {
   throw new CoreError(UNLOADED);
 };
 const views = {
-  program: () => import("./program/view").catch(unloaded),
+  program: () => import("./program/open").catch(unloaded),
   compare: () => import("./program/compare").catch(unloaded),
+  embedded: () => import("./embedded").catch(unloaded),
+  assignment: () => import("./assignment").catch(unloaded),
   shape: () => import("./shape/view").catch(unloaded),
 };
 
 const LARGE = 200_000;
 
-/// The layout's picture, for rows of tables.
-const pictures = (shape: string) => drawn(shape);
-
-function home(): void {
-  fill(files);
+function goHome(): void {
+  files.open([], 0);
   box.value = "";
   grow();
   status.textContent = "";
   document.title = "tilewise";
-  fill(
-    view,
-    el("h1", {}, "Why does my TPU program run out of memory?"),
-    el("p", { class: "lead" }, "Paste the message, or drop the log or the compiled program: what it holds and why, which line owns it, and what to change first. And where the elements of a tiled array lie. All of it is worked out on this page: nothing is uploaded."),
-    Object.entries(GALLERY).map(([title, examples]) => el("section", {}, el("h2", {}, title), el("ul", { class: "gallery" }, examples.map((example) => el("li", {}, card(example)))))),
-  );
-}
-
-function card(example: Example): HTMLElement {
-  const open = async () => {
+  const open = async (example: Example) => {
     if (example.text) return show({ view: "shape", text: example.text });
     const file = await (await fetch(example.url!)).blob();
     await openInput(example.name ? { kind: "program", name: example.name, file, plans: [] } : { kind: "message", name: example.title, file });
   };
-  return el("button", { type: "button", onclick: () => void open().catch(fail) }, el("strong", { class: example.text ? "mono" : "" }, example.title), el("span", { class: "muted" }, example.about));
+  present(home(() => file.click(), (example) => void open(example).catch(fail)));
 }
 
 function fail(error: unknown, text = ""): void {
   if (error instanceof CoreError && error.kind === "stopped") return;
   status.textContent = "";
-  const again = error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void show(state, false) }, "Try again");
-  fill(view, el("h1", {}, "This can’t be shown"), failure(error, text), again);
+  const again = asked;
+  present(el("h1", {}, "This can’t be shown"), failure(error, text), error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void again() }, "Try again"));
+}
+
+/// Says what is wrong with what is typed; a shape or a program that is shown stays.
+function complain(error: unknown, text = ""): void {
+  if (!view.querySelector("article")) return fail(error, text);
+  status.textContent = "";
+  fill(trouble, failure(error, text));
+  view.classList.add("stale");
 }
 
 /// Shows what an address or a click asks for.
 async function show(next: State, push: Push = true): Promise<void> {
   const mine = ++opening;
+  asked = () => show(next, false);
   await remember(next, push);
   if ("kept" in next && next.kept !== undefined) {
-    const input = await kept(next.kept).catch(() => undefined);
+    const input = await kept<Input>(next.kept).catch(() => undefined);
     if (mine !== opening) return;
     if (input) return openInput(input, next);
     return fail(new Error("This address stands for an input that was too large for a link: it lay in the browser where it was opened. Open the file again."));
   }
   switch (next.view) {
     case "home":
-      return home();
+      return goHome();
     case "shape":
-      box.value = next.text;
+      if (push !== "typed") box.value = next.text;
       grow();
-      return showShape(next.text, next, mine);
+      return showShape(next.text, next, mine, push === "typed");
     case "message":
       box.value = next.text ?? "";
       grow();
-      return next.text === undefined ? home() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
+      return next.text === undefined ? goHome() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
     case "damaged":
       return fail(new Error("This link is damaged. Ask for it again, or open the file itself."));
     case "pair":
-      return home();
+      return goHome();
     case "program":
-      if (next.text === undefined) return home();
+      if (next.text === undefined) return goHome();
       return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plans: [] }, next, mine);
     case "report":
-      return next.text === undefined ? home() : showReport(next.text, mine);
+      return next.text === undefined ? goHome() : showReport(next.text, mine);
   }
 }
 
 /// Shows an input; `entry` is that of the history which it is of already.
-async function openInput(input: Input, entry?: { kept?: string; machine?: string }, push: Push = true): Promise<void> {
+async function openInput(input: Input, entry?: { kept?: string } & Look, push: Push = true): Promise<void> {
   const mine = ++opening;
+  asked = () => openInput(input, state as Look);
   const text = async (file: Blob) => (file.size < LARGE ? await readable(file) : undefined);
-  const enter = (next: State) => (entry ? remember({ ...next, kept: entry.kept } as State, false) : remember(next, push, input));
+  const enter = (next: State) => (entry ? remember({ ...next, ...(entry.kept && { kept: entry.kept }) } as State, false) : remember(next, push, input));
   switch (input.kind) {
     case "shape":
       return show({ view: "shape", text: input.text.trim() }, push);
@@ -174,15 +200,18 @@ async function openInput(input: Input, entry?: { kept?: string; machine?: string
       return showReport(input.text, mine);
     case "program": {
       const program = input.plans.length ? undefined : await text(input.file);
-      const next: State = { view: "program", name: input.name, ...(program !== undefined && { text: program }), ...(entry?.machine && { machine: entry.machine }) };
-      await enter(next);
-      return showProgram(input, next, mine);
+      const { machine, at, shown } = entry ?? {};
+      const look: Look = { ...(machine && { machine }), ...(at !== undefined && { at }), ...(shown && { shown }) };
+      await enter({ view: "program", name: input.name, ...(program !== undefined && { text: program }), ...look });
+      return showProgram(input, look, mine);
     }
     case "pair":
       await enter({ view: "pair", name: input.name });
       return showPair(input, mine);
+    case "assignment":
+      return showAssignment(input, mine);
     default:
-      status.textContent = `${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`;
+      return fail(new Error(`${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`));
   }
 }
 
@@ -195,7 +224,7 @@ async function readable(file: Blob): Promise<string | undefined> {
   }
 }
 
-async function showShape(text: string, options: { other?: string; picture?: string }, mine: number): Promise<void> {
+async function showShape(text: string, options: { other?: string; picture?: string }, mine: number, isTyped = false): Promise<void> {
   try {
     const { shapeView } = await views.shape();
     const shown = await shapeView(text, {
@@ -207,21 +236,24 @@ async function showShape(text: string, options: { other?: string; picture?: stri
     if (mine !== opening) return;
     status.textContent = "";
     document.title = `${text} – tilewise`;
-    fill(view, shown);
+    present(shown);
   } catch (error) {
-    if (mine === opening) fail(error, text);
+    if (mine === opening) (isTyped ? complain : fail)(error, text);
   }
 }
 
+/// A button that gives up what is being worked at.
+const stopper = () => el("button", { type: "button", onclick: () => (stop(), ++opening, goHome()) }, "Stop");
+
 /// The message that a text or a log holds; the text is shown with it where it is short.
 async function showMessage({ name, file }: Input & { kind: "message" }, text: string | undefined, mine: number): Promise<void> {
-  if (text === undefined) fill(status, `Looking for the message in ${name}, ${bytes(file.size)} … `, el("button", { type: "button", onclick: () => (stop(), ++opening, home()) }, "Stop"));
+  if (text === undefined) fill(status, `Looking for the message in ${name}, ${bytes(file.size)} … `, stopper());
   try {
     const explained = await json<Explained>("explainFile", file);
     if (mine !== opening) return;
     status.textContent = text === undefined ? `Found in ${name}, ${bytes(file.size)}.` : "";
     document.title = "Out of memory – tilewise";
-    fill(view, messageView(explained, text ?? "", pictures));
+    present(messageView(explained, text ?? "", (shape) => drawn(shape)));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -230,28 +262,23 @@ async function showMessage({ name, file }: Input & { kind: "message" }, text: st
 /// Which of what was opened is a program that is being read; 0 for none.
 let reading = 0;
 
-async function showProgram(input: Input & { kind: "program" }, options: { machine?: string; moment?: number }, mine: number): Promise<void> {
+async function showProgram(input: Input & { kind: "program" }, look: Look, mine: number): Promise<void> {
   // A program that is being read is given up for the next.
   if (reading) stop();
   reading = mine;
-  const cancel = el("button", { type: "button", onclick: () => (stop(), ++opening, home()) }, "Stop");
-  fill(status, `Reading ${input.name}, ${bytes(input.file.size)} … `, cancel);
-  fill(view);
-  box.value = "";
+  fill(status, `Reading ${input.name}, ${bytes(input.file.size)} … `, stopper());
+  present();
+  if (!isCut()) box.value = "";
+  grow();
+  const again = (next: Look) => void remember({ ...state, ...next } as State).then(() => showProgram(input, next, ++opening));
+  const { machine, at, shown } = look;
   try {
-    const content = new Uint8Array(await input.file.arrayBuffer());
-    if (mine !== opening) return;
-    const names = await ask("open", input.name, content, options.machine);
-    const plan = await takePlan(input.plans, mine);
-    if (mine !== opening) return;
-    const shown = el("div", {});
-    const choose = async (at: number) => fill(shown, await program(at, names.length, input, options));
-    const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, names.map((name, at) => el("option", { value: at }, `${at + 1} of ${names.length}: ${name}`)));
-    await choose(0);
-    if (mine !== opening) return;
-    const whose = plan ? `The compiler’s own plan is ${plan}.` : "No file there has the compiler’s own plan of it.";
-    status.textContent = [left, input.plans.length && whose].filter(Boolean).join(" ");
-    fill(view, names.length > 1 && which, shown);
+    const { openProgram } = await views.program();
+    const kept: Look = { ...(machine && { machine }), ...(at !== undefined && { at }), ...(shown && { shown }) };
+    const opened = await openProgram(input, { look: kept, looked, again, isWanted: () => mine === opening });
+    if (!opened || mine !== opening) return;
+    status.textContent = [left, opened.plan].filter(Boolean).join(" ");
+    present(opened.element);
   } catch (error) {
     if (mine === opening) fail(error);
   } finally {
@@ -259,66 +286,18 @@ async function showProgram(input: Input & { kind: "program" }, options: { machin
   }
 }
 
-/// Gives the program that was opened the first of these plans that is its own; the path of that.
-async function takePlan(plans: Entry[], mine: number): Promise<string | undefined> {
-  for (const { path, file } of plans) {
-    const plan = new Uint8Array(await file.arrayBuffer());
-    if (mine !== opening) return undefined;
-    if (await ask("takePlan", plan)) return path;
-  }
-  return undefined;
-}
-
-async function program(at: number, count: number, input: Input & { kind: "program" }, options: { machine?: string; moment?: number }): Promise<HTMLElement> {
-  const shown = await ask("audit", at);
-  document.title = `${shown.summary?.title ?? input.name} – tilewise`;
-  const machine = await machines(shown.report.machine, options.machine ?? "", (machine) => {
-    const next = { ...state, machine } as State;
-    void remember(next).then(() => showProgram(input, { machine }, ++opening));
-  });
-  // A line a program, as the command line prints them.
-  const lines = async () => {
-    const lines: string[] = [];
-    for (let at = 0; at < count; at++) lines.push(await ask("json", at, true), "\n");
-    download(`${input.name}.json`, new Blob(lines));
-  };
-  const save = el("button", { type: "button", onclick: lines }, "Save JSON");
-  const { programView } = await views.program();
-  return programView(shown, {
-    pictures,
-    summary: ask("summary", at),
-    timelines: (memorySpace) => ask("timeline", at, memorySpace),
-    texts: { ask: (call, ...args) => ask("text", at, call, ...args) as never },
-    moment: options.moment,
-    moved: (moment) => void (state.view === "program" && (state = { ...state, moment })),
-    actions: [machine, save],
-  });
-}
-
-/// The machines that a program of one of them may be for: a TPU's arrays lie in tiles, others' don't.
-async function machines(of: string, chosen: string, choose: (machine: string) => void): Promise<HTMLElement> {
-  const isTpu = (machine: string) => machine.startsWith("tpu:");
-  const names = (await json<string[]>("machines")).filter((name) => isTpu(name) === isTpu(of));
-  const select = el(
-    "select",
-    { "aria-label": isTpu(of) ? "The TPU it must fit" : "The machine it is compiled for", onchange: () => choose(select.value) },
-    ["", ...names].map((name) => el("option", { value: name, selected: name === chosen }, name.replace("tpu:", "") || (isTpu(of) ? "Does it fit …?" : "machine …?"))),
-  );
-  return select;
-}
-
 async function showPair({ files: [before, after] }: Input & { kind: "pair" }, mine: number): Promise<void> {
   status.textContent = `Reading ${before.name} and ${after.name} …`;
-  fill(view);
+  present();
   try {
-    const bytes = async ({ file }: { file: Blob }) => new Uint8Array(await file.arrayBuffer());
-    const comparison = await json<ComparisonPage>("compareFiles", before.name, await bytes(before), after.name, await bytes(after));
+    const content = async ({ file }: { file: Blob }) => new Uint8Array(await file.arrayBuffer());
+    const comparison = await json<ComparisonPage>("compareFiles", before.name, await content(before), after.name, await content(after));
     const { compareView } = await views.compare();
     if (mine !== opening) return;
     status.textContent = "";
     document.title = `${before.name} → ${after.name} – tilewise`;
     const swap = el("button", { type: "button", onclick: () => void openInput(pair(after, before)) }, "Swap");
-    fill(view, compareView(comparison, [swap]));
+    present(compareView(comparison, [swap]));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -330,19 +309,37 @@ function pair(before: { name: string; file: Blob }, after: { name: string; file:
   return { kind: "pair", name: `${before.name} → ${after.name}`, files: [was!, is!] };
 }
 
+async function showAssignment({ name, file }: Input & { kind: "assignment" }, mine: number): Promise<void> {
+  try {
+    const plan = await json<Assignment>("assignment", name, new Uint8Array(await file.arrayBuffer()));
+    const { assignmentView } = await views.assignment();
+    if (mine !== opening) return;
+    status.textContent = left;
+    document.title = `${name} – tilewise`;
+    present(assignmentView(name, plan));
+  } catch (error) {
+    if (mine === opening) fail(error);
+  }
+}
+
 async function showReport(text: string, mine: number): Promise<void> {
   try {
-    const parsed = JSON.parse(text.split("\n", 1)[0]!.startsWith("{") && text.trim().includes("\n{") ? text.split("\n", 1)[0]! : text) as Report & { program?: { text: string; tpu: string | null } };
+    // Of several reports, a line each, the first.
+    const first = text.split("\n", 1)[0]!;
+    const parsed = JSON.parse(first.startsWith("{") && text.trim().includes("\n{") ? first : text) as Report & { program?: { text: string; tpu: string | null } };
     if (parsed.program) {
       // A report that holds its program is made again.
       const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plans: [] };
       return showProgram(input, parsed.program.tpu ? { machine: `tpu:${parsed.program.tpu}` } : {}, mine);
     }
-    if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON isn't a report of tilewise: it has no memory_spaces.");
+    const { embeddedView, isComparison, isEmbedded, reportView } = await views.embedded();
+    const isBare = !isEmbedded(parsed) && !isComparison(parsed);
+    if (isBare && !Array.isArray(parsed.memory_spaces)) throw new Error("This JSON isn't a report of tilewise: it has no memory_spaces.");
+    const { compareView } = await views.compare();
+    if (mine !== opening) return;
     box.value = "";
-    status.textContent = "A report without its program has no timeline.";
-    const { programView } = await views.program();
-    if (mine === opening) fill(view, programView(audit(parsed, null, null), { pictures }));
+    status.textContent = isBare ? "A report without its program has no timeline." : "";
+    present(isEmbedded(parsed) ? embeddedView(parsed) : isComparison(parsed) ? compareView(parsed) : reportView(parsed, (shape) => drawn(shape)));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -353,21 +350,21 @@ let left = "";
 
 async function openEntries(entries: Entry[]): Promise<void> {
   if (!entries.length) return;
-  fill(files);
+  asked = () => openEntries(entries);
   status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
   try {
     const { inputs, left: others } = await ofFiles(entries);
     const names = inputs.map((input) => input.name);
     left = entries.length > 1 ? `Took ${names.join(", ") || "nothing"}.${others.length ? ` Left: ${others.join(", ")}.` : ""}` : "";
-    const first = inputs.find((input) => input.kind !== "unknown" && input.kind !== "assignment") ?? inputs[0];
-    if (!first) return void (status.textContent = left);
-    const shown = inputs.filter((input) => input.kind !== "unknown" && input.kind !== "assignment");
+    // A plan is shown by itself only where nothing else is.
+    const known = inputs.filter((input) => input.kind !== "unknown");
+    const shown: Input[] = known.some((input) => input.kind !== "assignment") ? known.filter((input) => input.kind !== "assignment") : known;
+    const first = shown[0] ?? inputs[0];
+    if (!first) return fail(new Error(left));
     const programs = shown.filter((input) => input.kind === "program");
     const [before, after] = programs;
-    const choices = [...shown];
-    if (before && after && programs.length === 2) choices.push(pair(before, after));
-    const name = (input: Input) => (input.kind === "pair" ? "Compare" : input.name);
-    if (shown.length > 1) fill(files, tabs("Files", choices.map((input, at) => [`${at}`, name(input)] as const), `${shown.indexOf(first)}`, (at) => void openInput(choices[Number(at)]!)));
+    if (before && after && programs.length === 2) shown.push(pair(before, after));
+    files.open(shown, 0);
     await openInput(first);
     left = "";
   } catch (error) {
@@ -377,19 +374,22 @@ async function openEntries(entries: Entry[]): Promise<void> {
 
 /// Words without a bracket: no shape, and nothing else that is known.
 const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
+const A_WORD = /^[a-z]+$/i;
+const WANTED = "Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as you have; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128].";
 
 async function openText(text: string, push: Push = true): Promise<void> {
   if (!text.trim()) return show({ view: "home" }, push);
-  fill(files);
+  files.open([], 0);
   const mine = ++opening;
+  asked = () => openText(text, push);
   try {
     const input = await ofText(text);
     if (mine !== opening) return;
-    if (input.kind === "unknown" && PROSE.test(text.trim())) {
-      return fail(new Error("Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as you have; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
-    }
+    const short = text.slice(0, LARGE).trim();
+    // Words, but for those that a shape begins with.
+    if (input.kind === "unknown" && (PROSE.test(short) || (A_WORD.test(short) && short.length > 4))) return (push === "typed" ? complain : fail)(new Error(WANTED));
     // What is being typed is a shape until it is something else.
-    if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, push);
+    if (input.kind === "unknown" && short.split("\n").length <= 2) return await show({ view: "shape", text: short }, push);
     await openInput(input.kind === "program" ? { ...input, name: "pasted text" } : input, undefined, push);
   } catch (error) {
     if (mine === opening) fail(error);
@@ -402,12 +402,31 @@ function grow(): void {
   box.style.height = `${20 + 22 * lines}px`;
 }
 
+/// Of a longer text that is pasted, only the beginning is in the box: laying it out would take seconds.
+const BOX = 20_000;
+const BEGINNING = 300;
+const isCut = () => "cut" in box.dataset;
+
+function paste(text: string): void {
+  const isLong = text.length > BOX;
+  if (isLong) box.dataset["cut"] = "";
+  else delete box.dataset["cut"];
+  box.value = isLong ? `${text.slice(0, BEGINNING)} … ${grouped(text.length - BEGINNING)} more characters` : text;
+  grow();
+  void openText(text);
+}
+
 box.addEventListener("input", () => {
+  delete box.dataset["cut"];
   grow();
   void openText(box.value, "typed");
 });
+// What is cut can't be edited: the next text takes its place.
+box.addEventListener("focus", () => isCut() && box.select());
 file.addEventListener("change", () => void openEntries([...(file.files ?? [])].map((file) => ({ path: file.name, file }))));
 folder.addEventListener("change", () => void openEntries([...(folder.files ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }))));
+// The same file may be opened again.
+for (const input of [file, folder]) input.addEventListener("click", () => (input.value = ""));
 addEventListener("dragover", (event) => {
   event.preventDefault();
   document.body.classList.add("dragging");
@@ -419,18 +438,20 @@ addEventListener("drop", (event) => {
   if (event.dataTransfer) void dropped(event.dataTransfer).then(openEntries, fail);
 });
 addEventListener("paste", (event) => {
-  if (event.target === box || (event.target as Element).closest?.("input, textarea")) return;
-  const text = event.clipboardData?.getData("text");
-  const files = [...(event.clipboardData?.files ?? [])];
-  if (files.length) void openEntries(files.map((file) => ({ path: file.name, file })));
-  else if (text) {
-    box.value = text.length < LARGE ? text : "";
-    void openText(text);
+  const isBox = event.target === box;
+  if (!isBox && (event.target as Element).closest?.("input, textarea")) return;
+  const pasted = [...(event.clipboardData?.files ?? [])];
+  if (pasted.length) {
+    event.preventDefault();
+    return void openEntries(pasted.map((file) => ({ path: file.name, file })));
   }
+  const text = event.clipboardData?.getData("text") ?? "";
+  // The box takes what is short by itself.
+  if (!text || (isBox && text.length <= BOX && !isCut())) return;
+  event.preventDefault();
+  paste(text);
 });
 theme();
-addEventListener("popstate", () => {
-  fill(files);
-  void decode(location.hash).then((next) => show(next, false));
-});
-void decode(location.hash).then((next) => show(next, false));
+addEventListener("popstate", (event) => void files.restore(event.state).then(async () => show(await decode(location.hash), false)));
+void files.restore(history.state).then(async () => show(await decode(location.hash), false));
+keepOffline();

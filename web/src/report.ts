@@ -2,55 +2,14 @@
 
 import "./style.css";
 import { el, fill, theme } from "./dom";
+import { embeddedView, isComparison, type Embedded } from "./embedded";
 import { compareView, type ComparisonPage } from "./program/compare";
-import { audit, columns, type Report, type Summary, type TimelineJson } from "./program/data";
-import { here, type Texts } from "./program/text";
-import { programView } from "./program/view";
-
-interface Embedded {
-  report: Report;
-  timeline: TimelineJson | null;
-  summary: Summary;
-  /// `OnDemand` as JSON, deflated, in base64.
-  on_demand: string;
-}
-
-interface OnDemand {
-  /// Of the shapes that hold most.
-  pictures: Record<string, string>;
-  timelines: TimelineJson[];
-  /// The program's, where it isn't too long.
-  text: string | null;
-}
-
-const MISSING = "The program’s text is too long for this report: tilewise audit reads it from the file.";
-
-function program({ report, summary, timeline, on_demand }: Embedded): HTMLElement {
-  let unpacked: Promise<OnDemand> | undefined;
-  /// What is shown only when it is asked for.
-  const onDemand = () => {
-    const bytes = Uint8Array.from(atob(on_demand), (character) => character.charCodeAt(0));
-    return (unpacked ??= new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json() as Promise<OnDemand>);
-  };
-  let text: Promise<Texts> | undefined;
-  const texts: Texts = {
-    async ask(call, ...args) {
-      text ??= onDemand().then(({ text }) => here(text ?? MISSING));
-      return (await text).ask(call, ...args);
-    },
-  };
-  const timelines = async (space: number) => {
-    const found = (await onDemand()).timelines.find(({ memory_space }) => memory_space === space);
-    return found ? columns(found) : null;
-  };
-  document.title = `${summary.title}: memory`;
-  return programView(audit(report, summary, timeline), { pictures: async (shape) => (await onDemand()).pictures[shape] ?? null, timelines, texts });
-}
 
 const data = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded | ComparisonPage;
+if (!isComparison(data)) document.title = `${data.summary.title}: memory`;
 theme();
 fill(
   document.querySelector("#page")!,
-  "changes" in data ? compareView(data) : program(data),
+  isComparison(data) ? compareView(data) : embeddedView(data),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network. ", el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐")),
 );

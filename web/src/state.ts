@@ -1,15 +1,25 @@
 // What the page shows, as an address: small inputs whole, compressed.
 
+import type { Shown } from "./program/memory";
+
+/// How a program is looked at.
+export interface Look {
+  machine?: string;
+  /// Which of a file's programs.
+  at?: number;
+  shown?: Shown;
+}
+
 export type State =
   | { view: "home" }
   | { view: "shape"; text: string; other?: string; picture?: string }
   | { view: "message"; name?: string; text?: string; kept?: string }
-  | { view: "program"; name: string; text?: string; kept?: string; machine?: string; moment?: number }
+  | ({ view: "program"; name: string; text?: string; kept?: string } & Look)
   /// Two programs are too large for an address together.
   | { view: "pair"; name: string; text?: undefined; kept?: string }
   | { view: "report"; name: string; text?: string; kept?: string }
   /// What this browser keeps, not yet looked up.
-  | { view: "kept"; kept: string; machine?: string }
+  | ({ view: "kept"; kept: string } & Look)
   | { view: "damaged" };
 
 /// An address that is longer than this gets cut on its way, by chats and logs.
@@ -39,7 +49,10 @@ export async function encode(state: State): Promise<string | null> {
     return fields.map(([key, value]) => `${names[key] ?? key}=${encodeURIComponent(String(value))}`).join("&");
   }
   if (state.view === "damaged") return null;
-  if (state.kept !== undefined) return new URLSearchParams({ kept: state.kept, ...("machine" in state && state.machine && { machine: state.machine }) }).toString();
+  if (state.kept !== undefined) {
+    const { machine, at, shown } = state as Look;
+    return new URLSearchParams({ kept: state.kept, ...(machine && { machine }), ...(at && { at: `${at}` }), ...(shown && { shown: JSON.stringify(shown) }) }).toString();
+  }
   if (state.view === "kept" || state.text === undefined || state.text.length > LONGEST_TEXT) return null;
   const small = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(small, (byte) => String.fromCharCode(byte)).join(""));
@@ -47,7 +60,36 @@ export async function encode(state: State): Promise<string | null> {
   return encoded.length <= LONGEST ? encoded : null;
 }
 
-const VIEWS = ["home", "shape", "message", "program", "report"];
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+};
+
+const isText = (value: unknown) => typeof value === "string";
+const isMaybe = (value: unknown, is: (value: unknown) => boolean) => value === undefined || is(value);
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/// Anybody may have made an address.
+function isLook(look: object): look is Look {
+  const { machine, at, shown } = look as Record<string, unknown>;
+  const isShown = (value: unknown) => {
+    if (typeof value !== "object" || value === null) return false;
+    const { moment, rows, module, filter, colours, width } = value as Record<string, unknown>;
+    return isMaybe(moment, isCount) && [rows, filter, colours, width].every((text) => isMaybe(text, isText)) && isMaybe(module, (list) => Array.isArray(list) && list.every(isText));
+  };
+  return isMaybe(machine, isText) && isMaybe(at, isCount) && isMaybe(shown, isShown);
+}
+
+function isState(state: unknown): state is State {
+  if (typeof state !== "object" || state === null) return false;
+  const { view, text, name, other, picture, kept } = state as Record<string, unknown>;
+  if (![text, name, other, picture].every((value) => isMaybe(value, isText)) || kept !== undefined) return false;
+  if (view === "program") return isText(text) && isText(name) && isLook(state);
+  return view === "home" || (isText(text) && ["shape", "message", "report"].includes(view as string));
+}
 
 /// The state that an address names; home for one that names none.
 export async function decode(hash: string): Promise<State> {
@@ -57,15 +99,18 @@ export async function decode(hash: string): Promise<State> {
     const [other, picture] = [fields.get("other"), fields.get("picture")];
     return { view: "shape", text: shape, ...(other && { other }), ...(picture && { picture }) };
   }
-  const [kept, machine] = [fields.get("kept"), fields.get("machine")];
-  if (kept) return { view: "kept", kept, ...(machine && { machine }) };
+  const [kept, machine, at, shown] = ["kept", "machine", "at", "shown"].map((name) => fields.get(name));
+  if (kept) {
+    const look: object = { ...(machine && { machine }), ...(at && { at: Number(at) }), ...(shown && { shown: parsed(shown) }) };
+    return isLook(look) ? { view: "kept", kept, ...look } : { view: "damaged" };
+  }
   const small = fields.get("z");
   if (!small) return { view: hash.length > 1 ? "damaged" : "home" };
   try {
     const text = atob(small.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
     const state = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
-    return VIEWS.includes(state?.view) ? state : { view: "damaged" };
+    return isState(state) ? state : { view: "damaged" };
   } catch {
     return { view: "damaged" };
   }

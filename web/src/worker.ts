@@ -6,7 +6,7 @@ import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
 import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
 import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
 import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
-import { audit, buffers, columns, type Audit, type Report, type Summary, type Timeline, type TimelineJson } from "./program/data";
+import { audit, buffers, columns, type Audit, type Kernel, type Report, type Summary, type Timeline, type TimelineJson } from "./program/data";
 import { Text } from "./program/text";
 
 /// The programs of the file that is shown; what was shown before is freed.
@@ -45,12 +45,13 @@ const ofPrograms = {
   machines: programs.machines,
   recognise: programs.recognise,
   select: programs.select,
-  /// The names of the file's programs.
-  open(name: string, bytes: Uint8Array, machine?: string): string[] {
+  /// The file's programs: their names, and bytes that they hold.
+  open(name: string, bytes: Uint8Array, machine?: string): { name: string; bytes: number }[] {
     close();
     opened = programs.programs(name, bytes, machine);
-    return opened.map((program) => program.title(name));
+    return opened.map((program) => ({ name: program.title(name), bytes: program.holds() }));
   },
+  assignment: programs.assignment,
   /// What differs between the first programs of two files.
   compareFiles(before: string, beforeBytes: Uint8Array, after: string, afterBytes: Uint8Array): string {
     close();
@@ -67,7 +68,8 @@ const ofPrograms = {
     const { report, summary } = JSON.parse(opened[at]!.story()) as { report: Report; summary: Summary };
     return audit(report, summary, JSON.parse(opened[at]!.timeline(0)) as TimelineJson | null);
   },
-  summary: (at: number) => JSON.parse(opened[at]!.summary()) as Summary,
+  rest: (at: number) => ({ summary: JSON.parse(opened[at]!.summary()) as Summary, kernels: JSON.parse(opened[at]!.kernels()) as Kernel[] }),
+  callStack: (at: number, instruction: string) => opened[at]!.callStack(instruction),
   timeline(at: number, memorySpace: number): Timeline | null {
     const timeline = JSON.parse(opened[at]!.timeline(memorySpace)) as TimelineJson | null;
     return timeline && columns(timeline);

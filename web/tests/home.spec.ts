@@ -126,7 +126,7 @@ test("damaged links, empty files, and words", async ({ quiet: page }) => {
     await expect(page.getByRole("alert")).toContainText("damaged");
   }
   await open(page, "empty.txt", Buffer.alloc(0));
-  await expect(page.getByRole("status")).toContainText("empty");
+  await expect(page.getByRole("alert")).toContainText("empty");
   await page.getByLabel("A shape, an out-of-memory message or HLO text").fill("hello my jax job died");
   await expect(page.getByRole("alert")).toContainText("Paste the text that begins with RESOURCE_EXHAUSTED");
   await accessible(page);

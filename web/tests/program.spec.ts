@@ -223,12 +223,14 @@ test("layers have colours of their own, and rows of several layers none of them"
   await open(page, "net.hlo", layers(4));
   const { picture } = await timeline(page);
   const swatch = () => page.locator("table.alive tbody tr", { hasText: "f32[512,8192]" }).locator("i").getAttribute("style");
-  expect(await swatch()).toContain("--tile-0");
-  const lines = await picture();
-  await page.getByRole("button", { name: "By layer" }).click();
+  // One line holds everything, so that layers have the colours from the start.
+  await expect(page.getByRole("button", { name: "By layer" })).toHaveAttribute("aria-pressed", "true");
   await expect(page.locator(".keys").last()).toContainText("layer_3");
-  await expect.poll(picture).not.toBe(lines);
   expect(await swatch()).toContain("--other");
+  const byLayer = await picture();
+  await page.getByRole("group", { name: "Colours" }).getByRole("button", { name: "By line" }).click();
+  await expect.poll(picture).not.toBe(byLayer);
+  expect(await swatch()).toContain("--tile-0");
   await accessible(page);
 });
 
@@ -242,6 +244,127 @@ test("modules of operations' names, at any moment", async ({ quiet: page }) => {
   await expect(page.locator(".path")).toContainText("All");
   await page.locator(".area").first().click();
   await expect(page.locator(".detail, .path strong").filter({ hasNotText: /^All$/ }).first()).toBeVisible();
+});
+
+/// The table's rows, by the name in their fourth column: bytes as they are printed.
+async function listed(page: Page): Promise<Record<string, string>> {
+  const more = page.locator(".more");
+  if (await more.isVisible()) await more.click();
+  const cells = await page.locator("table.alive tbody tr").evaluateAll((rows) => rows.map((row) => [row.children[3]!.childNodes[[...row.children[3]!.childNodes].findIndex((node) => node.nodeName === "I") + 1]?.textContent ?? "", row.children[0]!.textContent!]));
+  return Object.fromEntries(cells as [string, string][]);
+}
+
+const printed = (bytes: number) => {
+  let [value, unit] = [bytes, 0];
+  while (value >= 1024) [value, unit] = [value / 1024, unit + 1];
+  return unit === 0 ? `${bytes} B` : `${value.toFixed(2)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
+};
+
+test("modules hold what the audit says, at every depth, with the mouse and the keys", async ({ quiet: page }) => {
+  for (const [name, bytes] of [["net.hlo", layers(4)], ["lstm_train.v4.hlo.gz", hlo("examples/lstm_train.v4.hlo.gz")]] as const) {
+    const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+    writeFileSync(join(folder, name), bytes);
+    const report = JSON.parse(execFileSync(commandLine(), ["audit", name, "--format", "json", "--all"], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 30 }));
+    const modules = report.peak_modules as { module: string; bytes: number }[];
+    const below = (before: string) => {
+      const sums: Record<string, number> = {};
+      for (const { module, bytes } of modules) {
+        const part = module.startsWith(before) && module.slice(before.length).split("/")[0];
+        if (part) sums[part] = (sums[part] ?? 0) + bytes;
+      }
+      return sums;
+    };
+    const whole = modules.reduce((sum, { bytes }) => sum + bytes, 0);
+    expect(whole).toBe(report.memory_spaces[0].peak_live_bytes);
+    await page.goto("./");
+    await open(page, name, bytes);
+    await page.getByRole("button", { name: "By module" }).click();
+    const top = below("");
+    expect(Object.keys(top).length).toBeGreaterThan(0);
+    expect(await listed(page)).toMatchObject(Object.fromEntries(Object.entries(top).map(([module, bytes]) => [module, printed(bytes)])));
+    // Enter goes into a module, as a click does.
+    const into = Object.keys(top).find((module) => Object.keys(below(`${module}/`)).length > 0);
+    if (!into) continue;
+    await page.locator("table.alive tbody tr", { hasText: into }).first().getByRole("button").last().press("Enter");
+    await expect(page.locator(".path strong")).toHaveText(into);
+    expect(await listed(page)).toMatchObject(Object.fromEntries(Object.entries(below(`${into}/`)).map(([module, bytes]) => [module, printed(bytes)])));
+    await page.locator(".path").getByRole("button", { name: "All" }).click();
+    await page.locator("table.alive tbody tr", { hasText: into }).first().click();
+    await expect(page.locator(".path strong")).toHaveText(into);
+  }
+});
+
+/// A program that holds more than there is, each array of one line of a library.
+function tooLarge(): Buffer {
+  const text = layers(24).toString().replaceAll("f32[512,8192]", "f32[8192,32768]");
+  return Buffer.from(text);
+}
+
+test("the verdict is first: what doesn't fit, by how much, with the limit in the picture, and what to do", async ({ quiet: page }) => {
+  await page.goto("./");
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  writeFileSync(join(folder, "net.v5e.hlo"), tooLarge());
+  const told = spawnSync(commandLine(), ["audit", "net.v5e.hlo", "--tpu", "v5e"], { cwd: folder, encoding: "utf8" }).stdout;
+  const [, holds] = /Holds (\S+ \S+) \(/.exec(told)!;
+  const [, over] = /Does not fit 15.75 GiB of HBM: (\S+ \S+) too much/.exec(told)!;
+  await open(page, "net.v5e.hlo", tooLarge());
+  await expect(page.locator(".judgement.bad")).toHaveText(`Does not fit v5e: ${over} too much`);
+  await expect(page.locator(".lead")).toContainText(`Holds ${holds}`);
+  // The same number in the picture of the command line.
+  spawnSync(commandLine(), ["audit", "net.v5e.hlo", "--tpu", "v5e", "-o", "net.svg"], { cwd: folder });
+  expect(readFileSync(join(folder, "net.svg"), "utf8")).toContain(`${holds} at most`);
+  // One without a name is of a TPU that is only assumed.
+  await open(page, "net.hlo", tooLarge());
+  await expect(page.locator(".judgement.bad")).toHaveText(`Does not fit v5e (assumed): ${over} too much`);
+});
+
+test("rows and legends name the library's line", async ({ quiet: page }) => {
+  const frames = 'HloModule m, is_scheduled=true\n\nFileNames\n1 "/home/me/train.py"\n2 "/usr/lib/python3/site-packages/transformers/models/gpt2/modeling_flax_gpt2.py"\n\nFunctionNames\n1 "step"\n2 "__call__"\n\nFileLocations\n1 {file_name_id=1 function_name_id=1 line=134 end_line=134 column=1 end_column=2}\n2 {file_name_id=2 function_name_id=2 line=720 end_line=720 column=1 end_column=2}\n\nStackFrames\n1 {file_location_id=1 parent_frame_id=1}\n2 {file_location_id=2 parent_frame_id=2}\n\n';
+  const text = `${frames}ENTRY e {\n  x = f32[512,1024]{1,0:T(8,128)} parameter(0)\n  y = f32[512,8192]{1,0:T(8,128)} custom-call(x), custom_call_target="f", metadata={op_name="jit(step)/h/dot" stack_frame_id=2}\n  ROOT z = f32[512,1024]{1,0:T(8,128)} custom-call(y), custom_call_target="g"\n}\n`;
+  await page.goto("./");
+  await open(page, "library.hlo", Buffer.from(text));
+  const row = page.locator("table.alive tbody tr", { hasText: "f32[512,8192]" });
+  await expect(row).toContainText("modeling_flax_gpt2.py:720");
+  await expect(page.locator(".keys").last()).toContainText("modeling_flax_gpt2.py:720");
+  await page.getByLabel("Filter the table").fill("line:720");
+  await expect(row).toBeVisible();
+  await row.getByRole("button").last().click();
+  await expect(page.locator(".detail")).toContainText("train.py:134 step");
+  await page.locator(".detail summary", { hasText: "Call stack (2)" }).click();
+  await expect(page.locator(".stack li")).toHaveText(["modeling_flax_gpt2.py:720 __call__", "train.py:134 step"]);
+});
+
+test("the chart stays beside what is chosen, answers hovering, zooms to the peak, and sums a part", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "net.hlo", layers(40));
+  const { box, picture } = await timeline(page);
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height * 0.45);
+  await expect(page.locator(".tip")).toContainText(/step \d+: .* in use, .* without padding/);
+  const whole = await picture();
+  await page.getByRole("button", { name: "To the peak" }).click();
+  await expect(page.locator(".minimap")).toBeVisible();
+  await expect.poll(picture).not.toBe(whole);
+  const near = await picture();
+  await page.getByRole("slider", { name: "Moment in the program's order" }).focus();
+  await page.keyboard.press("s");
+  await expect.poll(picture).not.toBe(near);
+  const now = (await page.getByRole("slider", { name: "Moment in the program's order" }).boundingBox())!;
+  await page.keyboard.down("Shift");
+  await page.mouse.move(now.x + now.width * 0.4, now.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(now.x + now.width * 0.6, now.y + 80, { steps: 3 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await expect(page.locator(".selection")).toContainText(/Steps \d+ to \d+: .* allocated in \d+ arrays, .* freed, at most .* in use/);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await expect(page.locator(".selection")).toBeHidden();
+  // The filter finds arrays of other moments, and goes there.
+  await page.getByLabel("Filter the table").fill("op:g.0");
+  await expect(page.locator("tr.away").first()).toBeVisible();
+  const top = await page.evaluate(() => scrollY);
+  await page.locator("tr.away").first().getByRole("button").last().evaluate((button: HTMLElement) => button.click());
+  await expect(page.locator(".detail")).toBeVisible();
+  expect(await page.evaluate(() => scrollY)).toBe(top);
 });
 
 test("several files stay as tabs", async ({ quiet: page }) => {
@@ -320,8 +443,11 @@ test("print, and forced colours", async ({ quiet: page }) => {
 test("a TPU that it must fit", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
-  await page.getByLabel("The TPU it must fit").selectOption("tpu:v5e");
-  await expect(page.locator(".lead")).toContainText("Fits 15.");
+  // The file is named after one.
+  await expect(page.getByLabel("The TPU it must fit")).toHaveValue("tpu:v5e");
+  await expect(page.locator(".judgement.good")).toHaveText("Fits v5e: 15.45 GiB left");
+  await page.getByLabel("The TPU it must fit").selectOption("tpu:v6e");
+  await expect(page.locator(".judgement")).toHaveText("Fits v6e: 30.94 GiB left");
 });
 
 test("programs of GPUs and CPUs, and one whose text doesn't tell", async ({ quiet: page }) => {
@@ -330,9 +456,9 @@ test("programs of GPUs and CPUs, and one whose text doesn't tell", async ({ quie
   await expect(page.locator(".lead")).toContainText("Holds 28.00 MiB (29360128) of GPU memory at most");
   const machine = page.getByLabel("The machine it is compiled for");
   await machine.selectOption("gpu:h100");
-  await expect(page.locator(".lead")).toContainText("Fits 59.32 GiB of GPU memory with 59.30 GiB left.");
+  await expect(page.locator(".judgement")).toHaveText("Fits h100: 59.30 GiB left");
   await page.reload();
-  await expect(page.locator(".lead")).toContainText("Fits 59.32 GiB of GPU memory");
+  await expect(page.locator(".judgement")).toHaveText("Fits h100: 59.30 GiB left");
   await accessible(page);
   await open(page, "attention.cpu.hlo", hlo("examples/machines/attention.cpu.hlo"));
   await expect(page.locator(".lead")).toContainText("Holds 54.00 MiB (56623104) of memory at most");
@@ -380,7 +506,7 @@ test("gzip, protos, cut texts and nonsense, by content", async ({ quiet: page })
   await open(page, "cut.hlo", hlo(GNN).subarray(0, 12_000));
   await expect(page.getByRole("alert")).toContainText("cut off");
   await open(page, "noise.bin", Buffer.from([0, 1, 2, 255, 254, 9, 9, 9]));
-  await expect(page.getByRole("status")).toContainText("nothing that is known");
+  await expect(page.getByRole("alert")).toContainText("nothing that is known");
 });
 
 /// Opens a folder, whose audit is the command line's. What the page says it took, and what the command line does.
@@ -404,8 +530,14 @@ test("a profile: its programs by name", async ({ quiet: page }) => {
   const which = page.getByLabel("Program", { exact: true });
   const names = await which.locator("option").allTextContents();
   expect(names.length).toBeGreaterThan(1);
+  const name = (at: number) => names.at(at)!.split(": ")[1]!.split(",")[0]!;
+  // The largest is first.
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(name(0));
   await which.selectOption({ index: names.length - 1 });
-  await expect(page.getByRole("heading", { level: 1 })).toContainText(names.at(-1)!.split(": ")[1]!);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(name(-1));
+  await page.waitForTimeout(600);
+  await page.reload();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(name(-1));
   await accessible(page);
 });
 

@@ -1,6 +1,6 @@
 // An out-of-memory message: how the memory is filled, what is wrong, and what to do.
 
-import { bytes, el, percent, redrawn, shortPath, sourceLabel, table, type Source } from "../dom";
+import { bytes, el, fill, grouped, intoView, percent, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
 import type { Remark } from "../program/data";
 import { code, prose, said, type Pictures } from "../said";
 
@@ -23,6 +23,8 @@ interface Summary {
   headline: string;
   verdict: string;
   stack: Stack | null;
+  /// Of each piece of advice, what it frees.
+  leads: (Remark | null)[];
   shortfall: Remark | null;
   notes: Remark[];
 }
@@ -30,8 +32,6 @@ interface Summary {
 interface Hint {
   target: string;
   shape: string | null;
-  peak_bytes_saved: number | null;
-  is_bound: boolean;
   sentence: string;
   code: string | null;
   imports: string | null;
@@ -55,8 +55,6 @@ export interface Explanation {
   module: string | null;
   used_bytes: number | null;
   limit_bytes: number | null;
-  exceeded_bytes: number | null;
-  budget: { missing_bytes: number | null };
   advice: Hint[];
   allocations: Allocation[];
 }
@@ -68,8 +66,7 @@ export interface Explained {
 }
 
 export function messageView({ explanation, summary }: Explained, text: string, pictures: Pictures): HTMLElement {
-  const missing = explanation.exceeded_bytes ?? explanation.budget.missing_bytes;
-  const { headline, verdict, stack, shortfall, notes } = summary;
+  const { headline, verdict, stack, leads, shortfall, notes } = summary;
   return el(
     "article",
     { class: "message", "data-verdict": explanation.verdict },
@@ -81,7 +78,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
       budget(stack ?? whole(explanation)),
       notes.map((note) => el("p", {}, said(note))),
     ),
-    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint) => advice(hint, missing))), shortfall && el("p", {}, said(shortfall))),
+    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint, at) => advice(hint, leads[at] ?? null))), shortfall && el("p", {}, said(shortfall))),
     allocations(explanation, pictures),
     text && el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
   );
@@ -138,21 +135,40 @@ function budget(stack: Stack | null): HTMLElement | null {
   );
 }
 
-function advice(hint: Hint, missing: number | null): HTMLElement {
-  const saved = hint.peak_bytes_saved;
-  return el(
-    "li",
-    {},
-    saved !== null && el("div", { class: "row" }, el("strong", {}, `${hint.is_bound ? "up to " : ""}${bytes(saved)}`), missing !== null && missing > 0 && el("span", { class: "muted" }, saved >= missing ? "enough to fit, by itself" : `${percent(saved, missing)} of what is missing`)),
-    el("p", {}, prose(`${hint.sentence}.`)),
-    code(hint),
-  );
+function advice(hint: Hint, lead: Remark | null): HTMLElement {
+  return el("li", {}, lead && el("div", { class: "row" }, el("strong", {}, lead.words[0]?.toUpperCase(), prose(lead.words.slice(1)))), el("p", {}, prose(`${hint.sentence}.`)), code(hint));
+}
+
+/// Arrays that take less are folded away, where larger ones are listed.
+const SMALL = 64 << 10;
+/// So many small ones are listed all the same.
+const FEW = 4;
+
+/// An array as the message lists it, and how often.
+interface Listed {
+  row: Allocation;
+  size: number;
+  count: number;
+}
+
+/// Equal rows as one, the largest first.
+function folded(allocations: Allocation[]): Listed[] {
+  const known = new Map<string, Listed>();
+  for (const row of allocations) {
+    const { shape, label, cause, op_name, source } = row;
+    const size = row.reported_bytes ?? row.physical_bytes ?? 0;
+    const key = JSON.stringify([size, shape ?? label, cause, op_name, source]);
+    const same = known.get(key);
+    if (same) same.count += 1;
+    else known.set(key, { row, size, count: 1 });
+  }
+  return [...known.values()].sort((a, b) => b.size - a.size);
 }
 
 function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElement | null {
   if (!allocations.length) return null;
-  const size = (row: Allocation) => row.reported_bytes ?? row.physical_bytes ?? 0;
-  const rows = [...allocations].sort((a, b) => size(b) - size(a));
+  const rows = folded(allocations);
+  const few = rows.filter(({ size }, at) => size >= SMALL || at < FEW);
   const picture = el("div", { class: "picture", "aria-live": "polite" });
   let drawn = "";
   const draw = async () => void (picture.innerHTML = (drawn && (await pictures(drawn).catch(() => null))) || "");
@@ -160,28 +176,28 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
   const show = async (shape: string) => {
     drawn = shape;
     await draw();
-    picture.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    intoView(picture);
   };
-  return el(
-    "section",
-    { "aria-label": "What the message lists" },
-    el("h2", {}, "What the message lists"),
-    table(
-      "Table of allocations",
-      ["bytes", "padding", "array", "why", "where"],
-      rows.map((row) => {
-        const { shape, padding_bytes: padding, physical_bytes: physical } = row;
-        const where = sourceLabel(row.source);
-        return [
-          bytes(size(row)),
-          padding && physical ? el("span", { class: padding * 2 > physical ? "bad" : "" }, percent(padding, physical)) : "–",
-          shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : row.label,
-          row.cause,
-          el("span", { title: where ?? row.op_name ?? "" }, where ? shortPath(where) : (row.op_name ?? row.label)),
-        ];
-      }),
-      ["bytes", "padding"],
-    ),
-    picture,
-  );
+  const cells = ({ row, size, count }: Listed): Cell[] => {
+    const { shape, padding_bytes: padding, physical_bytes: physical, op_name: operation } = row;
+    const where = sourceLabel(row.source);
+    return [
+      bytes(size),
+      padding && physical ? el("span", { class: padding * 2 > physical && size >= SMALL ? "bad" : "" }, percent(padding, physical)) : "–",
+      el(
+        "div",
+        {},
+        count > 1 && `${grouped(count)} × `,
+        shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : row.label,
+        el("div", { class: "muted" }, [where ? shortPath(where) : "", operation ?? "", row.cause ?? ""].filter(Boolean).map((part, at) => el("div", { title: at === 0 ? (where ?? "") : "" }, part))),
+      ),
+    ];
+  };
+  const place = el("div", {});
+  const list = (shown: Listed[]) => {
+    const more = rows.length - shown.length;
+    fill(place, table("Table of allocations", ["bytes", "padding", "array, and where it comes from"], shown.map(cells), ["bytes", "padding"]), more > 0 && el("button", { type: "button", class: "more", onclick: () => list(rows) }, `${grouped(more)} smaller than 64 KiB`));
+  };
+  list(few);
+  return el("section", { "aria-label": "What the message lists" }, el("h2", {}, "What the message lists"), place, picture);
 }

@@ -1,7 +1,7 @@
 // Which pieces have which colour: those of a line, or of a layer.
 
 import { stands, type Audit, type Timeline } from "./data";
-import { aliveAt, byOwner, type Row } from "./rows";
+import { aliveAt, byOwner, sum, type Row } from "./rows";
 
 /// Colours of lines or layers; behind them that of all others.
 export const TILES = 8;
@@ -19,17 +19,20 @@ export interface Bands {
   of: Uint16Array;
   /// Of a band, which of the tiles' colours it has.
   tile: (band: number) => number;
+  /// What a band is called; that of all others, too.
+  name: (band: number) => string;
   /// What has which colour.
-  legend: { name: string; tile: number }[];
+  legend: { name: string; title: string; tile: number }[];
 }
 
 export function bands(audit: Audit, timeline: Timeline, colouring: Colouring): Bands {
   const { owner, layer } = timeline.pieces;
   if (colouring === "lines") {
-    const lines = largest(audit, timeline);
-    const numbers = new Map(lines.map((line, at) => [line, at]));
+    const lines = largest(audit, timeline).slice(0, TILES);
+    const numbers = new Map(lines.map(({ owner }, at) => [owner, at]));
     const of = timeline.owners.map((line) => numbers.get(line) ?? TILES);
-    return { count: TILES + 1, of: Uint16Array.from(owner, (owner) => of[owner] ?? TILES), tile: (band) => band, legend: lines.map((name, tile) => ({ name, tile })) };
+    const legend = lines.map(({ name, owner }, tile) => ({ name, title: owner, tile }));
+    return { count: TILES + 1, of: Uint16Array.from(owner, (owner) => of[owner] ?? TILES), tile: (band) => band, name: (band) => lines[band]?.name ?? "other lines", legend };
   }
   // Where they are very many, neighbours are together.
   const layers = timeline.layers.length;
@@ -37,15 +40,32 @@ export function bands(audit: Audit, timeline: Timeline, colouring: Colouring): B
   const band = (layer: number) => (layer < layers ? Math.floor((layer * count) / layers) : count);
   const tile = (band: number) => (band === count ? TILES : band % TILES);
   const few = layers <= 2 * TILES ? timeline.layers : [...timeline.layers.slice(0, TILES), `… ${timeline.layers.at(-1)}`];
-  return { count: count + 1, of: Uint16Array.from(layer, band), tile, legend: few.map((name, at) => ({ name, tile: tile(band(name.startsWith("…") ? layers - 1 : at)) })) };
+  const short = (name: string) => name.split("/").slice(-2).join("/");
+  const legend = few.map((name, at) => ({ name: short(name), title: name, tile: tile(band(name.startsWith("…") ? layers - 1 : at)) }));
+  const name = (band: number) => (band === count ? "no layer" : short(timeline.layers[Math.ceil((band * layers) / count)] ?? ""));
+  return { count: count + 1, of: Uint16Array.from(layer, band), tile, name, legend };
 }
 
+/// The colours to begin with: those of layers where there are some and one line holds most of what is temporary, and would be
+/// all of the picture.
+export function colouringOf(audit: Audit, timeline: Timeline): Colouring {
+  if (timeline.layers.length < 2) return "lines";
+  const temporary = temporaryAtPeak(audit, timeline);
+  const [most] = byOwner(temporary);
+  const { layer, bytes } = timeline.pieces;
+  const layered = (most?.rows ?? (most ? [most] : [])).flatMap(({ pieces }) => pieces).filter((piece) => layer[piece]! < timeline.layers.length);
+  // Of what is in one layer alone they tell no more.
+  const held = layered.reduce((sum, piece) => sum + bytes[piece]!, 0);
+  return held * 2 > sum(temporary, (row) => row.bytes) ? "layers" : "lines";
+}
+
+const temporaryAtPeak = (audit: Audit, timeline: Timeline) => aliveAt(audit, timeline, timeline.peak_moment ?? 0).filter((row) => !stands(row));
+
 /// The lines that hold enough at the peak to be seen.
-function largest(audit: Audit, timeline: Timeline): string[] {
-  const alive = aliveAt(audit, timeline, timeline.peak_moment ?? 0);
-  const total = alive.reduce((sum, row) => sum + row.bytes, 0);
-  const held = byOwner(alive.filter((row) => !stands(row)));
-  return held.filter((row) => row.bytes * 200 >= total).slice(0, TILES).map((row) => row.owner);
+function largest(audit: Audit, timeline: Timeline): Row[] {
+  const temporary = temporaryAtPeak(audit, timeline);
+  const total = sum(temporary, (row) => row.bytes);
+  return byOwner(temporary).filter((row) => row.bytes * 200 >= total);
 }
 
 /// The colour of a row, as a CSS variable's name.

@@ -51,13 +51,15 @@ export function compareView({ headline, before, after, changes, removed, added, 
   const names = named([before.source, after.source]);
   const copied = ({ copies }: Compared) => `${bytes(copies.bytes)} in ${grouped(copies.count)}`;
   const owned = (what: string) => changes.filter((change) => change.what === what && change.owner !== null).map(changed);
+  // What is too small to be listed, as one.
+  const smaller = (what: string) => changes.filter((change) => change.what === what).map((change) => changed({ ...change, owner: what }));
   return el(
     "article",
     { class: "compared" },
     el("header", { class: "story" }, el("div", { class: "row" }, el("h1", {}, names.join(" → ")), el("div", { class: "actions" }, actions)), el("p", { class: "lead" }, el("strong", {}, headline))),
     over(live_bytes, names),
-    section("At each peak, by owner", CHANGES, owned("owner"), counts.owners ?? 0),
-    (before.copies.count > 0 || after.copies.count > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, owned("copies"), counts.copies ?? 0),
+    section("At each peak, by owner", CHANGES, [...owned("owner"), ...smaller("smaller owners")], counts.owners ?? 0),
+    (before.copies.count > 0 || after.copies.count > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, [...owned("copies"), ...smaller("smaller copies")], counts.copies ?? 0),
     section("Buffers that only the first has", BUFFERS, removed.map(buffer), counts.removed ?? 0),
     section("Buffers that only the second has", BUFFERS, added.map(buffer), counts.added ?? 0),
   );

@@ -53,6 +53,48 @@ export interface Report {
   at_most_bytes: number;
   hbm_limit_bytes: number | null;
   warnings: { kind: string; message: string }[];
+  /// Of the page they come with the whole summary.
+  kernels: Kernel[];
+}
+
+/// A Pallas kernel: what it takes of VMEM, and what lies between it and those that make or read its arrays.
+export interface Kernel {
+  instruction: string;
+  used_bytes: number | null;
+  limit_bytes: number | null;
+  cap_bytes: number | null;
+  operands: KernelOperand[];
+  results: KernelResult[];
+  copied_bytes: number;
+  body_moves: string[] | null;
+  op_name: string | null;
+  source: Source | null;
+}
+
+/// What XLA does to an array between a kernel and its neighbour.
+export interface BoundaryChange {
+  opcode: string;
+  from: string;
+  to: string;
+  bytes: number;
+}
+
+/// An operand or a result of a kernel.
+export interface KernelArray {
+  index: number;
+  shape: string;
+  between: BoundaryChange[];
+  copied_bytes: number;
+  forced_by: string | null;
+  remedy: { sentence: string; code: string | null } | null;
+}
+
+export interface KernelOperand extends KernelArray {
+  producer: string;
+}
+
+export interface KernelResult extends KernelArray {
+  user: string;
 }
 
 /// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
@@ -60,9 +102,16 @@ export interface TimelineJson extends Standing {
   order: string[];
   order_owners: number[];
   owners: string[];
+  owner_names: string[];
   paths: string[];
+  modules: string[];
   order_paths: (number | null)[];
   shapes: string[];
+  standing: StandingRow[];
+  families: string[];
+  /// How long each moment takes, and which of them are only bounded; empty where that isn't known.
+  seconds: number[];
+  bound_moments: number[];
   pieces: {
     owner: number[];
     path: (number | null)[];
@@ -75,6 +124,19 @@ export interface TimelineJson extends Standing {
     first: number[];
     last: number[];
   };
+}
+
+/// Equal arrays that are there for the whole run; numbers are those of the timeline's lists.
+export interface StandingRow {
+  owner: number;
+  path: number | null;
+  shape: number;
+  family: number | null;
+  role: "argument" | "output" | "constant";
+  instruction: string;
+  count: number;
+  bytes: number;
+  padding_bytes: number;
 }
 
 /// What is the same in columns.
@@ -95,10 +157,18 @@ export interface Timeline extends Standing {
   moments: number;
   order: string;
   order_owners: Uint32Array<ArrayBuffer>;
+  /// Lines of the user's program, and of a library that they lead to, in full; and their short names.
   owners: string[];
+  owner_names: string[];
   paths: string[];
+  /// Of each path, the module that it is of.
+  modules: string[];
   shapes: string[];
   pieces: Pieces;
+  standing: StandingRow[];
+  families: string[];
+  seconds: Float64Array<ArrayBuffer>;
+  bound_moments: Uint32Array<ArrayBuffer>;
 }
 
 /// Memory in use for a part of a run.
@@ -126,6 +196,8 @@ export interface Summary {
   parts: { kind: "arguments" | "results" | "constants" | "temporaries"; bytes: number; words: string }[];
   machine: string;
   verdict: Remark | null;
+  judgement: Remark | null;
+  time: Remark[];
   peak: Remark[];
   notes: Remark[];
   recommendations: Recommended[];
@@ -164,7 +236,6 @@ export interface CopyLine {
 
 /// What a view of a program is made of.
 export interface Audit {
-  /// Of what is alive at the peak it has what stands, the timeline the rest.
   report: Report;
   /// Null where the program isn't there.
   summary: Summary | null;
@@ -174,12 +245,11 @@ export interface Audit {
 /// An audit as it was printed, made ready to be shown: what a view doesn't use stays behind. Where programs are large
 /// this is done off the page's thread.
 export function audit(report: Report, summary: Summary | null, timeline: TimelineJson | null): Audit {
+  // The timeline has what is alive at any moment.
   const memory_spaces = report.memory_spaces.map((space) => {
-    // The timeline has what is temporary.
-    const shown = space.peak_buffers?.filter((row) => !timeline || stands(row));
-    return { ...space, peak_buffers: shown || null };
+    return { ...space, peak_buffers: timeline && space.peak_buffers ? [] : space.peak_buffers };
   });
-  return { report: { ...report, memory_spaces }, summary, timeline: timeline && columns(timeline) };
+  return { report: { ...report, kernels: report.kernels ?? [], memory_spaces }, summary, timeline: timeline && columns(timeline) };
 }
 
 /// Whether it is there for the whole run.
@@ -191,15 +261,17 @@ export function stands({ role }: { role: string }): boolean {
 export function buffers(timeline: Timeline | null): ArrayBuffer[] {
   if (!timeline) return [];
   const { owner, path, layer, shape, offset, bytes, padding, first, last } = timeline.pieces;
-  return [timeline.order_owners, owner, path, layer, shape, offset, bytes, padding, first, last].map((column) => column.buffer);
+  return [timeline.order_owners, timeline.seconds, timeline.bound_moments, owner, path, layer, shape, offset, bytes, padding, first, last].map((column) => column.buffer);
 }
 
-export function columns({ order, order_owners, order_paths: _, pieces, ...others }: TimelineJson): Timeline {
+export function columns({ order, order_owners, order_paths: _, seconds, bound_moments, pieces, ...others }: TimelineJson): Timeline {
   return {
     ...others,
     moments: order.length,
     order: order.join("\n"),
     order_owners: Uint32Array.from(order_owners),
+    seconds: Float64Array.from(seconds),
+    bound_moments: Uint32Array.from(bound_moments),
     pieces: {
       owner: Uint32Array.from(pieces.owner),
       path: Uint32Array.from(pieces.path, (path) => path ?? others.paths.length),

@@ -18,7 +18,8 @@ export interface Pane {
   show(instruction: string): Promise<void>;
 }
 
-export function pane(texts: Texts): Pane {
+/// `chosen` hears of the instruction that is gone to.
+export function pane(texts: Texts, chosen: (instruction: string) => void): Pane {
   const list = el("pre", { class: "lines", tabindex: "0", "aria-label": "Lines of the program" });
   const uses = el("p", { class: "muted" });
   const where = el("span", { class: "muted", "aria-live": "polite" });
@@ -37,7 +38,10 @@ export function pane(texts: Texts): Pane {
     fill(uses, name && (used.length ? "Used in " : "Used nowhere."), used.map((line) => [el("button", { type: "button", class: "link mono", onclick: () => void jump(line) }, nameOf(line)), " "]).flat());
   }
   const nameOf = ({ at, text }: Line) => /%?([\w.-]+) = /.exec(text)?.[1] ?? `line ${at + 1}`;
-  const jump = (line: Line) => go(line.at, nameOf(line));
+  const jump = (line: Line) => {
+    chosen(nameOf(line));
+    return go(line.at, nameOf(line));
+  };
 
   function row({ at, text }: Line, known: Set<string>, isHere: boolean): HTMLElement {
     const parts: (Node | string)[] = [];
@@ -45,7 +49,7 @@ export function pane(texts: Texts): Pane {
     let end = 0;
     for (const match of shown.matchAll(NAME)) {
       if (!known.has(match[1]!)) continue;
-      parts.push(shown.slice(end, match.index), el("button", { type: "button", class: "link", tabindex: "-1", onclick: () => void show(match[1]!) }, match[0]));
+      parts.push(shown.slice(end, match.index), el("button", { type: "button", class: "link", tabindex: "-1", onclick: () => (chosen(match[1]!), void show(match[1]!)) }, match[0]));
       end = match.index + match[0].length;
     }
     parts.push(shown.slice(end), text.length > LONGEST ? ` … ${grouped(text.length - LONGEST)} more characters` : "");

@@ -1,6 +1,7 @@
 // The picture of a timeline: memory over the program's order, and below it where each allocation lies.
 
 import { bytes, grouped } from "../dom";
+import type { Axis } from "./axis";
 import { TILES, type Bands } from "./bands";
 import { names, type Timeline } from "./data";
 import { Profile, round, rounded, Scale } from "./profile";
@@ -9,8 +10,10 @@ import { inks, Raster, type Ink } from "./raster";
 export const LEFT = 76;
 const RIGHT = 10;
 const TOP = 34;
-const BETWEEN = 28;
+const BETWEEN = 44;
 const BOTTOM = 6;
+/// Allocations that take less together aren't drawn by address.
+const LEAST_HEAP = 64 << 10;
 /// A plot in which two labels don't fit beside each other.
 const NARROW = 460;
 
@@ -26,6 +29,8 @@ export interface Places {
 }
 
 interface Look {
+  /// Of lines.
+  ink: Ink;
   tiles: Ink[];
   residents: Ink[];
   background: Ink;
@@ -39,6 +44,8 @@ export class Picture {
   readonly profile: Profile;
   /// The largest that is ever alive.
   readonly most: number;
+  /// Where amounts are, as it was drawn last.
+  scale: Scale | undefined;
   private readonly blocks: Blocks;
   private raster: Raster | undefined;
   private look: Look | undefined;
@@ -46,18 +53,37 @@ export class Picture {
   constructor(
     private readonly timeline: Timeline,
     private readonly bands: Bands,
+    private readonly axis: Axis,
     private readonly limit: number | null,
     /// What the program holds all along: gaps included.
     private readonly held: number | null,
   ) {
     this.profile = new Profile(timeline, bands.of, bands.count);
     this.most = this.profile.total[this.profile.fullest(0, this.profile.moments)]!;
-    this.blocks = blocksOf(timeline, bands);
+    this.blocks = blocksOf(timeline, bands, axis);
   }
 
   /// The end of what lies by address.
   get heap(): number {
-    return this.blocks.heap;
+    return this.blocks.heap < LEAST_HEAP ? 0 : this.blocks.heap;
+  }
+
+  /// Whether what stands is nearly all: then there is little to be seen of the rest.
+  get isFlat(): boolean {
+    return this.heap === 0 && this.most < this.timeline.resident_bytes * 1.02;
+  }
+
+  /// What an amount at a moment belongs to, from the lowest: its name and bytes.
+  holder(moment: number, amount: number): { name: string; bytes: number; padding: number } | null {
+    let below = 0;
+    for (const { name, bytes, padding_bytes } of this.timeline.residents) {
+      if (amount < (below += bytes)) return { name, bytes, padding: padding_bytes };
+    }
+    let found: { name: string; bytes: number; padding: number } | null = null;
+    this.profile.bands(moment, (band, bytes, padding) => {
+      if (!found && amount < (below += bytes)) found = { name: this.bands.name(band), bytes, padding };
+    });
+    return found;
   }
 
   /// Colours are asked for again.
@@ -70,10 +96,10 @@ export class Picture {
     return { width, height, plot: width - LEFT - RIGHT, top: TOP, area, heapTop: TOP + area + BETWEEN, heapHeight: height - TOP - area - BETWEEN - BOTTOM };
   }
 
-  /// Where a piece lies, the range of moments as wide as the plot.
+  /// Where a piece lies, the range of the axis as wide as the plot.
   box(piece: number, [start, end]: [number, number], { plot, heapTop, heapHeight }: Places): { left: number; right: number; top: number; bottom: number } {
     const { first, last, offset, bytes } = this.timeline.pieces;
-    const x = (moment: number) => LEFT + (Math.min(Math.max((moment - start) / (end - start), 0), 1)) * plot;
+    const x = (moment: number) => LEFT + Math.min(Math.max((this.axis.at(moment) - start) / (end - start), 0), 1) * plot;
     // Addresses rise, as amounts do.
     const y = (address: number) => heapTop + heapHeight * (1 - address / this.heap);
     return { left: x(first[piece]!), right: x(last[piece]! + 1), top: y(offset[piece]! + bytes[piece]!), bottom: y(offset[piece]!) };
@@ -81,8 +107,9 @@ export class Picture {
 
   /// The piece that lies at an address at a moment.
   at(moment: number, address: number): number | null {
-    const { piece, first, end, from, to } = this.blocks;
-    for (let k = 0; k < piece.length; k++) if (first[k]! <= moment && moment < end[k]! && from[k]! <= address && address < to[k]!) return piece[k]!;
+    const { piece, from, to } = this.blocks;
+    const { first, last } = this.timeline.pieces;
+    for (let k = 0; k < piece.length; k++) if (first[piece[k]!]! <= moment && moment <= last[piece[k]!]! && from[k]! <= address && address < to[k]!) return piece[k]!;
     return null;
   }
 
@@ -93,7 +120,7 @@ export class Picture {
     const raster = this.raster;
     raster.clear(look.background);
     const drawn = Math.max(this.held ?? 0, this.limit !== null && this.limit < 2 * this.most ? this.limit : 0);
-    const scale = new Scale(this.timeline.resident_bytes, this.most, drawn, places.top, places.area);
+    const scale = (this.scale = new Scale(this.timeline.resident_bytes, this.most, drawn, places.top, places.area));
     const ticks = scale.ticks(4);
     for (const { amount } of ticks) raster.rect(LEFT, scale.y(amount), LEFT + places.plot, scale.y(amount), look.line);
     this.amounts(raster, look, places, range, scale);
@@ -129,7 +156,7 @@ export class Picture {
     });
     const columns = Math.max(1, Math.floor(plot));
     const span = end - start;
-    const moment = (column: number) => Math.min(Math.floor(start + (column * span) / columns), this.profile.moments);
+    const moment = (column: number) => this.axis.moment(start + (column * span) / columns);
     for (let column = 0; column < columns; ) {
       const from = moment(column);
       // Columns of the same moment are one rectangle.
@@ -137,14 +164,29 @@ export class Picture {
       while (until < columns && moment(until) === from) until++;
       let under = this.timeline.resident_bytes;
       const [left, right] = [LEFT + (column * plot) / columns, LEFT + (until * plot) / columns];
-      this.profile.bands(this.profile.fullest(from, Math.max(from + 1, moment(until))), (band, alive, padding) => {
+      const most = this.profile.fullest(from, Math.max(from + 1, until < columns ? moment(until) : from + 1));
+      this.profile.bands(most, (band, alive, padding) => {
         const ink = look.tiles[this.bands.tile(band)]!;
         bar(left, right, under, alive, padding, ink);
         under += alive;
       });
+      // The same without padding.
+      const data = scale.y(this.profile.data[most]!);
+      if (scale.y(this.profile.total[most]!) < data - 2) raster.rect(left, data - 0.5, right, data + 0.5, look.ink);
       column = until;
     }
+    this.bounds(raster, look, [start, end], plot, scale.y(0));
     if (scale.cut > 0) raster.rect(LEFT - 4, scale.y(scale.cut) + 2, LEFT + plot + 4, scale.y(scale.cut) + 5, look.background);
+  }
+
+  /// Where time is drawn, stripes under what is only bounded.
+  private bounds(raster: Raster, look: Look, [start, end]: [number, number], plot: number, bottom: number): void {
+    if (this.axis.length === this.profile.moments) return;
+    const x = (place: number) => LEFT + Math.min(Math.max((place - start) / (end - start), 0), 1) * plot;
+    for (const moment of this.timeline.bound_moments) {
+      const [left, right] = [x(this.axis.at(moment)), x(this.axis.at(moment + 1))];
+      if (right > left) raster.rect(left, bottom + 1, right, bottom + 6, look.free, true);
+    }
   }
 
   /// Draws what lies where; of those whose name fits, where that is.
@@ -184,7 +226,8 @@ export class Picture {
 
   private words(context: CanvasRenderingContext2D, look: Look, places: Places, range: [number, number], scale: Scale, ticks: { amount: number; label: string }[], peak: number): void {
     const { plot, top, area, heapTop, heapHeight } = places;
-    const x = (moment: number) => LEFT + ((moment - range[0]) / (range[1] - range[0])) * plot;
+    const place = (at: number) => LEFT + ((at - range[0]) / (range[1] - range[0])) * plot;
+    const x = (moment: number) => place(this.axis.at(moment));
     const write = (text: string, at: number, y: number, align: CanvasTextAlign, name: string) => {
       context.textAlign = align;
       context.fillStyle = look.color(name);
@@ -222,21 +265,34 @@ export class Picture {
       context.fillStyle = look.color(name);
       context.fillRect(LEFT, scale.y(amount), plot, 1.5);
       // Where there is little room, the peak's label is beside what is above the line.
-      write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) + (plot < NARROW ? 9 : -8), side, name);
+      const [label, y] = [`${words} ${bytes(amount)}`, scale.y(amount) + (plot < NARROW ? 9 : -8)];
+      const width = context.measureText(label).width + 6;
+      // Bars are hidden behind it.
+      context.fillStyle = look.color("--background");
+      context.fillRect(side === "left" ? LEFT + 1 : LEFT + plot - 1 - width, y - 7, width, 13);
+      write(label, side === "left" ? LEFT + 4 : LEFT + plot - 4, y, side, name);
     };
-    const isLate = peak > (range[0] + range[1]) / 2;
-    level(this.limit, "available", isLate ? "left" : "right", "--accent");
-    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "held, with fragmentation", isLate ? "left" : "right", "--muted");
-    if (peak >= range[0] && peak < range[1]) {
-      const at = (x(peak) + x(peak + 1)) / 2;
+    const isLate = this.axis.at(peak) > (range[0] + range[1]) / 2;
+    level(this.limit, "limit", isLate ? "left" : "right", "--accent");
+    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "with fragmentation", isLate ? "left" : "right", "--muted");
+    const at = (x(peak) + x(peak + 1)) / 2;
+    if (at >= LEFT && at <= LEFT + plot) {
       context.fillStyle = look.color("--accent");
       context.fillRect(at - 0.75, top - 6, 1.5, 6 + scale.y(this.most) - top);
       const isRight = at > LEFT + plot * 0.6;
       write(`peak ${bytes(this.most)}, step ${grouped(peak + 1)}`, at + (isRight ? -5 : 5), top - 6, isRight ? "right" : "left", "--accent");
     }
-    write(`step ${grouped(Math.floor(range[0]) + 1)}`, LEFT, top + area + 11, "left", "--muted");
-    write(grouped(Math.ceil(range[1])), LEFT + plot, top + area + 11, "right", "--muted");
+    const under = top + area + 14;
+    for (const { at, label } of this.axis.ticks(range, Math.max(plot / 140, 2))) {
+      const [middle, half] = [place(at), context.measureText(label).width / 2];
+      context.fillStyle = look.color("--line");
+      context.fillRect(middle, top + area, 1, 5);
+      if (middle - half > LEFT && middle + half < LEFT + plot) write(label, middle, under, "center", "--muted");
+    }
+    write(this.axis.length === this.profile.moments ? "step" : "time, estimated", LEFT + plot, under + 13, "right", "--muted");
+    write("in use", LEFT - 6, 14, "right", "--muted");
     if (this.heap <= 0) return;
+    write("by address", LEFT - 6, heapTop - 10, "right", "--muted");
     for (const amount of round(this.heap, 2)) write(rounded(amount), LEFT - 6, heapTop + heapHeight * (1 - amount / this.heap), "right", "--muted");
     write("address 0", LEFT - 6, heapTop + heapHeight - 2, "right", "--muted");
   }
@@ -245,6 +301,7 @@ export class Picture {
 /// What lies by address, in columns, the largest first.
 interface Blocks {
   piece: Uint32Array;
+  /// Where they begin and end on the axis.
   first: Float64Array;
   end: Float64Array;
   from: Float64Array;
@@ -255,15 +312,15 @@ interface Blocks {
   heap: number;
 }
 
-function blocksOf({ pieces: { first, last, offset, bytes, padding } }: Timeline, bands: Bands): Blocks {
+function blocksOf({ pieces: { first, last, offset, bytes, padding } }: Timeline, bands: Bands, axis: Axis): Blocks {
   const known = Uint32Array.from(offset.keys()).filter((piece) => !Number.isNaN(offset[piece]!));
   const piece = known.sort((a, b) => bytes[b]! - bytes[a]!);
   const column = () => new Float64Array(piece.length);
   const blocks: Blocks = { piece, first: column(), end: column(), from: column(), to: column(), padding: column(), tile: new Uint8Array(piece.length), heap: 0 };
   for (let k = 0; k < piece.length; k++) {
     const at = piece[k]!;
-    blocks.first[k] = first[at]!;
-    blocks.end[k] = last[at]! + 1;
+    blocks.first[k] = axis.at(first[at]!);
+    blocks.end[k] = axis.at(last[at]! + 1);
     blocks.from[k] = offset[at]!;
     blocks.to[k] = offset[at]! + bytes[at]!;
     blocks.padding[k] = padding[at]!;
@@ -278,6 +335,6 @@ function lookOf(frame: HTMLElement): Look {
   const color = (name: string) => style.getPropertyValue(name).trim();
   const tiles = [...Array.from({ length: TILES }, (_, k) => `--tile-${k}`), "--other"];
   const of = (names: string[]) => inks(names.map(color), color("--hatching"));
-  const [background, free, line] = of(["--background", "--raised", "--line"]) as [Ink, Ink, Ink];
-  return { tiles: of(tiles), residents: of(["--resident", "--resident-2"]), background, free, line, color, font: `11px ${style.fontFamily}` };
+  const [background, free, line, ink] = of(["--background", "--raised", "--line", "--text"]) as [Ink, Ink, Ink, Ink];
+  return { ink, tiles: of(tiles), residents: of(["--resident", "--resident-2"]), background, free, line, color, font: `11px ${style.fontFamily}` };
 }

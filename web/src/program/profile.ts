@@ -9,6 +9,8 @@ export class Profile {
   private readonly alive: Float64Array[];
   private readonly padding: Float64Array[];
   readonly total: Float64Array;
+  /// The same without padding.
+  readonly data: Float64Array;
 
   /// `band` has the band of each piece.
   constructor(timeline: Timeline, band: Uint16Array, bands: number) {
@@ -25,9 +27,13 @@ export class Profile {
       if (padding[piece]! > 0) step(this.padding[band[piece]!]!, from, to, padding[piece]!);
     }
     this.total = new Float64Array(this.moments + 1).fill(timeline.resident_bytes);
+    const padded = timeline.residents.reduce((sum, { padding_bytes }) => sum + padding_bytes, 0);
+    this.data = new Float64Array(this.moments + 1).fill(timeline.resident_bytes - padded);
     for (const number of used) {
       for (const steps of [this.alive[number]!, this.padding[number]!]) accumulate(steps);
-      add(this.total, this.alive[number]!);
+      add(this.total, this.alive[number]!, 1);
+      add(this.data, this.alive[number]!, 1);
+      add(this.data, this.padding[number]!, -1);
     }
   }
 
@@ -56,8 +62,8 @@ function accumulate(steps: Float64Array): void {
   for (let moment = 1, sum = steps[0]!; moment < steps.length; moment++) steps[moment] = sum += steps[moment]!;
 }
 
-function add(to: Float64Array, steps: Float64Array): void {
-  for (let moment = 0; moment < to.length; moment++) to[moment]! += steps[moment]!;
+function add(to: Float64Array, steps: Float64Array, sign: 1 | -1): void {
+  for (let moment = 0; moment < to.length; moment++) to[moment]! += sign * steps[moment]!;
 }
 
 /// What stands is drawn smaller where it is more than this many times what comes on top: that could hardly be seen.
@@ -99,6 +105,14 @@ export class Scale {
     const floor = this.cut > 0 ? FLOOR : 0;
     const share = amount < this.cut ? (amount / this.cut) * floor : floor + ((amount - this.cut) / (this.most - this.cut || 1)) * (1 - floor);
     return this.top + this.height * (1 - share);
+  }
+
+  /// The amount that is so far down; nothing outside of the plot.
+  amount(y: number): number | null {
+    const share = 1 - (y - this.top) / this.height;
+    if (share < 0 || share > 1) return null;
+    const floor = this.cut > 0 ? FLOOR : 0;
+    return share < floor ? (share / floor) * this.cut : this.cut + ((share - floor) / (1 - floor)) * (this.most - this.cut);
   }
 
   /// Round amounts and their labels; those above a break say how much more than it they are.

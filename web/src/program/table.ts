@@ -1,8 +1,8 @@
 // A table of what is alive: filtered, sorted, what is together opened; with the pointer and with the keys.
 
-import { bytes, el, fill, grouped, percent, shortPath } from "../dom";
+import { bytes, el, fill, grouped, percent } from "../dom";
 import type { Paint } from "./bands";
-import { key, type Row } from "./rows";
+import { key, sum, type Row } from "./rows";
 
 /// Rows of a table before "more".
 const SHOWN = 12;
@@ -12,7 +12,7 @@ const COLUMNS: [name: string, value: (row: Row) => number | string][] = [
   ["bytes", (row) => -row.bytes],
   ["share", (row) => -row.bytes],
   ["padding", (row) => -row.padding],
-  ["line", (row) => shortPath(row.owner)],
+  ["line", (row) => row.name],
   ["array", (row) => row.shape],
 ];
 const NUMBERS = 3;
@@ -23,6 +23,7 @@ const FIELDS: Record<string, (row: Row) => string> = {
   op: (row) => `${row.path} ${row.instruction}`,
   shape: (row) => row.shape,
   role: (row) => row.role,
+  module: (row) => row.module,
 };
 
 function matches(row: Row, filter: string): boolean {
@@ -37,13 +38,25 @@ function matches(row: Row, filter: string): boolean {
 
 export interface RowTable {
   element: HTMLElement;
-  show(rows: Row[], paint: Paint): void;
+  /// `drills` where what is together is a row's inside, which has a view of its own.
+  show(rows: Row[], paint: Paint, drills: boolean): void;
   /// Marks the row that is chosen, or none.
   mark(row: Row | null): void;
 }
 
-export function rowTable(choose: (row: Row) => void): RowTable {
+export interface TableOptions {
+  /// Hears of the row that is opened.
+  open: (row: Row) => void;
+  /// What is filtered by at first, and who hears of it.
+  filter: string;
+  filtered: (filter: string) => void;
+  /// The arrays of other moments: a filter asks them, too.
+  elsewhere: () => Row[];
+}
+
+export function rowTable({ open, filter: first, filtered, elsewhere }: TableOptions): RowTable {
   let rows: Row[] = [];
+  let drills = false;
   let paint: Paint = () => "--other";
   let chosen: string | null = null;
   let isAll = false;
@@ -52,7 +65,11 @@ export function rowTable(choose: (row: Row) => void): RowTable {
   const body = el("tbody", {});
   const found = el("span", { class: "muted", "aria-live": "polite" });
   const more = el("button", { type: "button", class: "more", onclick: () => ((isAll = true), draw()) });
-  const filter = el("input", { type: "search", class: "mono", placeholder: "Filter: words, line:, op:, shape:, role:", "aria-label": "Filter the table", spellcheck: "false", oninput: () => draw() });
+  const filter = el("input", { type: "search", class: "mono", placeholder: "Filter: words, line:, op:, shape:, role:, module:", "aria-label": "Filter the table", spellcheck: "false", value: first });
+  filter.addEventListener("input", () => {
+    filtered(filter.value);
+    draw();
+  });
   const headers = COLUMNS.map(([name], at) => {
     const sort = () => {
       isTurned = sorted === at && !isTurned;
@@ -64,10 +81,14 @@ export function rowTable(choose: (row: Row) => void): RowTable {
 
   function draw() {
     const words = filter.value.trim().toLowerCase();
-    const total = rows.reduce((sum, row) => sum + row.bytes, 0);
-    const wanted = words ? rows.filter((row) => matches(row, words)) : [...rows];
+    const total = sum(rows, (row) => row.bytes);
+    const here = words ? rows.filter((row) => matches(row, words)) : [...rows];
+    // Those of other moments stand behind them.
+    const others = words ? elsewhere().filter((row) => matches(row, words)) : [];
+    const wanted = [...here, ...others];
     const value = COLUMNS[sorted]![1];
-    const order = (a: Row, b: Row) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (isTurned ? -1 : 1);
+    const away = new Set(others);
+    const order = (a: Row, b: Row) => Number(away.has(a)) - Number(away.has(b)) || (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (isTurned ? -1 : 1);
     wanted.sort(order);
     headers.forEach((header, at) => {
       // The largest are first unless it is turned.
@@ -75,15 +96,15 @@ export function rowTable(choose: (row: Row) => void): RowTable {
       else header.removeAttribute("aria-sort");
     });
     const shown = isAll ? wanted : wanted.slice(0, SHOWN);
-    fill(body, shown.flatMap((row) => line(row, total, words)));
+    fill(body, shown.flatMap((row) => line(row, total, words, away.has(row) ? "away" : "")));
     const left = wanted.length - shown.length;
     more.hidden = left <= 0;
     more.textContent = `${grouped(left)} more`;
-    found.textContent = words ? `${grouped(wanted.length)} of ${grouped(rows.length)}, ${bytes(wanted.reduce((sum, row) => sum + row.bytes, 0))}` : "";
+    found.textContent = words ? `${grouped(here.length)} of ${grouped(rows.length)}, ${bytes(sum(here, (row) => row.bytes))}${others.length > 0 ? `; ${grouped(others.length)} at other moments` : ""}` : "";
   }
 
   /// A row, and below it what is together in it, if that is opened.
-  function line(row: Row, total: number, words: string, isInner = false): HTMLElement[] {
+  function line(row: Row, total: number, words: string, kind = ""): HTMLElement[] {
     const isOpen = opened.has(key(row)) && row.rows !== undefined;
     const toggle = () => {
       if (isOpen) opened.delete(key(row));
@@ -91,21 +112,21 @@ export function rowTable(choose: (row: Row) => void): RowTable {
       draw();
       focus(body.querySelector(`[data-key="${CSS.escape(key(row))}"]`));
     };
-    const inner = row.rows && el("button", { type: "button", class: "link opens", "aria-expanded": String(isOpen), "aria-label": `${grouped(row.rows.length)} rows of ${shortPath(row.owner)}`, onclick: toggle }, isOpen ? "▾" : "▸");
-    const array = row.shape
-      ? el("button", { type: "button", class: "link", onclick: () => choose(row) }, el("code", {}, row.shape))
-      : el("button", { type: "button", class: "link", onclick: toggle }, `${grouped(row.rows?.length ?? row.count)} kinds of arrays`);
+    const inner = row.rows && el("button", { type: "button", class: "link opens", "aria-expanded": String(isOpen), "aria-label": `${grouped(row.rows.length)} rows of ${row.name}`, onclick: toggle }, isOpen ? "▾" : "▸");
+    const act = () => (row.shape || drills ? open(row) : toggle());
+    const kinds = row.rows?.length ?? row.count;
+    const array = el("button", { type: "button", class: "link", onclick: act }, row.shape ? el("code", {}, row.shape) : `${grouped(kinds)} ${kinds === 1 ? "kind" : "kinds"} of arrays`);
     const element = el(
       "tr",
-      { class: isInner ? "inner" : "", "data-key": key(row), "aria-current": key(row) === chosen ? "true" : null, onclick: (event: Event) => (event.target as Element).closest("button") ?? (row.shape ? choose(row) : toggle()) },
+      { class: kind, "data-key": key(row), "aria-current": key(row) === chosen ? "true" : null, onclick: (event: Event) => (event.target as Element).closest("button") ?? act() },
       el("td", { class: "number" }, bytes(row.bytes)),
       el("td", { class: "number" }, percent(row.bytes, total)),
-      el("td", { class: `number ${row.padding * 2 > row.bytes ? "bad" : ""}` }, row.padding > 0 ? percent(row.padding, row.bytes) : "–"),
-      el("td", { title: row.owner }, inner, el("i", { style: `background:var(${paint(row)})` }), shortPath(row.owner), row.role && row.role !== "temporary" && row.role !== row.owner && el("span", { class: "muted" }, ` ${row.role}`)),
+      el("td", { class: `number ${row.padding * 2 > row.bytes && row.padding * 100 > total ? "bad" : ""}` }, row.padding > 0 ? percent(row.padding, row.bytes) : "–"),
+      el("td", { title: [row.owner, row.path].filter(Boolean).join("\n") }, inner, el("i", { style: `background:var(${paint(row)})` }), row.name, row.role && row.role !== "temporary" && row.role !== row.owner && el("span", { class: "muted" }, ` ${row.role}`)),
       el("td", {}, row.count > 1 && `${grouped(row.count)} × `, array),
     );
     const inside = row.rows?.filter((one) => !words || matches(one, words)) ?? [];
-    return [element, ...(isOpen ? inside.flatMap((one) => line(one, total, words, true)) : [])];
+    return [element, ...(isOpen ? inside.flatMap((one) => line(one, total, words, "inner")) : [])];
   }
 
   const focus = (row: Element | null | undefined) => row?.querySelector<HTMLElement>("td:last-child button")?.focus();
@@ -129,14 +150,14 @@ export function rowTable(choose: (row: Row) => void): RowTable {
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of what is alive" }, el("table", { class: "alive" }, el("thead", {}, el("tr", {}, headers)), body)),
       more,
     ),
-    show(next, painted) {
-      [rows, paint] = [next, painted];
+    show(next, painted, drilling) {
+      [rows, paint, drills] = [next, painted, drilling];
       draw();
     },
     mark(row) {
       chosen = row && key(row);
-      for (const line of body.children) {
-        if ((line as HTMLElement).dataset["key"] === chosen) line.setAttribute("aria-current", "true");
+      for (const line of body.children as HTMLCollectionOf<HTMLElement>) {
+        if (line.dataset["key"] === chosen) line.setAttribute("aria-current", "true");
         else line.removeAttribute("aria-current");
       }
     },

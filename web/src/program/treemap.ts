@@ -1,8 +1,8 @@
 // What is alive as areas: each array as large as what it takes, its padding striped.
 
-import { bytes, el, percent, shortPath } from "../dom";
+import { bytes, el, percent } from "../dom";
 import type { Paint } from "./bands";
-import type { Row } from "./rows";
+import { sum, type Row } from "./rows";
 
 interface Place {
   row: Row;
@@ -17,7 +17,7 @@ const MOST = 40;
 
 /// Rows as rectangles of the unit square, each as near to a square as can be (Bruls, Huizing, van Wijk: Squarified treemaps).
 function squarified(rows: Row[]): Place[] {
-  const total = rows.reduce((sum, row) => sum + row.bytes, 0);
+  const total = sum(rows, (row) => row.bytes);
   const places: Place[] = [];
   // The rest of the area, in units in which the picture is as wide as it looks.
   let [x, y, width, height] = [0, 0, 2, 1];
@@ -25,13 +25,13 @@ function squarified(rows: Row[]): Place[] {
   for (let at = 0; at < rows.length && total > 0; ) {
     const side = Math.min(width, height);
     const worst = (strip: Row[]) => {
-      const sum = strip.reduce((sum, row) => sum + area(row), 0);
-      return Math.max(...strip.map((row) => Math.max((side * side * area(row)) / (sum * sum), (sum * sum) / (side * side * area(row)))));
+      const whole = sum(strip, area);
+      return Math.max(...strip.map((row) => Math.max((side * side * area(row)) / (whole * whole), (whole * whole) / (side * side * area(row)))));
     };
     let end = at + 1;
     while (end < rows.length && worst(rows.slice(at, end + 1)) <= worst(rows.slice(at, end))) end++;
     const strip = rows.slice(at, end);
-    const thickness = strip.reduce((sum, row) => sum + area(row), 0) / side;
+    const thickness = sum(strip, area) / side;
     let along = 0;
     for (const row of strip) {
       const length = area(row) / thickness;
@@ -51,11 +51,15 @@ function squarified(rows: Row[]): Place[] {
 
 /// A treemap of rows; a click on an area chooses its row.
 export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): HTMLElement {
-  const shown = rows.filter((row) => row.bytes > 0);
+  const shown = rows.filter((row) => row.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+  // Labels that would repeat say what differs.
+  const named = new Map<string, number>();
+  for (const { name } of shown) named.set(name, (named.get(name) ?? 0) + 1);
+  const label = (row: Row) => ((named.get(row.name) ?? 0) > 1 && row.shape ? (row.module.split("/").slice(-2).join("/") || row.shape.split("{")[0]!) : row.name);
   const rest = shown.slice(MOST);
   if (rest.length) {
-    const sum = (of: (row: Row) => number) => rest.reduce((sum, row) => sum + of(row), 0);
-    shown.splice(MOST, Infinity, { owner: `${rest.length} smaller`, path: "", instruction: "", shape: "", role: "", pieces: [], count: sum((row) => row.count), bytes: sum((row) => row.bytes), padding: sum((row) => row.padding) });
+    const name = `${rest.length} smaller`;
+    shown.splice(MOST, Infinity, { owner: name, name, path: "", module: "", instruction: "", shape: "", role: "", pieces: [], count: sum(rest, (row) => row.count), bytes: sum(rest, (row) => row.bytes), padding: sum(rest, (row) => row.padding) });
     shown.sort((a, b) => b.bytes - a.bytes);
   }
   const areas = squarified(shown).map(({ row, x, y, width, height }) => {
@@ -68,11 +72,11 @@ export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): 
         onclick: () => (row.shape || row.rows) && choose(row),
       },
       row.padding > 0 && el("div", { class: "hatched", style: `height:${(100 * row.padding) / row.bytes}%` }),
-      isLarge && el("span", {}, shortPath(row.owner), el("br"), bytes(row.bytes)),
+      isLarge && el("span", {}, el("b", {}, label(row)), bytes(row.bytes)),
     );
     area.style.cssText = `left:${50 * x}%;top:${100 * y}%;width:${50 * width}%;height:${100 * height}%;background:var(${paint(row)})`;
     return area;
   });
-  const label = "Areas as large as the arrays alive at this moment, padding striped; the table has the same";
-  return el("div", { class: "treemap", role: "img", "aria-label": label }, areas);
+  const description = "Areas as large as the arrays alive at this moment, padding striped; the table has the same";
+  return el("div", { class: "treemap", role: "img", "aria-label": description }, areas);
 }

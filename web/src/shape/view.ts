@@ -52,6 +52,8 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   let picture = options.picture ?? "both";
   let other = options.other ?? "";
   let slices: number[] = [];
+  /// The other layout, where it can be compared with.
+  let compared = "";
 
   const canvas = el("div", { class: "picture canvas", tabindex: "0", role: "group", "aria-label": "Cells of the picture; arrow keys move between them" });
   const place = el("p", { class: "place muted", "aria-live": "polite" }, HINT);
@@ -60,27 +62,32 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   const cells = new Cells(canvas, place, text);
   const notation = el("h1", { class: "notation" });
 
-  async function draw() {
+  async function draw(other = compared) {
     try {
       if (other && picture === "both") {
         // Only arrays of one shape have a picture of what differs; others stand below one another.
-        const compared = await drawn(text, "compare", other, slices).catch(() => null);
-        canvas.innerHTML = compared ?? (await drawn(text, picture, undefined, slices)) + (await drawn(other, picture));
+        const both = await drawn(text, "compare", other, slices).catch(() => null);
+        canvas.innerHTML = both ?? (await drawn(text, picture, undefined, slices)) + (await drawn(other, picture));
       } else canvas.innerHTML = (await drawn(text, picture, undefined, slices)) + (other ? await drawn(other, picture) : "");
       cells.found();
     } catch (error) {
       fill(canvas, failure(error));
     }
   }
-  redrawn(canvas, draw);
+  redrawn(canvas, () => draw());
   async function compare() {
+    const asked = other;
     fill(verdict);
-    if (!other) return draw();
+    compared = "";
+    if (!asked) return draw();
     try {
-      const compared = await json<Compared>("compare", text, other);
-      fill(verdict, el("p", {}, el("strong", {}, `${compared.relation}: `), `${compared.clauses.join("; ")}.`));
+      const { relation, clauses } = await json<Compared>("compare", text, asked);
+      if (asked !== other) return;
+      fill(verdict, el("p", {}, el("strong", {}, `${relation}: `), `${clauses.join("; ")}.`));
+      compared = asked;
     } catch (error) {
-      fill(verdict, failure(error, other));
+      // The picture of the first stays.
+      return asked === other ? fill(verdict, failure(error, asked)) : undefined;
     }
     await draw();
   }
@@ -122,13 +129,20 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     void draw();
   });
   const generations = await json<Generation[]>("generations");
-  if (shown.physical_dimensions) await compare();
+  if (shown.physical_dimensions) {
+    await draw();
+    if (other) await compare();
+  }
+  const first = await firstSteps(text, shown);
+  const open = await predicted(text, shown, generations, options.open);
   return el(
     "article",
     { class: "shape" },
     notation,
     meaning,
+    open,
     facts(shown),
+    first,
     el(
       "div",
       { class: "two" },
@@ -136,6 +150,32 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
       el("aside", { "aria-label": "Other layouts" }, el("div", { class: "panel" }, el("h2", {}, "Side by side"), second, verdict), shown.physical_dimensions && tpuPanel(shown, generations, options.open)),
     ),
   );
+}
+
+/// Cells of an array whose steps are drawn first.
+const SMALL = 64;
+
+/// The steps from a small array to its buffer, drawn: where tiles are understood at once.
+async function firstSteps(text: string, { physical_dimensions, physical_bytes, logical_bytes, dimensions }: Shown): Promise<HTMLElement | null> {
+  const cells = dimensions.reduce((product, bound) => product * bound, 1);
+  const isTiled = (physical_dimensions?.length ?? 0) > dimensions.length;
+  if (!isTiled || cells > SMALL || physical_bytes > 4 * Math.max(logical_bytes, 1)) return null;
+  const picture = el("div", { class: "picture" });
+  const draw = async () => void (picture.innerHTML = await drawn(text, "steps").catch(() => ""));
+  redrawn(picture, draw);
+  await draw();
+  return el("section", { "aria-label": "Step by step" }, el("h2", {}, "Step by step: padded, cut into tiles, one after the other"), picture);
+}
+
+/// A shape without a layout has the default one, which no TPU gives it: what a TPU makes of it, to be chosen.
+async function predicted(text: string, { dimensions, element_type }: Shown, generations: Generation[], open: (shape: string) => void): Promise<HTMLElement | null> {
+  if (text.includes("{") || !dimensions.length) return null;
+  const newest = generations.find(({ name }) => name === "v5e") ?? generations.at(-1);
+  if (!newest) return null;
+  const answer = await json<{ shape: string; physical_bytes?: number; padding_bytes?: number }>("predict", element_type, Uint32Array.from(dimensions), newest.name).catch(() => null);
+  if (!answer) return null;
+  const padding = answer.padding_bytes ? `, with ${bytes(answer.padding_bytes)} padding` : "";
+  return el("p", { class: "warning" }, "No layout is given, and XLA’s default is shown, row by row without tiles: no TPU lays an array out so. A TPU ", newest.name, " takes ", el("button", { type: "button", class: "link", onclick: () => open(answer.shape) }, el("code", {}, answer.shape)), `${padding}.`);
 }
 
 const HINT = "Rest the pointer on a cell, or use the arrow keys: where its element lies.";
@@ -226,11 +266,14 @@ class Cells {
     private readonly place: HTMLElement,
     private readonly text: string,
   ) {
-    canvas.addEventListener("pointermove", (event) => {
+    const under = (event: Event) => {
       const cell = (event.target as Element).closest<SVGElement>("[data-offset],[data-index],[data-padding]");
       if (cell !== this.here && (!cell || this.all.includes(cell))) this.go(cell);
-    });
-    canvas.addEventListener("pointerleave", () => this.go(null));
+    };
+    canvas.addEventListener("pointermove", under);
+    // A tap moves nothing.
+    canvas.addEventListener("click", under);
+    canvas.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && this.go(null));
     canvas.addEventListener("keydown", (event) => {
       const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
       if (!dx && !dy) return;

@@ -1,0 +1,62 @@
+// What was opened together, as tabs: they stay while the history is walked through, and when the page is loaded again.
+
+import { el, fill, tabs } from "./dom";
+import type { Input } from "./input";
+import { keep, kept, nextName } from "./kept";
+
+/// Several inputs, of which one is shown.
+interface Group {
+  name: string;
+  inputs: Input[];
+}
+
+export interface Files {
+  element: HTMLElement;
+  /// What an entry of the history has of it.
+  entry: () => { group?: string; tab?: number };
+  /// Takes these for what is shown together, `at` first; fewer than two are none.
+  open: (inputs: Input[], at: number) => void;
+  /// Goes to what an entry of the history had.
+  restore: (entry: unknown) => Promise<void>;
+}
+
+/// `chosen` hears of the input whose tab is pressed.
+export function openedTogether(chosen: (input: Input) => void): Files {
+  const element = el("nav", { "aria-label": "Opened together" });
+  const known = new Map<string, Group>();
+  let group: Group | undefined;
+  let tab = 0;
+
+  function draw() {
+    if (!group) return fill(element);
+    const { inputs } = group;
+    const names = inputs.map((input, at) => [`${at}`, input.kind === "pair" ? "Compare" : input.name] as const);
+    const choose = (at: string) => {
+      tab = Number(at);
+      chosen(inputs[tab]!);
+    };
+    fill(element, tabs("Files", names, `${tab}`, choose));
+  }
+  return {
+    element,
+    entry: () => (group ? { group: group.name, tab } : {}),
+    open(inputs, at) {
+      [group, tab] = [inputs.length > 1 ? { name: nextName(), inputs } : undefined, at];
+      if (group) {
+        known.set(group.name, group);
+        // A browser that keeps nothing has them until it is loaded again.
+        void keep(group.name, inputs).catch(() => {});
+      }
+      draw();
+    },
+    async restore(entry) {
+      const { group: name, tab: at = 0 } = (entry ?? {}) as { group?: string; tab?: number };
+      if (name && !known.has(name)) {
+        const inputs = await kept<Input[]>(name).catch(() => undefined);
+        if (inputs) known.set(name, { name, inputs });
+      }
+      [group, tab] = [name ? known.get(name) : undefined, at];
+      draw();
+    },
+  };
+}
