@@ -208,6 +208,21 @@ impl Entry {
         }
     }
 
+    /// Whether its size is one allocation's and its shape another's, because the lines between were lost: an allocation that
+    /// is larger than its elements says how much of it is padding.
+    pub(crate) fn is_joined(&self) -> bool {
+        let (Some(size), Some(unpadded), None) = (&self.size, &self.unpadded, &self.padding) else { return false };
+        let is_its_own =
+            || self.computed_unpadded_bytes().and_then(Result::ok).is_some_and(|own| unpadded.agrees_with(own));
+        self.complete && size.bytes() / 2 > unpadded.bytes() && self.agrees() == Some(false) && is_its_own()
+    }
+
+    /// The two that were joined; whose the operator is can't be told.
+    pub(crate) fn parted(self) -> [Self; 2] {
+        let first = Self { size: self.size, ..Self::new(self.section, self.number) };
+        [first, Self { size: None, operator: None, number: None, ..self }]
+    }
+
     pub(crate) fn is_scoped(&self) -> bool {
         self.allocation_type.as_deref() == Some("scoped")
     }

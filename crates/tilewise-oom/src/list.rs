@@ -116,6 +116,9 @@ impl List {
         if let Some(Entry { size: Some(size), shape: Some(shape), .. }) = &mut entry {
             shape.repair(size);
         }
+        if let Some(joined) = entry.take_if(|entry| entry.is_joined()) {
+            self.entries.extend(joined.parted());
+        }
         self.entries.extend(entry.filter(|entry| !entry.is_empty()));
     }
 }

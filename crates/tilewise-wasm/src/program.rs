@@ -99,8 +99,9 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
-        // Whether it fits is said of the machine that its text shows, too.
-        let judged = report.machine.program_bytes().filter(|_| machine.is_none() && !report.memory_bounds.is_assumed);
+        // Whether it fits is said of the machine that its text shows, too, if that is what it was compiled for.
+        let is_compiled = report.plan().is_ok() && !report.memory_bounds.is_assumed;
+        let judged = report.machine.program_bytes().filter(|_| machine.is_none() && is_compiled);
         let report = if judged.is_some() { report.with_limit(judged) } else { report };
         Ok(Program(AuditOutput { all: true, ..AuditOutput::new(report) }))
     };

@@ -167,8 +167,7 @@ fn report(asked: Audit<'_>) -> Report {
     let copies = copies(module, &flow, &mut auditor.sizer);
     let (machine, assumed) = machine(module, options);
     let is_assumed = assumed.is_some();
-    let is_machine_shown =
-        asked.machine.is_some() || options.named.is_some() || !module.has_tiles() || shown_generation(module).is_some();
+    let is_machine_shown = asked.machine.is_some() || options.named.is_some() || shows_machine(module);
     auditor.warnings.extend(assumed);
     auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
     let libtpu = options.libtpu.or(options.build.and_then(Libtpu::of_build)).filter(|_| machine.generation().is_some());
@@ -257,6 +256,11 @@ fn machine(module: &Module, options: Options) -> (Machine, Option<ReportWarning>
         ReportWarning::new(ReportWarningKind::AssumedMachine, message)
     };
     (machine, inferred.is_none().then(assumed))
+}
+
+/// Whether a module's text points to one machine.
+fn shows_machine(module: &Module) -> bool {
+    if module.has_tiles() { shown_generation(module).is_some() } else { infer_machine(module).is_some() }
 }
 
 /// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewise_oom::{Form, Message};
+use tilewise_oom::{Form, Message, PrintedSize};
 
 /// Fails if reading `unit` repeated takes more than a little time for each byte: the quadratic way takes hours.
 fn is_linear(unit: &str, bytes: usize) -> Option<Message> {
@@ -129,4 +129,30 @@ fn of_several_messages_the_fullest_is_read() {
     assert_eq!((message.entries.len(), message.truncated), (1, false));
     let message = Message::parse(&format!("{short}{list}{short}")).unwrap();
     assert_eq!(message.entries.len(), 1);
+}
+
+/// As in the log of pytorch/xla#1965: lines were lost between the size of one allocation and the shape of another.
+#[test]
+fn an_entry_without_its_middle_is_two() {
+    let whole = "  2. Size: 6.00G\n     Shape: u32[12582912,1]{1,0:T(8,128)}\n     Unpadded size: 48.00M\n     \
+                 Extra memory due to padding: 5.95G (128.0x expansion)\n     ==========================\n";
+    let joined = "  3. Size: 6.00G\n     Shape: bf16[512,16,3072]{2,1,0:T(8,128)(2,1)}\n     Unpadded size: 48.00M\n     \
+                  ==========================\n";
+    let message = Message::parse(&format!("{whole}\n{joined}")).expect("a list");
+    let read: Vec<_> = message
+        .entries
+        .iter()
+        .map(|entry| {
+            (entry.size.as_ref().map(PrintedSize::bytes), entry.shape.as_ref().map(|shape| shape.text.as_str()))
+        })
+        .collect();
+    let gib = Some(6 << 30);
+    assert_eq!(
+        read,
+        [
+            (gib, Some("u32[12582912,1]{1,0:T(8,128)}")),
+            (gib, None),
+            (None, Some("bf16[512,16,3072]{2,1,0:T(8,128)(2,1)}")),
+        ]
+    );
 }
