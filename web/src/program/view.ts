@@ -70,6 +70,8 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     memory = memoryView({ audit, timeline: space, shown: (isMain && options.shown) || {}, changed: (isMain && options.changed) || (() => {}), chosen: choose });
     fill(above, memory.timeline);
     fill(alive, memory.alive);
+    // Of what has no plan nothing is known to be alive.
+    alive.hidden = space === null && !report.memory_spaces.some(({ peak_buffers }) => peak_buffers?.length);
     panel.close();
   }
   // The story is there to be read before the rest is made.

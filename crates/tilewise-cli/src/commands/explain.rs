@@ -16,6 +16,10 @@ use tilewise_report::{
 };
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise explain train.log
+  python train.py 2>&1 | tilewise explain
+  tilewise explain E1001")]
 pub(crate) struct Args {
     /// Files with one message each, among other text or alone; - reads standard input; a code such as E1001 prints its
     /// meaning

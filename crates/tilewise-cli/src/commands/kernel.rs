@@ -21,7 +21,11 @@ use tilewise_report::{
 };
 
 #[derive(clap::Args)]
-#[command(after_help = "A kernel is a text:
+#[command(after_help = "Examples:
+  tilewise kernel matmul.kernel --tpu all
+  tilewise kernel matmul.kernel --operand 'bf16[8192,8192]{0,1:T(8,128)(2,1)}'
+
+A kernel is a text:
   tpu v6e
   grid 16,16,8
   in  bf16[8192,8192] block 1024,1024 @ 0,2

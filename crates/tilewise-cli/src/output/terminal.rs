@@ -10,9 +10,11 @@ pub(crate) fn terminal() -> Terminal {
     Terminal::plain(screen_width()).with_color(color_mode()).with_ascii(!has_unicode())
 }
 
-/// Columns of the terminal; 80 where there is none.
+/// Columns of the terminal; where there is none, those that `COLUMNS` asks for, or 80.
 pub(crate) fn screen_width() -> usize {
-    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(60, 160))
+    let asked = || env::var("COLUMNS").ok()?.trim().parse().ok();
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    terminal.or_else(asked).unwrap_or(80).clamp(40, 200)
 }
 
 /// The colours the terminal can show; none in a pipe, or where colour is switched off.

@@ -31,7 +31,13 @@ impl Row<'_> {
         let expansion = self.padding.map_or_else(|| "-".to_owned(), |_| times(self.expansion));
         let numbers = format!("  {padding:>10}  {:>10}  {expansion:>6}", self.takes);
         let room = width.saturating_sub(count(&numbers) + 2);
-        writeln!(out, "{}  {}", styled(waste_style(self.expansion), numbers), cut(&self.shape, room))?;
+        let style = waste_style(self.expansion);
+        // An array's shape is whole, if on a line of its own: a layout that is cut says nothing.
+        if count(&self.shape) > room && !self.is_tuple() {
+            writeln!(out, "{}\n      {}", styled(style, numbers), self.shape)?;
+        } else {
+            writeln!(out, "{}  {}", styled(style, numbers), cut(&self.shape, room))?;
+        }
         let room = width.saturating_sub(INDENT);
         for line in self.places(room).iter().filter(|line| !line.is_empty()) {
             writeln!(out, "      {}", cut(line, room))?;
@@ -40,6 +46,12 @@ impl Row<'_> {
             writeln!(out, "      {}", styled(FAINT, cut(&cause_in_words(cause), width.saturating_sub(INDENT))))?;
         }
         Ok(())
+    }
+
+    fn is_tuple(&self) -> bool {
+        self.shape
+            .trim_start_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, ' ' | '×'))
+            .starts_with('(')
     }
 
     /// Who makes it, on one line or, with a long name of the operation, on two.

@@ -22,7 +22,7 @@ const SPARKLINE: usize = 64;
 impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let (report, summary, all) = (&self.report, self.summary(), self.all);
-        write_head(&summary, out)?;
+        write_head(&summary, terminal.width, out)?;
         if self.of_time {
             return write_time(&summary, report, all, terminal, out);
         }
@@ -33,7 +33,7 @@ impl WriteText for AuditOutput {
         write_remarks(&summary.peak, terminal, out)?;
         let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).filter(|peak| !peak.rows.is_empty());
         if peak.is_some_and(SpacePeak::has_temporaries) {
-            let lines = sparkline(report, &terminal.options(), terminal.width.min(SPARKLINE));
+            let lines = sparkline(report, &terminal.options(), terminal.width.saturating_sub(2).min(SPARKLINE));
             lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         }
         write_remarks(&summary.time, terminal, out)?;

@@ -6,16 +6,18 @@ use crate::{
     style::{FAINT, STRONG, bytes, cut, duration, percent, style_of, styled},
     summary::{CopiesOfLine, CopySummary, Recommended},
 };
+use anstyle::Style;
 use std::io::{self, Write};
 
 /// Who it is of, what it holds, what adds up to that, and whether it fits.
-pub(super) fn write_head(summary: &Summary<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_head(summary: &Summary<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}  {}\n", styled(STRONG, summary.title), styled(FAINT, &summary.origin))?;
     let parts: Vec<&str> = summary.parts.iter().map(|part| &*part.words).collect();
     if parts.is_empty() {
-        return writeln!(out, "{}.", summary.headline);
+        return write_wrapped(&format!("{}.", summary.headline), Style::new(), ["", "  "], width, out);
     }
-    writeln!(out, "{}:\n  {}.", styled(STRONG, &summary.headline), parts.join(", "))
+    write_wrapped(&format!("{}:", summary.headline), STRONG, ["", "  "], width, out)?;
+    write_wrapped(&format!("{}.", parts.join(", ")), Style::new(), ["  "; 2], width, out)
 }
 
 /// Remarks, a paragraph each.

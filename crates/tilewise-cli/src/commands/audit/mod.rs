@@ -25,10 +25,14 @@ use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine};
 use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
 
 #[derive(clap::Args)]
-#[command(
-    after_help = "The exit status is 1 if a program does not fit --tpu or --hbm-limit or tilewise can't tell, and if the limit \
-                  of --fail-above or --fail-on-copies is exceeded; it is 2 if a file can't be read."
-)]
+#[command(after_help = "Examples:
+  tilewise audit step.hlo --tpu v5e
+  tilewise audit dump/ -o report.html
+  tilewise audit after.hlo --against before.hlo
+  python train.py | tilewise audit -
+
+The exit status is 1 if a program does not fit --tpu or --hbm-limit or tilewise can't tell, and if
+the limit of --fail-above or --fail-on-copies is exceeded; it is 2 if a file can't be read.")]
 pub(crate) struct Args {
     /// Compiled programs: HLO text, protos, profiles (.xplane.pb), buffer assignments, plain or gzip, or a folder of them;
     /// - reads one from standard input
