@@ -67,3 +67,40 @@ test("a message in an address", async ({ quiet: page, context }) => {
   await second.goto(page.url());
   await expect(second.locator("article.message")).toBeVisible();
 });
+
+test("a bound is never enough to fit, equal rows are one, and small ones are folded away", async ({ quiet: page }) => {
+  await page.goto("./");
+  const advice = page.locator(".advice li");
+  for (const name of readdirSync(MESSAGES).filter((name) => name.endsWith(".txt"))) {
+    const text = readFileSync(`${MESSAGES}/${name}`, "utf8");
+    const explained = JSON.parse(execFileSync(commandLine(), ["explain", `${MESSAGES}/${name}`, "--format", "json"], { encoding: "utf8" }));
+    await paste(page, text);
+    await expect(page.locator("article.message")).toHaveAttribute("data-verdict", explained.verdict);
+    await expect(advice).toHaveCount(explained.advice.length);
+    for (const [at, { is_bound }] of explained.advice.entries()) if (is_bound) await expect(advice.nth(at)).not.toContainText("enough");
+    const rows = page.getByRole("region", { name: "Table of allocations" }).locator("tbody tr");
+    if (explained.allocations.length) expect(await rows.count()).toBeLessThanOrEqual(explained.allocations.length);
+  }
+  const entry = (at: number) => `  ${at}. Size: 64.0M\n     Shape: f32[16777216]{0:T(1024)}\n     Unpadded size: 64.0M\n     XLA label: copy\n     ==========================\n`;
+  await paste(page, `RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17.00G of 15.75G hbm. Exceeded hbm capacity by 1.25G.\n  Largest program allocations in hbm:\n${[1, 2, 3].map(entry).join("\n")}`);
+  await expect(page.getByRole("region", { name: "Table of allocations" }).locator("tbody tr")).toHaveCount(1);
+  await expect(page.getByRole("region", { name: "Table of allocations" })).toContainText("3 × f32[16777216]");
+});
+
+test("a log cut between two entries joins none", async ({ quiet: page }) => {
+  await page.goto("./");
+  await paste(page, "  2. Size: 6.00G\n     Shape: u32[12582912,1]{1,0:T(8,128)}\n     Unpadded size: 48.00M\n     Extra memory due to padding: 5.95G (128.0x expansion)\n     ==========================\n\n  3. Size: 6.00G\n     Shape: bf16[512,16,3072]{2,1,0:T(8,128)(2,1)}\n     Unpadded size: 48.00M\n     ==========================\n");
+  const row = page.getByRole("region", { name: "Table of allocations" }).locator("tbody tr", { hasText: "bf16[512,16,3072]" });
+  await expect(row).toContainText("48.00 MiB");
+  await expect(page.locator(".lead")).toContainText("5.95 GiB holds no data");
+});
+
+test("a phone's width, reasons on lines of their own", async ({ quiet: page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto("./");
+  await paste(page, readFileSync(`${MESSAGES}/gnn_edges_f32.txt`, "utf8"));
+  await expect(page.locator("tbody tr").first()).toBeVisible();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  const width = await page.locator("tbody td:last-child .muted").first().evaluate((cell) => cell.getBoundingClientRect().width);
+  expect(width).toBeGreaterThan(180);
+});

@@ -367,6 +367,40 @@ test("the chart stays beside what is chosen, answers hovering, zooms to the peak
   expect(await page.evaluate(() => scrollY)).toBe(top);
 });
 
+test("kernels: what lies between them and their neighbours, as the audit says", async ({ quiet: page }) => {
+  let copied = 0;
+  for (const name of ["pallas_kernel.v5e.hlo", "pallas_prefetch_alias.v7x.hlo"]) {
+    const report = JSON.parse(execFileSync(commandLine(), ["audit", name, "--format", "json"], { cwd: `${root}/testing/programs`, encoding: "utf8", maxBuffer: 1 << 30 }));
+    type Side = { copied_bytes: number; shape: string };
+    const kernels = report.kernels as { used_bytes: number | null; operands: Side[]; results: Side[] }[];
+    const arrays = kernels.flatMap(({ operands, results }) => [...operands, ...results]).filter(({ copied_bytes }) => copied_bytes > 0);
+    copied += arrays.length;
+    await page.goto("./");
+    await open(page, name, hlo(`testing/programs/${name}`));
+    await expect(page.locator(".lead")).toContainText("Holds");
+    await expect(page.locator("details", { hasText: "VMEM of kernels" })).toHaveCount(kernels.some(({ used_bytes }) => used_bytes !== null) ? 1 : 0);
+    const table = page.getByRole("region", { name: "Table of copies at kernels" });
+    await expect(table).toHaveCount(arrays.length ? 1 : 0);
+    if (arrays.length) await expect(table.locator("tbody tr").first()).toContainText(printed(Math.max(...arrays.map(({ copied_bytes }) => copied_bytes))));
+  }
+  console.log(`${copied} arrays are copied at kernels`);
+});
+
+test("an axis of time, where the text has cycle counts", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const { picture } = await timeline(page);
+  const order = await picture();
+  await page.getByRole("button", { name: "Estimated time" }).click();
+  await expect.poll(picture).not.toBe(order);
+  await expect(page.locator(".keys").last()).toContainText("time only bounded");
+  await page.reload();
+  await page.waitForTimeout(300);
+  await open(page, "lstm.hlo", layers(4));
+  await expect(page.locator(".lead")).toContainText("Holds");
+  await expect(page.getByRole("button", { name: "Estimated time" })).toHaveCount(0);
+});
+
 test("several files stay as tabs", async ({ quiet: page }) => {
   await page.goto("./");
   const message = readFileSync(`${root}/crates/tilewise-oom/tests/data/public/smem.txt`);

@@ -135,3 +135,49 @@ test("a tuple: its arrays, drawn for either theme", async ({ quiet: page }) => {
   await page.locator("article.shape li button").last().click();
   await expect(page.locator(".facts")).toBeVisible();
 });
+
+test("a small tiled shape is drawn step by step first", async ({ quiet: page }) => {
+  await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0:T(2,2)}"));
+  const steps = page.getByRole("region", { name: "Step by step" });
+  await expect(steps.locator("svg")).toContainText("1. pad [3,5] → [4,6]");
+  expect(await steps.evaluate((steps) => steps.compareDocumentPosition(document.querySelector(".canvas")!) & Node.DOCUMENT_POSITION_FOLLOWING)).toBeTruthy();
+  await page.goto("./#shape=" + encodeURIComponent("f32[4096,128]{1,0:T(8,128)}"));
+  await expect(page.locator(".facts")).toContainText("2.00 MiB");
+  await expect(steps).toHaveCount(0);
+});
+
+test("what is typed wrong leaves the last picture, and a second layout the first", async ({ quiet: page }) => {
+  await page.goto("./");
+  const box = page.getByLabel("A shape, an out-of-memory message or HLO text");
+  await box.fill("f32[3,5]{1,0:T(2,2)}");
+  await expect(page.locator("article.shape .canvas svg")).toBeVisible();
+  await box.fill("f32[3,5]{1,0:T(2,");
+  await expect(page.getByRole("alert")).toBeVisible();
+  await expect(page.locator("article.shape .canvas svg")).toBeVisible();
+  await expect(box).toHaveValue("f32[3,5]{1,0:T(2,");
+  await box.fill("f32[3,5]{1,0:T(2,4)}");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(page.locator(".notation")).toContainText("T(2,4)");
+  await page.getByLabel("Another layout to compare with").fill("f32[3,5]{1,0:T(");
+  await expect(page.getByRole("alert")).toHaveCount(1);
+  await expect(page.locator("article.shape .canvas svg")).toBeVisible();
+  await box.fill("hello");
+  await expect(page.getByRole("alert").first()).toContainText("Paste the text that begins with RESOURCE_EXHAUSTED");
+});
+
+test("a shape without a layout says that no TPU lays it out so, and what one does", async ({ quiet: page }) => {
+  await page.goto("./#shape=" + encodeURIComponent("f32[100000,1]"));
+  const note = page.locator(".warning", { hasText: "no TPU lays an array out so" });
+  await note.getByRole("button").click();
+  await expect(page.locator(".notation")).toContainText(":T(");
+  await expect(note).toHaveCount(0);
+});
+
+test("a tap on a cell says where it lies", async ({ browser }) => {
+  const context = await browser.newContext({ hasTouch: true, viewport: { width: 390, height: 844 } });
+  const page = await context.newPage();
+  await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0:T(2,2)}"));
+  await page.locator(".canvas [data-offset='17']").first().tap();
+  await expect(page.locator(".place")).toContainText("Element [2,3]");
+  await context.close();
+});
