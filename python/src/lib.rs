@@ -37,6 +37,7 @@ mod space;
 mod steps;
 mod table;
 mod threads;
+mod together;
 mod tpu;
 mod travel;
 mod warning;
@@ -73,6 +74,7 @@ mod _tilewise {
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
+        together::sum_together,
         tpu::{generation_name, hbm_bytes, machine_name},
         warning::PyReportWarning,
     };

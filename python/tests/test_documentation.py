@@ -24,8 +24,14 @@ PACKAGE = HERE.parent / "package" / "tilewise"
 # Their examples compile for a TPU.
 COMPILING = {
     "AdviceCheck",
+    "Alternative",
     "Fit",
+    "LoadedProgram",
+    "PageArrays",
     "Report.check",
+    "ResidentArray",
+    "Together",
+    "audit_together",
     "check_fix",
     "compile_for",
     "fit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -73,10 +74,99 @@ def test_the_answer_is_the_maximum(seed: int) -> None:
     generator = random.Random(seed)
     for _ in range(1000):
         table = Table(generator)
-        found = search(table.sizes, table.ask)
+        found = search(table.sizes, table.ask, above="all")
         assert (found.size, found.gaps) == (table.answer, [])
         asked = [size for size, kind in table.asked if kind == "real"]
         assert asked == [size for size in reversed(table.sizes) if found.size is None or size >= found.size]
+
+
+def asking(plan: Callable[[int], float], real: Callable[[int], float]) -> tuple[list[tuple[int, Kind]], Any]:
+    """What was asked, and who answers with these bytes."""
+    asked: list[tuple[int, Kind]] = []
+
+    def ask(size: int, kind: Kind) -> Said:
+        assert (size, kind) not in asked
+        asked.append((size, kind))
+        if kind == "plan":
+            return Said("planned" if plan(size) < LIMIT else "refused", int(plan(size)))
+        return Said("fits" if real(size) < LIMIT else "refused", int(real(size)))
+
+    return asked, ask
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_are_asked_where_bytes_rise(seed: int) -> None:
+    generator = random.Random(seed)
+    for _ in range(300):
+        end, slope, base = generator.choice([48, 128, 512, 2000]), generator.uniform(0.6, 60), generator.uniform(0, 400)
+
+        def line(size: int, slope: float = slope, base: float = base) -> float:
+            return base + slope * size
+
+        asked, ask = asking(line, line)
+        found = search(range(1, end + 1), ask)
+        fitting = [size for size in range(1, end + 1) if int(line(size)) < LIMIT]
+        assert (found.size, found.gaps) == (max(fitting, default=None), [])
+        assert len(asked) <= 26
+        compiled = [size for size, kind in asked if kind == "real" and line(size) < LIMIT]
+        assert compiled == ([found.size] if found.size else [])
+        # What is not asked about follows from a smaller size that is refused.
+        refused = [size for size, kind in asked if kind == "real" and size not in compiled]
+        assert all(min(refused) <= size for size in found.inferred)
+
+
+def by_eight(size: int) -> float:
+    """Rows of a batch are laid out without a copy where it is a multiple of 8 (a reshape, recorded)."""
+    return size * (7.4 if size % 8 == 0 else 10.5)
+
+
+def in_blocks(size: int) -> float:
+    """A program that divides its batch into the largest of 8, 4, 2 and 1 parts that it can."""
+    parts = next(parts for parts in (8, 4, 2, 1) if size % parts == 0)
+    return 290 + 232 * size / parts + 0.6 * size
+
+
+def recomputing(size: int) -> float:
+    """From 64 on the compiler computes some again."""
+    return 14 * size if size < 64 else 800 + (size - 64) * 7.9
+
+
+def by_thirty(size: int) -> float:
+    return size * (7.4 if size % 30 == 0 else 10.5)
+
+
+@pytest.mark.parametrize(
+    ("plan", "real", "end"),
+    [
+        (by_eight, by_eight, 160),
+        (in_blocks, in_blocks, 64),
+        (lambda size: 15 * size, recomputing, 128),
+        (lambda size: {1: 66, 2: 132}.get(size, 193 * size),) * 2 + (32,),
+        (by_thirty, by_thirty, 160),
+    ],
+)
+def test_programs_that_are_not_monotone(plan: Any, real: Any, end: int) -> None:
+    asked, ask = asking(plan, real)
+    found = search(range(1, end + 1), ask)
+    answer = max(size for size in range(1, end + 1) if real(size) < LIMIT)
+    if real is by_thirty:
+        # Nothing about the sizes says that 30 matters: only asking about each finds it.
+        assert search(range(1, end + 1), asking(plan, real)[1], above="all").size == answer
+        return
+    assert (found.size, found.gaps) == (answer, [])
+    assert len(asked) < end * 3 / 4
+
+
+def test_an_answer_of_a_few_questions_fits() -> None:
+    generator = random.Random(4)
+    for _ in range(1000):
+        table = Table(generator)
+        found = search(table.sizes, table.ask)
+        asked = {size for size, kind in table.asked if kind == "real"}
+        assert found.size is None or table.verdicts[found.size] == "fits"
+        larger = {size for size in table.sizes if found.size is None or size > found.size}
+        assert larger == (larger & asked) | found.inferred | set(found.gaps)
+        assert all(table.verdicts[size] != "fits" for size in larger & asked)
 
 
 def test_what_is_not_asked_is_a_gap() -> None:
@@ -152,7 +242,7 @@ def test_a_search_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
     generator = random.Random(2)
     for number in range(300):
         Faked.table = Table(generator)
-        task = Task(make=print, settings={"remat": "none"}, axes={"batch": Faked.table.sizes}, tpu="v5e", topology=None)
+        task = Task(print, {"remat": "none"}, {"batch": Faked.table.sizes}, "v5e", None, above="all")
         path = tmp_path / f"{number}.jsonl"
         while True:
             log = Log(path, {"make": "print"})
@@ -171,7 +261,9 @@ def test_a_search_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
             except Interrupted:
                 unknown = {gap["batch"] for gap in done.gaps}
                 assert done.largest is None
-                assert Faked.table.answer is None or Faked.table.answer in unknown
+                known = (done.planned or {}).get("batch", 0)
+                assert Faked.table.answer is None or Faked.table.answer in unknown or Faked.table.answer <= known
+                assert all(size > known for size in unknown)
                 with open(path, "ab") as file:
                     file.write(b'{"settings": {"ba')
                 continue

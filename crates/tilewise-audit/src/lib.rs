@@ -11,6 +11,7 @@
 //! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
 //!   [`Report::notes`] says what fills its memory, by kind. [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
 //! - [`Report::time`] says where the time of a run goes, estimated from the compiler's own cycle counts.
+//! - [`Together`] sums what programs that are loaded at once hold, and how many pages of their cache fit.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
 //!   what to do, as [`Recommendation`]s.
 //! - [`causes`] tells what pads an array.
@@ -27,6 +28,7 @@ mod failure;
 mod message;
 mod program;
 mod report;
+mod together;
 
 pub mod recommendation {
     //! What to change, and what that frees: one type for programs, copies and messages.
@@ -49,6 +51,7 @@ pub use report::{
     ReportWarning, ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, StandingRow, Timeline, TimelinePiece,
     Work, audit,
 };
+pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {
     //! Where the time of a run goes: [`Report::time`](crate::Report::time).
 

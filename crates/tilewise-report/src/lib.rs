@@ -58,7 +58,7 @@ pub use json::{AsJson, Item, JsonLine};
 pub use kernel::KernelBudget;
 pub use lock::Lock;
 pub use operand_cost::OperandCost;
-pub use output::AuditOutput;
+pub use output::{AuditOutput, ProgramSet};
 pub use pages::Page;
 pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, FreeViews, LayoutSummary, Located, NotationPart, Pair, Placement,

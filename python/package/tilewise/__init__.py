@@ -86,6 +86,14 @@ from tilewise._tilewise import (
     untile,
 )
 from tilewise._time import Time, TimeGroup, TimeRow
+from tilewise._together import (
+    Alternative,
+    LoadedProgram,
+    PageArrays,
+    ResidentArray,
+    Together,
+    audit_together,
+)
 from tilewise._topologies import mesh
 from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
 from tilewise.kernels import KernelBudget, KernelRow
@@ -95,6 +103,7 @@ __all__ = [
     "TPU_GENERATIONS",
     "AdviceCheck",
     "Allocation",
+    "Alternative",
     "BlockSuggestions",
     "BoundaryChange",
     "Buffer",
@@ -120,6 +129,7 @@ __all__ = [
     "Live",
     "LiveDevice",
     "LiveRow",
+    "LoadedProgram",
     "Machines",
     "MessageError",
     "NotATpuProgram",
@@ -127,6 +137,7 @@ __all__ = [
     "OomExplainer",
     "OutOfRangeError",
     "Owner",
+    "PageArrays",
     "ParseError",
     "PeakBuffer",
     "ProgramShape",
@@ -136,6 +147,7 @@ __all__ = [
     "Remedy",
     "Report",
     "ReportWarning",
+    "ResidentArray",
     "Row",
     "Shape",
     "ShapeError",
@@ -149,10 +161,12 @@ __all__ = [
     "Time",
     "TimeGroup",
     "TimeRow",
+    "Together",
     "TreeLeaf",
     "TreePrediction",
     "__version__",
     "audit",
+    "audit_together",
     "check_fix",
     "clear_cache",
     "compare_machines",

@@ -26,7 +26,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -74,12 +74,14 @@ _GRACE_SECONDS, _GRACE_SHARE = 0.75, 0.1
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a program on one device, as ``memory_analysis()`` has them."""
+    """Bytes of a program on one device, as ``memory_analysis()`` has them; code where it was compiled in full."""
 
     argument_bytes: int
     output_bytes: int
     alias_bytes: int
     temporary_bytes: int
+    # No plan tells it.
+    code_bytes: int | None = field(default=None, compare=False)
 
     @property
     def total_bytes(self) -> int:
@@ -475,7 +477,7 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
         # Before libtpu 0.0.51, it says more than it allocates.
         counts_twice = report is not None and report.reported_temporary_bytes != report.temporary_bytes
         if counts_twice and sizes is not None and sizes.temporary_bytes <= said.temporary_bytes:
-            said = sizes
+            said = replace(sizes, code_bytes=said.code_bytes)
         return Answer(status, mode, said, report=report, cost=fields["cost"])
     if kind == "stopped":
         if sizes is None:

@@ -52,7 +52,8 @@ def plan_of(
         compiler.start()
         name, lowered = None, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
-            name, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
+            with elapsed(f"tracing {source}"):
+                name, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
         try:
             program = sendable(lowered, _tilewise.generation_name(tpu), name or topology, begun)
         except NotSendable:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 
-_FIRST_SECONDS, _EVERY_SECONDS = 2.0, 0.5
+_FIRST_SECONDS, _EVERY_SECONDS, _LINE_SECONDS = 1.0, 0.5, 10.0
 
 
 class Line:
@@ -33,27 +33,56 @@ class Line:
             sys.stderr.flush()
 
 
+class Ticker:
+    """Shows what a text says while work goes on: written over on a terminal, elsewhere as a line every ten seconds."""
+
+    def __init__(self, text: Callable[[], str], *, shown: bool = True) -> None:
+        self._text, self._shown, self._line = text, shown, Line()
+        self._over, self._begun = threading.Event(), 0.0
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def start(self) -> None:
+        """Begin to count the seconds."""
+        self._begun = time.monotonic()
+        if self._shown:
+            self._watcher.start()
+
+    def show(self) -> None:
+        """Show the text now, where it is written over."""
+        if self._shown and self._line.is_shown:
+            self._line.show(self._now())
+
+    def _now(self) -> str:
+        return f"{self._text()}; {time.monotonic() - self._begun:.0f} s"
+
+    def _watch(self) -> None:
+        first, every = (_FIRST_SECONDS, _EVERY_SECONDS) if self._line.is_shown else (_LINE_SECONDS, _LINE_SECONDS)
+        wait = first
+        while not self._over.wait(wait):
+            wait = every
+            if self._line.is_shown:
+                self._line.show(self._now())
+            else:
+                sys.stderr.write(self._now() + "\n")
+                sys.stderr.flush()
+
+    def end(self) -> None:
+        """Stop, and leave no trace on a terminal."""
+        self._over.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        self._line.clear()
+
+
 @contextlib.contextmanager
-def elapsed(what: str, *, shown: bool | None = None) -> Generator[None]:
-    """Shows what is done, and the seconds since, where it takes more than two and standard error is a terminal."""
-    line, over, begun = Line(shown=shown), threading.Event(), time.monotonic()
-
-    def watch() -> None:
-        while not over.wait(_EVERY_SECONDS):
-            seconds = time.monotonic() - begun
-            if seconds >= _FIRST_SECONDS:
-                line.show(f"{what}: {seconds:.0f} s")
-        line.clear()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    if line.is_shown:
-        watcher.start()
+def elapsed(what: str, *, shown: bool = True) -> Generator[None]:
+    """Shows what is done, and the seconds since, where it takes more than one; see `Ticker`."""
+    ticker = Ticker(lambda: what, shown=shown)
+    ticker.start()
     try:
         yield
     finally:
-        over.set()
-        if line.is_shown:
-            watcher.join()
+        ticker.end()
 
 
 @contextlib.contextmanager

@@ -140,6 +140,7 @@ class Compile:
                 said.output_size_in_bytes,
                 said.alias_size_in_bytes,
                 said.temp_size_in_bytes,
+                said.generated_code_size_in_bytes,
             ),
             cost=_cost(compiled),
             seconds=time.perf_counter() - begun,

@@ -6,4 +6,5 @@ mod mutated;
 mod sizes;
 mod sources;
 mod structure;
+mod together;
 mod work;

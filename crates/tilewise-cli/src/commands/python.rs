@@ -25,7 +25,7 @@ pub(crate) struct Fit {
     /// Such as 2x2, or several [default: the smallest with enough devices]
     #[arg(long, value_name = "SLICE,…")]
     topology: Option<String>,
-    /// An axis to search; also 8..512..8 or 1,2,8
+    /// An axis to search; also 8..512..8, 1,2,8 or 0.25,0.5,1
     #[arg(long, value_name = "AXIS=1..512")]
     largest: Vec<String>,
     /// Values to search for each; donate, formats, sharding, remat and microbatch need no parameter
@@ -38,7 +38,7 @@ pub(crate) struct Fit {
     #[arg(long, default_value = "answer", value_parser = ["answer", "all", "none"])]
     confirm: String,
     /// Sizes to ask about above the first estimate
-    #[arg(long, default_value = "all", value_name = "all|near|SECONDS")]
+    #[arg(long, default_value = "auto", value_name = "auto|all|near|SECONDS")]
     above: String,
     /// HBM to keep free
     #[arg(long, value_name = "512MiB")]

@@ -173,6 +173,9 @@ fn the_document_lists_what_is_printed() {
     let [before, after] = ["examples/gnn_large.v5e.hlo", "examples/kv_decode_row_major.v5e.hlo"];
     checker.run("Comparison", &["audit", after, "--against", before]);
     checker.run("Comparison", &["audit", &out("json.hlo"), "--against", before]);
+    let server = ["small", "undonated"].map(|name| format!("examples/server/{name}.v6e.hlo.gz"));
+    checker.run("ProgramSet", &["audit", "--together", &server[0], &server[1], "--hbm-limit", "1GiB"]);
+
     // The total of the other program, and what makes it, in a lock.
     let lock = r#"{"schema": "tilewise.plan.lock/1", "compiler": {"libtpu": "0.0.51"}, "programs": {"f": {"program": "a.py:f",
         "tpu": "v5e", "topology": null, "settings": {}, "hlo": null, "owners": [], "collectives": {}, "recomputed": 1,

@@ -35,11 +35,13 @@ mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
 mod statistics;
+mod together;
 mod words;
 
 pub use copies::why;
 pub use notes::note;
 pub use remedy::RemedyWords;
+pub(crate) use together::set_change;
 pub(crate) use words::{cause, printed};
 
 use tilewise_audit::{

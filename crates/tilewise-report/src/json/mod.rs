@@ -1,9 +1,11 @@
 //! The one serialized form of what is judged: `docs/json.md` lists its fields, and the page's types and the Python package's are
 //! held against it.
 
+#[macro_use]
 mod fields;
 mod line;
 mod time;
+mod together;
 
 pub(crate) use fields::placed_elsewhere;
 pub use line::JsonLine;

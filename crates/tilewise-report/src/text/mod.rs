@@ -9,6 +9,7 @@ mod program;
 mod programs;
 mod summary;
 mod time;
+mod together;
 
 pub(crate) use assignment::MAY_LACK_ITS_END;
 pub use programs::{ProgramLines, Text};

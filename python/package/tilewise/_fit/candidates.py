@@ -321,3 +321,6 @@ _CHANGES: dict[str, Callable[[Factory, Any, Place, int | None], Made]] = {
 }
 
 NAMES = tuple(_CHANGES)
+
+COMPARED = ("remat", "microbatch")
+"""Changes that rewrite a step, whose results are compared on a CPU first."""

@@ -13,12 +13,15 @@ from tilewise import _tilewise
 from tilewise._ask import Answer, Compiler, Mode
 from tilewise._errors import Skip
 from tilewise._fit.cache import Cache
-from tilewise._fit.candidates import Place
+from tilewise._fit.candidates import COMPARED, Place
 from tilewise._fit.factory import program_of, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._program import NotSendable, Program
 from tilewise._ways import ways
+
+COMPARING_SECONDS = 90.0
+"""How long tracing may take where a change is compared with the program on a CPU; then the change is skipped."""
 
 _PROGRAMS = 32
 """How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
@@ -42,11 +45,11 @@ class Task:
 
     make: Callable[..., Any]
     settings: Mapping[str, Any]
-    axes: Mapping[str, Sequence[int]]
+    axes: Mapping[str, Sequence[float]]
     tpu: str
     topology: str | None
     confirm: str = "answer"
-    above: Above = "all"
+    above: Above = "auto"
     reserve: int = 0
     hbm_limit: int | None = None
     cache: Path | None = None
@@ -56,7 +59,8 @@ class Task:
     def place(self) -> Place:
         """Where its programs are, for their candidates."""
         axis = next(iter(self.axes), "batch")
-        return Place(self.tpu, self.topology, axis, min(self.axes.get(axis, ()), default=None))
+        smallest = min(self.axes.get(axis, ()), default=None)
+        return Place(self.tpu, self.topology, axis, None if smallest is None else int(smallest))
 
     @property
     def limit(self) -> int:
@@ -74,19 +78,23 @@ class Combination:
         settings: those of the grid.
         tpu, topology: the slice.
         largest: the largest size of each axis that fits; ``None`` if none does.
-        gaps: settings with larger sizes that were not tried.
+        gaps: settings with larger sizes that were not tried and may fit.
         rows: one for each program that was asked about, in the order of the questions.
         without_recomputing: settings of the programs whose plan fits with nothing computed twice, whatever the compiler
             did in the end.
+        inferred: how many larger sizes were not tried, because smaller ones of their kind do not fit.
+        planned: of an interrupted search the largest size whose plan fits.
     """
 
     settings: Mapping[str, Any]
     tpu: str
     topology: str | None
-    largest: dict[str, int] | None = None
+    largest: dict[str, float] | None = None
     gaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     rows: list[FitRow] = field(default_factory=list[FitRow])
     without_recomputing: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    inferred: int = 0
+    planned: dict[str, float] | None = None
 
     @classmethod
     def unsearched(cls, task: Task) -> Combination:
@@ -126,6 +134,8 @@ class Asker:
         self._travels = travels(task.make)
         self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
         self._known = {(str(dict(row.settings)), row.mode): row for row in known}
+        # Of changes whose comparison takes too long: nobody waits for it again.
+        self._too_slow: Answer | None = None
 
     def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of a program."""
@@ -195,9 +205,17 @@ class Asker:
         task = self._task
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
-            traced = self._compiler.trace(make, task.timeout)
-            is_killed = isinstance(traced, Answer) and traced.status == "crashed"
-            return self._compiler.trace(make, task.timeout) if is_killed else traced
+            if self._too_slow is not None:
+                return self._too_slow
+            compared = [name for name in COMPARED if settings.get(name) not in (None, "none", 1)]
+            timeout = min(task.timeout or COMPARING_SECONDS, COMPARING_SECONDS) if compared else task.timeout
+            traced = self._compiler.trace(make, timeout)
+            if isinstance(traced, Answer) and traced.status == "crashed":
+                traced = self._compiler.trace(make, timeout)
+            if compared and isinstance(traced, Answer) and traced.status == "timeout":
+                words = f"{compared[0]}: comparing results on this machine's CPU takes more than {timeout:.0f} s"
+                self._too_slow = traced = Answer("skipped", "full", error=words)
+            return traced
         try:
             return make()
         except NotSendable:
@@ -246,7 +264,7 @@ def searched(
     for axis, values in task.axes.items():
         others = dict(sizes)
 
-        def ask(size: int, kind: Kind, axis: str = axis, others: dict[str, int] = others) -> FitRow:
+        def ask(size: float, kind: Kind, axis: str = axis, others: dict[str, float] = others) -> FitRow:
             return asker.ask({**task.settings, **others, axis: size}, kind)
 
         found = Found()
@@ -255,7 +273,9 @@ def searched(
         finally:
             gaps += [{**task.settings, **others, axis: size} for size in found.gaps]
             done.gaps = gaps
+            done.inferred += len(found.inferred)
             done.largest = None if found.size is None else {**others, axis: found.size}
+            done.planned = None if found.below is None else {**others, axis: found.below}
         if found.size is None:
             return done
         sizes[axis] = found.size

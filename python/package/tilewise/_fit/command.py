@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
             grid=dict(map(values, given.grid)),
             target=dict(map(setting, given.target)) or None,
             confirm=given.confirm,
-            above=given.above if given.above in ("all", "near") else float(given.above),
+            above=given.above if given.above in ("auto", "all", "near") else float(given.above),
             reserve=given.reserve,
             hbm_limit=given.hbm_limit,
             cache=None if given.no_cache else given.cache,
@@ -106,8 +106,8 @@ def factory(program: str) -> Callable[..., Any]:
     return made
 
 
-def sizes(text: str) -> tuple[str, Sequence[int]]:
-    """``batch=1..512``, ``seq=128..4096..128`` or ``batch=1,2,8``: the axis and its sizes."""
+def sizes(text: str) -> tuple[str, Sequence[float]]:
+    """``batch=1..512``, ``seq=128..4096..128``, ``batch=1,2,8`` or ``batch=0.25,0.5,1``: the axis and its sizes."""
     name, held = _named(text)
     try:
         if ".." in held:
@@ -117,7 +117,7 @@ def sizes(text: str) -> tuple[str, Sequence[int]]:
                 return name, chosen
             message = "a size is below 2^63"
             raise ValueError(message)
-        return name, [int(part) for part in held.split(",")]
+        return name, [float(part) if "." in part else int(part) for part in held.split(",")]
     except (ValueError, TypeError) as error:
         message = f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}"
         raise ValueError(message) from error
@@ -165,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("--largest", "--grid", "--target"):
         add(name, action="append", default=[])
     add("--confirm", choices=("answer", "all", "none"), default="answer")
-    add("--above", default="all")
+    add("--above", default="auto")
     add("--reserve", default=0)
     add("--timeout", type=float)
     add("--workers", type=int, default=1)

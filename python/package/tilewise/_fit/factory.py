@@ -67,6 +67,16 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
     return Made(f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {})
 
 
+def is_set(returned: Any) -> bool:
+    """Whether a factory returned several programs, by name."""
+    return isinstance(returned, Mapping)
+
+
+def taken(make: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings that the factory takes."""
+    return {name: value for name, value in settings.items() if _takes(make, name)}
+
+
 def _takes(make: Callable[..., Any], name: str) -> bool:
     """Whether the factory has a parameter of that name."""
     try:

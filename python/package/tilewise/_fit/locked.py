@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from tilewise._fit import lock
 from tilewise._fit.candidates import Place
 from tilewise._fit.command import factory, setting
 from tilewise._fit.factory import program as program_made
+from tilewise._fit.together import summed
 from tilewise._limits import share_of
 from tilewise._plan import plan_of
 
@@ -226,12 +228,17 @@ def _write(given: argparse.Namespace, path: Path) -> None:
 
 
 def audited(arguments: Sequence[str]) -> int:
-    """``tilewise audit FILE.py:FACTORY…``, alone or with ``--against`` a lock, another program or another libtpu."""
+    """``tilewise audit FILE.py:FACTORY…``, ``--together`` or ``--against`` a lock, another program or libtpu."""
     parser = _parser("audit")
     parser.add_argument("program", nargs="+")
     parser.add_argument("--against")
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--pages")
+    parser.add_argument("--hbm-limit")
     given = parser.parse_args(arguments)
     try:
+        if given.together:
+            return _print_together(given)
         if given.against is None:
             return _print_reports([_made(each, given, given.libtpu).report for each in given.program], given)
         path = Path(given.against)
@@ -273,6 +280,16 @@ def _print_reports(reports: Sequence[Report], given: argparse.Namespace) -> int:
         raise ValueError(message)
     print("\n".join(map(words[given.format], reports)))
     return int(any(report.fits is False for report in reports))
+
+
+def _print_together(given: argparse.Namespace) -> int:
+    """Programs that are loaded at once; exit status 1 if they don't fit."""
+    together = summed(given)
+    if given.format == "json":
+        print(json.dumps({"schema": 1, "input": " ".join(given.program), "together": json.loads(together.to_json())}))
+    else:
+        print(together)
+    return int(together.fits is False)
 
 
 def _is_lock(path: Path) -> bool:

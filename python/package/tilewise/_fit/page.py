@@ -42,7 +42,7 @@ def curve(combinations: Sequence[Combination], axis: str | None) -> str:
     if not points:
         return ""
     limit = max(row.limit_bytes for _, row in points)
-    widest = int(max(size for size, _ in points))
+    widest = max(size for size, _ in points)
     # Far above the limit there is nothing to see.
     highest = 1.05 * min(max(max(row.total_bytes or 0 for _, row in points), limit), 2 * limit)
 
@@ -58,7 +58,7 @@ def curve(combinations: Sequence[Combination], axis: str | None) -> str:
         f'<path d="M{_LEFT} {_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - 10}" fill="none" stroke="#888"/>',
         f'<path d="M{_LEFT} {y(limit):.1f}H{_WIDTH - 10}" stroke="#a00" stroke-dasharray="5 4"/>',
         f'<text x="{_LEFT + 6}" y="{y(limit) - 5:.1f}">limit {limit / 2**30:.2f} GiB</text>',
-        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 8}" text-anchor="end">{escape(axis or "")} {widest}</text>',
+        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 8}" text-anchor="end">{escape(axis or "")} {widest:g}</text>',
         f'<text x="{_LEFT}" y="{_HEIGHT - 8}">0</text>',
     ]
     for number, (each, found) in enumerate(series):

@@ -1,4 +1,4 @@
-"""One line of progress."""
+"""Progress of a search: one line, or where nobody sees it written over, a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ from collections.abc import Sequence
 from tilewise._fit.combination import Task
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Found
-from tilewise._progress import Line
+from tilewise._progress import Ticker
 
 
 class Progress:
-    """Counts what was asked, and shows it where standard error is a terminal."""
+    """Counts what was asked, and shows it: what a question takes as well, since a compilation may take minutes."""
 
     def __init__(self, tasks: Sequence[Task], *, shown: bool) -> None:
-        self._tasks, self._line = tasks, Line(shown=None if shown else False)
+        self._tasks, self._ticker = tasks, Ticker(self._text, shown=shown)
         self._counts: Counter[str] = Counter()
+        self._last = f"1/{len(tasks)} {tasks[0].tpu}: starting the compiler"
 
     def __enter__(self) -> Progress:
+        self._ticker.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._line.clear()
+        self._ticker.end()
+
+    def _text(self) -> str:
+        return self._last
 
     def row(self, number: int, found: Found, row: FitRow) -> None:
         """Count a row of a task."""
         self._counts["asked"] += 1
         self._counts["refused"] += row.status == "refused" and row.mode != "probe"
         self._counts["compiled"] += row.status == "fits" and not row.cached
-        if not self._line.is_shown:
-            return
         task = self._tasks[number]
         settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
-        bracket = f"{found.below or '?'} fits, {found.above or '?'} may not"
+        best = f"best {found.size}" if found.size is not None else f"{found.below or '?'} fits by its plan"
+        left = f", {found.left} left" if found.left is not None else ""
         counts = ", ".join(f"{self._counts[name]} {name}" for name in ("asked", "refused", "compiled"))
-        self._line.show(f"{number + 1}/{len(self._tasks)} {task.tpu} {settings}: {counts}; {bracket}")
+        self._last = f"{number + 1}/{len(self._tasks)} {task.tpu} {settings}: {counts}{left}; {best}"
+        self._ticker.show()

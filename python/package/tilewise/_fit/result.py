@@ -40,7 +40,7 @@ class Fit:
         self,
         combinations: Sequence[Combination],
         *,
-        axes: Mapping[str, Sequence[int]],
+        axes: Mapping[str, Sequence[float]],
         target: Mapping[str, Any] | None,
         interrupted: bool,
     ) -> None:
@@ -91,7 +91,7 @@ class Fit:
 
     @property
     def gaps(self) -> list[dict[str, Any]]:
-        """Settings with sizes above the answers that were not tried: whether they fit is not known."""
+        """Settings with sizes above the answers that were not tried and may fit."""
         return [gap for combination in self.combinations for gap in combination.gaps]
 
     @property
@@ -161,6 +161,11 @@ class Fit:
             rows.append(cells)
         return rows
 
+    @property
+    def _unanswered(self) -> list[Combination]:
+        """Combinations without an answer, of which a size fits by its plan."""
+        return [each for each in self.combinations if each.largest is None and each.planned is not None]
+
     def _notes(self) -> list[str]:
         """What a table has no column for."""
         notes: list[str] = []
@@ -174,6 +179,11 @@ class Fit:
                 notes.append(f"{name}the compiler recomputes {what}{_without_recomputing(each, row, self._axes)}.")
             if row.status == "planned":
                 notes.append(f"{name}planned, not compiled in full.")
+        inferred = sum(each.inferred for each in self.combinations)
+        if inferred:
+            notes.append(
+                f"Larger sizes that do not fit because smaller ones do not: {inferred}; above='all' asks each."
+            )
         if self.gaps:
             notes.append(f"Larger sizes that were not tried: {len(self.gaps)}; `gaps` lists them.")
         if self.errors:
@@ -181,7 +191,8 @@ class Fit:
             words = ": ".join([first.status, *(first.error or "").strip().splitlines()[:1]])[:200]
             notes.append(f"Programs without an answer: {len(self.errors)}, such as {dict(first.settings)}: {words}")
         if self.interrupted:
-            notes.append("Interrupted.")
+            known = [f"{_named(each)}{_sizes(each.planned)} fits by its plan" for each in self._unanswered]
+            notes.append("Interrupted" + "".join(f"; {words}" for words in known) + ".")
         compiler = next((row.compiler for row in self.rows if row.compiler), None)
         if compiler is not None:
             notes.append(f"Programs that {compiler} was asked about: {len(self.rows)}. No TPU was used.")
@@ -313,7 +324,7 @@ def _times(row: FitRow, reference: FitRow | None, axis: str) -> str:
     """The work for each of an axis beside the first combination's."""
     if reference is None or not row.flops or not reference.flops:
         return ""
-    sizes = [int(each.settings.get(axis, 1)) for each in (row, reference)]
+    sizes = [float(each.settings.get(axis, 1)) for each in (row, reference)]
     return f"{row.flops / reference.flops * sizes[1] / sizes[0]:.2f}x"
 
 
@@ -334,7 +345,7 @@ def _why_none(each: Combination) -> str:
     return each.rows[0].status if each.rows else "not asked"
 
 
-def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, Sequence[int]]) -> str:
+def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, Sequence[float]]) -> str:
     """Which size fits with nothing computed twice."""
     if answer.settings in each.without_recomputing:
         return ", but would fit without"
@@ -342,3 +353,8 @@ def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, S
         return " to make it fit"
     (axis,) = axes
     return f" to make it fit; {axis} {max(settings[axis] for settings in each.without_recomputing)} fits without"
+
+
+def _sizes(sizes: Mapping[str, float] | None) -> str:
+    """Such as ``batch 8, seq 128``."""
+    return ", ".join(f"{axis} {size}" for axis, size in (sizes or {}).items())

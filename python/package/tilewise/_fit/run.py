@@ -39,14 +39,14 @@ def fit(
     *args: Any,
     tpu: Tpu | Sequence[Tpu],
     topology: str | Sequence[str] | None = None,
-    largest: Mapping[str, Sequence[int]] | Sequence[int] | None = None,
+    largest: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
     target: Mapping[str, Any] | None = None,
     in_axes: Any = None,
     batch_size: int | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: Literal["answer", "all", "none"] = "answer",
-    above: Above = "all",
+    above: Above = "auto",
     reserve: int | str = 0,
     hbm_limit: int | str | None = None,
     cache: str | os.PathLike[str] | None = DEFAULT_CACHE,
@@ -58,7 +58,7 @@ def fit(
 ) -> Fit:
     """Find the largest sizes of a program that fit a TPU, with no TPU: the compiler is asked, and each answer compiled.
 
-    No order of sizes is assumed: what is larger may take less. A size that doesn't fit is refused in about a second.
+    What is larger may take less: see ``above``. A size that doesn't fit is refused in about a second.
 
     Args:
         make: a factory: takes settings, such as ``batch=8, remat="full"``, and returns ``(f, args)`` or ``(f, args,
@@ -80,8 +80,10 @@ def fit(
         batch_size: the batch that ``args`` have; by default the size of the first marked axis.
         jit_options: arguments of ``jax.jit`` for ``args``.
         confirm: what is compiled in full: each ``"answer"``, ``"all"`` that has a plan that fits, or ``"none"``.
-        above: which sizes above the first estimate are asked about: ``"all"``, ``"near"`` (the next two and the next
-            multiples of 8 and 128), or for how many seconds. The others are in ``gaps``.
+        above: which sizes above the first estimate are asked about. ``"auto"``: at ratios up to twice the answer, and
+            the next of each power of two that divides a size; where bytes do not rise with such sizes, all of them. Of
+            the others a smaller one does not fit. ``"all"`` asks about each; ``"near"`` (the next two and the next
+            multiples of 8 and 128), or for how many seconds, leave the others in ``gaps``.
         reserve: HBM to keep free, in bytes or as ``"512MiB"``.
         hbm_limit: HBM that there is, where it is less than the generation's.
         cache: a folder of earlier answers, by default the one that `clear_cache` empties; ``None`` for none.
@@ -89,7 +91,7 @@ def fit(
         workers: how many combinations at once; each takes a core, and 0.4 to 1 GB.
         timeout: seconds for each question.
         out: a file of JSON Lines that rows are appended to; the same call resumes from it.
-        progress: show one line of progress, where standard error is a terminal.
+        progress: show one line of progress on standard error; elsewhere than on a terminal a line every ten seconds.
 
     Returns:
         A `Fit`, which prints as a table. Ctrl-C ends the search, and returns what there is, with ``interrupted``.
@@ -110,8 +112,8 @@ def fit(
     if confirm not in ("answer", "all", "none"):
         message = f"confirm must be 'answer', 'all' or 'none', not {confirm!r}"
         raise ValueError(message)
-    if not isinstance(above, (int, float)) and above not in ("all", "near"):
-        message = f"above must be 'all', 'near' or seconds, not {above!r}"
+    if not isinstance(above, (int, float)) and above not in ("auto", "all", "near"):
+        message = f"above must be 'auto', 'all', 'near' or seconds, not {above!r}"
         raise ValueError(message)
     if largest is not None and target is not None:
         raise ValueError("largest asks for a size and target gives it: say one of them")
@@ -188,8 +190,8 @@ def fit_row(
     return found.rows[0]
 
 
-def _axes(largest: Mapping[str, Sequence[int]] | Sequence[int] | None) -> dict[str, Sequence[int]]:
-    named: Mapping[str, Sequence[int]] = {}
+def _axes(largest: Mapping[str, Sequence[float]] | Sequence[float] | None) -> dict[str, Sequence[float]]:
+    named: Mapping[str, Sequence[float]] = {}
     if isinstance(largest, Mapping):
         named = largest
     elif largest is not None:

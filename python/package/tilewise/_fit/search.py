@@ -1,8 +1,7 @@
 """The search along one axis: which sizes are asked about, in which order. It knows nothing of compilers.
 
 Bytes are not a line, nor monotone, and neither is the verdict: a reshape fits at 96, not at 97 to 103, and again at
-104. So a secant finds about where the limit is, and then every size above is asked about, from the top: a refusal is
-cheap.
+104. So a secant finds about where the limit is, and then sizes above are asked about, from the top: a refusal is cheap.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 Kind: TypeAlias = Literal["plan"] | Literal["real"]
 """``plan`` asks for bytes, whatever the limit; ``real`` asks whether it fits, and compiles in full what does."""
 
-Above: TypeAlias = Literal["all", "near"] | float
+Above: TypeAlias = Literal["auto", "all", "near"] | float
 
 
 class Verdict(Protocol):
@@ -43,21 +42,25 @@ class Found:
 
     Attributes:
         size: the largest size tried that fits; ``None`` if none does.
-        gaps: sizes above it that were not tried, ascending.
+        gaps: sizes above it that were not tried and may fit, ascending.
+        inferred: sizes above it that were not tried, because smaller ones of their kind do not fit.
         below, above: the bracket at any moment: the largest size with a plan below the limit, and the smallest above.
+        left: how many sizes above the answer are neither asked about nor inferred; ``None`` before that is counted.
     """
 
-    size: int | None = None
-    gaps: list[int] = field(default_factory=list[int])
-    below: int | None = None
-    above: int | None = None
+    size: float | None = None
+    gaps: list[float] = field(default_factory=list[float])
+    inferred: set[float] = field(default_factory=set[float])
+    below: float | None = None
+    above: float | None = None
+    left: int | None = None
 
 
 def search(
-    sizes: Sequence[int],
-    ask: Callable[[int, Kind], Verdict],
+    sizes: Sequence[float],
+    ask: Callable[[float, Kind], Verdict],
     *,
-    above: Above = "all",
+    above: Above = "auto",
     found: Found | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
@@ -66,26 +69,171 @@ def search(
     Args:
         sizes: ascending.
         ask: answers; never asked the same twice.
-        above: which sizes above the secant's answer to ask about: all, the next few, or for how many seconds.
+        above: which sizes above the secant's answer to ask about: all, those that `_Above` chooses, the next few, or
+            for how many seconds.
         found: where what is known so far is written, for whoever interrupts the search.
         clock: seconds, for ``above``.
     """
     found = Found() if found is None else found
-    real: dict[int, Verdict] = {}
+    real: dict[float, Verdict] = {}
     found.gaps = list(sizes)
+    is_over = False
     try:
-        _bracket(sizes, ask, found)
-        for size in _order(sizes, found.below, above, clock):
-            real[size] = ask(size, "real")
-            if real[size].status in ("fits", "planned"):
-                found.size = size
-                break
+        planned = _bracket(sizes, ask, found)
+        if above == "auto":
+            chosen = _Above(sizes, ask, found, real, planned)
+            chosen.run()
+            is_over = True
+            found.inferred = chosen.inferred()
+        else:
+            for size in _order(sizes, found.below, above, clock):
+                real[size] = ask(size, "real")
+                if real[size].status in ("fits", "planned"):
+                    found.size = size
+                    break
+            is_over = True
     finally:
-        found.gaps = [size for size in sizes if size not in real and (found.size is None or size > found.size)]
+        # Whoever interrupts the search knows from plans what fits; only what is larger may be the answer.
+        known = found.size if is_over or found.size is not None else found.below
+        larger = [size for size in sizes if size not in real and (known is None or size > known)]
+        found.gaps = [size for size in larger if size not in found.inferred]
     return found
 
 
-def _order(sizes: Sequence[int], below: int | None, above: Above, clock: Callable[[], float]) -> Iterator[int]:
+@dataclass
+class _Above:
+    """Which sizes are asked about at the real limit, where asking about all would take long.
+
+    Refusals are cheap and tell bytes, and a size that fits is compiled in full. So sizes are approached from above: at
+    ratios up to twice the estimate, then where a line through the bytes of the smallest refusals meets the limit. How a
+    size divides by powers of two changes layouts, so that 104 may fit where 97 does not: the next sizes of each such
+    class are asked about, too, and the whole class where its bytes do not rise with the size.
+    """
+
+    sizes: Sequence[float]
+    ask: Callable[[float, Kind], Verdict]
+    found: Found
+    real: dict[float, Verdict]
+    planned: dict[float, int]
+
+    def run(self) -> None:
+        """Ask until the largest size that fits is known, as far as bytes rise with the size in each class."""
+        while size := self._next():
+            self.real[size] = said = self.ask(size, "real")
+            if said.status in _FITTING and (self.found.size is None or size > self.found.size):
+                self.found.size = size
+
+    def _next(self) -> float | None:
+        low = self._low
+        left = self._left(low)
+        self.found.left = len(left)
+        ahead = self._ahead(low)
+        if ahead:
+            return ahead[0]
+        estimated = self._approaching(low)
+        if estimated is not None or not left:
+            return estimated
+        # All of what falls, the largest first; of the others the smallest, from which more follows.
+        falling = self._falling()
+        return max((size for size in left if _class(size) in falling), default=left[0])
+
+    @property
+    def _low(self) -> float | None:
+        """The largest size that fits, or that by its plan should."""
+        refused = {size for size, said in self.real.items() if said.status not in _FITTING}
+        known = [size for size in self.sizes if size not in refused and self.planned.get(size, 0) < 0]
+        fitting = [] if self.found.size is None else [self.found.size]
+        return max([*known, *fitting], default=None)
+
+    def _ahead(self, low: float | None) -> list[float]:
+        """Sizes above to ask about, the largest first: at ratios, and the next of each class."""
+        over = [size for size in self.sizes if low is None or size > low]
+        at = [next((size for size in over if low is not None and size >= low * ratio), None) for ratio in _RATIOS]
+        following: dict[int, float] = {}
+        for size in over:
+            following.setdefault(_class(size), size)
+        near = {size for number, size in following.items() if low is None or size <= 2 * low or number == _LANES}
+        wanted = {size for size in [*at, *over[:2], *near] if size is not None}
+        # What fits is compiled: what should, by the bytes of refusals, is left until the largest that does is known.
+        least = self._meeting(low)
+        return [size for size in sorted(wanted, reverse=True) if size not in self.real and size >= least]
+
+    def _approaching(self, low: float | None) -> float | None:
+        """The next size between the estimate and the smallest refusal above it; ``None`` if none is left."""
+        refused = [size for size, said in self.real.items() if said.status == "refused" and (low is None or size > low)]
+        between = [
+            size
+            for size in self.sizes
+            if size not in self.real and (low is None or size > low) and (not refused or size < min(refused))
+        ]
+        if not between:
+            # By its plan it fits, and the next does not.
+            return low if low is not None and low not in self.real else None
+        meeting = self._meeting(low)
+        return next((size for size in between if size >= meeting), between[-1])
+
+    def _left(self, low: float | None) -> list[float]:
+        """Sizes of which nothing follows yet."""
+        inferred = self.inferred()
+        return [s for s in self.sizes if s not in self.real and s not in inferred and (low is None or s > low)]
+
+    def _refused(self) -> dict[float, int]:
+        """By refused size how many bytes it is over the limit."""
+        return {
+            size: said.total_bytes - said.limit_bytes if said.total_bytes is not None else 0
+            for size, said in self.real.items()
+            if said.status == "refused"
+        }
+
+    def _meeting(self, low: float | None) -> float:
+        """Where the line through the two smallest refusals above the estimate meets the limit."""
+        over = sorted((size, over) for size, over in self._refused().items() if low is None or size > low)[:2]
+        if len(over) < 2 or over[0][1] >= over[1][1]:
+            return 0
+        (one, least), (other, most) = over
+        return one - least * (other - one) / (most - least)
+
+    def _falling(self) -> set[int]:
+        """Classes whose bytes fall from one asked size to the next."""
+        falling: set[int] = set()
+        last: dict[int, int] = {}
+        for size, said in sorted(self.real.items()):
+            if said.total_bytes is None:
+                continue
+            number = _class(size)
+            if said.total_bytes < last.get(number, 0):
+                falling.add(number)
+            last[number] = said.total_bytes
+        return falling
+
+    def inferred(self) -> set[float]:
+        """Sizes that were not asked about, of which a smaller one of the class is refused, and none takes less."""
+        falling = self._falling()
+        refused = self._refused()
+        first: dict[int, float] = {}
+        for size in sorted(refused):
+            first.setdefault(_class(size), size)
+
+        def follows(size: float) -> bool:
+            # What divides by more lays out at least as well.
+            return any(number >= _class(size) and at <= size for number, at in first.items() if number not in falling)
+
+        left = [s for s in self.sizes if s not in self.real and (self.found.size is None or s > self.found.size)]
+        return {size for size in left if _class(size) not in falling and follows(size)}
+
+
+_FITTING = ("fits", "planned")
+_RATIOS = (2.0, 1.41, 1.19)
+_LANES = 128
+
+
+def _class(size: float) -> int:
+    """The largest power of two that divides a size, at most the lanes; of a fraction 1."""
+    whole = int(size)
+    return min(whole & -whole, _LANES) if whole == size and whole > 0 else 1
+
+
+def _order(sizes: Sequence[float], below: float | None, above: Above, clock: Callable[[], float]) -> Iterator[float]:
     """The sizes to ask about at the real limit, until one fits."""
     over = [size for size in reversed(sizes) if below is None or size > below]
     under = [size for size in reversed(sizes) if below is not None and size <= below]
@@ -105,16 +253,25 @@ def _order(sizes: Sequence[int], below: int | None, above: Above, clock: Callabl
     yield from under
 
 
-def _near(sizes: Sequence[int], below: int | None) -> set[int]:
+def _near(sizes: Sequence[float], below: float | None) -> set[float]:
     """The next two sizes, and the next multiples of 8 and 128, which lay out without a remainder."""
     over = [size for size in sizes if below is None or size > below]
     multiples = (next((size for size in over if size % of == 0), None) for of in (8, 128))
     return {*over[:2], *(size for size in multiples if size is not None)}
 
 
-def _bracket(sizes: Sequence[int], ask: Callable[[int, Kind], Verdict], found: Found) -> None:
-    """Narrows the bracket until its ends are neighbours, or until only holes are between them."""
+def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found) -> dict[float, int]:
+    """Narrows the bracket until its ends are neighbours, or until only holes are between them.
+
+    Returns:
+        By size how many bytes its plan is over the limit.
+    """
     known: dict[int, int] = {}
+    _narrow(sizes, ask, found, known)
+    return {sizes[index]: over for index, over in known.items()}
+
+
+def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found, known: dict[int, int]) -> None:
     holes: set[int] = set()
 
     def planned(index: int) -> bool:

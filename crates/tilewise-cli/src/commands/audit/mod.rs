@@ -5,6 +5,7 @@ mod dump;
 mod parallel;
 mod programs;
 mod sink;
+mod together;
 
 use crate::{
     commands::python::Comparing,
@@ -21,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use tilewise::tpu::{Generation, Libtpu, memory_space_name};
-use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine};
+use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine, PagesOf};
 use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
 
 #[derive(clap::Args)]
@@ -86,6 +87,14 @@ pub(crate) struct Args {
     /// worse, 3 if another compiler than the lock's made it
     #[arg(long, value_name = "PLAN.lock|PROGRAM|libtpu=VERSION")]
     against: Option<PathBuf>,
+    /// Sum the programs up as loaded on one device at once, such as a server's: arrays of one name are held once. It reports what
+    /// the whole takes of HBM, how many pages of a cache fit, and what makes room
+    #[arg(long, conflicts_with_all = ["against", "time"])]
+    together: bool,
+    /// With --together: the argument that is the cache, or the tree of its arrays, and the dimension that counts pages [default: the
+    /// donated arrays of all programs, dimension 0]
+    #[arg(long, value_name = "ARGUMENT[:DIMENSION]", requires = "together", value_parser = parse_pages)]
+    pages: Option<PagesOf>,
     #[command(flatten, next_help_heading = "With --against")]
     comparing: Comparing,
     /// Output format
@@ -107,6 +116,10 @@ fn parse_memory_space(text: &str) -> Result<u8, String> {
 
 fn parse_libtpu(text: &str) -> Result<Libtpu, String> {
     text.parse().map_err(|_| format!("`{text}` isn't a version of libtpu such as 0.0.52"))
+}
+
+fn parse_pages(text: &str) -> Result<PagesOf, String> {
+    text.parse().map_err(|failure: Failure| failure.message)
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -164,6 +177,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         let message = format!("`--memory-fraction` is of a GPU whose memory is known, and `{machine}` isn't one");
         return output
             .failure("", Failure::new("usage", message).with_help("name the model, such as `--machine gpu:h100`"));
+    }
+    if args.together {
+        return together::run(args, output);
     }
     if let Some(before) = &args.against {
         return against::run(before, args, output);

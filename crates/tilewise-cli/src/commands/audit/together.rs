@@ -1,0 +1,47 @@
+//! `tilewise audit --together A B C`: programs that are loaded on one device at once.
+
+use super::{Args, AuditFormat, Found, Limits, Request, dump, too_large};
+use crate::output::{Output, Status, say};
+use std::io;
+use tilewise_audit::{Failure, Machine, Member, Together};
+use tilewise_report::{AuditOutput, ProgramSet};
+
+pub(super) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    match summed(args) {
+        Ok(together) => {
+            let input = args.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
+            if let Some(limit) = together.limit.filter(|_| together.fits() == Some(false)) {
+                say(format!("{input}: {}", too_large(together.machine, together.total_bytes, limit)));
+                output.raise(Status::Flagged);
+            }
+            output.item(&input, Ok(ProgramSet(together)))
+        }
+        Err((source, failure)) => output.failure(&source, failure),
+    }
+}
+
+fn summed(args: &Args) -> Result<Together, (String, Failure)> {
+    let usage = |message: &str| Err((String::new(), Failure::new("usage", message)));
+    if args.out.is_some() || !matches!(args.format, AuditFormat::Human | AuditFormat::Json) {
+        return usage("programs together are printed for people or as json");
+    }
+    if args.judges_programs() || args.all || args.time {
+        return usage("--all, --time, --fail-above and --fail-on-copies are of one program, not of programs together");
+    }
+    let request = Request { args, tpu: args.tpu, takes_plans: false };
+    let mut programs: Vec<Box<AuditOutput>> = Vec::new();
+    for input in dump::inputs(&args.paths, args.module.as_deref(), Limits::NONE) {
+        let (source, found) = request.answer(&input);
+        for found in found {
+            match found {
+                Ok(Found::Program(program)) => programs.push(program),
+                Ok(Found::Plan(_)) => {}
+                Err(failure) => return Err((source, failure)),
+            }
+        }
+    }
+    let members: Vec<Member<'_>> = programs.iter().map(|program| Member::new(&program.report)).collect();
+    let of_machine = || args.machine.or(args.tpu.map(Machine::Tpu)).and_then(Machine::program_bytes);
+    let limit = args.hbm_limit.or_else(of_machine);
+    Together::of(&members, limit, args.pages.as_ref()).map_err(|failure| (String::new(), failure))
+}

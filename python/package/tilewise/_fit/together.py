@@ -1,0 +1,54 @@
+"""``tilewise audit --together`` of programs in Python: factories, each of one program or of several by name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tilewise import _tilewise
+from tilewise._fit.command import factory, setting
+from tilewise._fit.factory import is_set, made, taken
+from tilewise._limits import bytes_of
+from tilewise._together import Member, Together, audit_together
+
+
+def members(program: str, settings: Mapping[str, Any]) -> dict[str, Member]:
+    """The programs that ``FILE.py:FACTORY`` makes, by name; a file of HLO is one, by its path."""
+    place, colon, name = program.rpartition(":")
+    if not colon or Path(program).exists():
+        return {program: program}
+    del place
+    make = factory(program)
+    returned: Any = make(**taken(make, settings))
+    if not is_set(returned):
+        returned = {name: returned}
+    return {str(each): _member(value) for each, value in returned.items()}
+
+
+def _member(returned: Any) -> Member:
+    program = made(lambda: returned, {})
+    return program.f, program.args, program.options
+
+
+def summed(given: argparse.Namespace) -> Together:
+    """What the command line's programs hold together.
+
+    Raises:
+        ValueError: two have one name, or nobody says which TPU they are for.
+    """
+    if given.tpu is None:
+        raise ValueError("say which TPU the programs are for: --tpu v5e")
+    settings = dict(map(setting, given.set))
+    programs: dict[str, Member] = {}
+    for program in given.program:
+        for name, member in members(program, settings).items():
+            if name in programs:
+                message = f"two programs are called {name!r}: name them in one factory that returns a dict"
+                raise ValueError(message)
+            programs[name] = member
+    limit = None if given.hbm_limit is None else int(bytes_of(given.hbm_limit, _tilewise.hbm_bytes(given.tpu)))
+    return audit_together(
+        programs, tpu=given.tpu, hbm_limit=limit, topology=given.topology, pages=given.pages, libtpu=given.libtpu
+    )

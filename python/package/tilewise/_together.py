@@ -1,0 +1,299 @@
+"""`audit_together`: what programs hold that are loaded on one device at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from tilewise import _tilewise
+from tilewise._audit import audit
+from tilewise._limits import hbm_of
+from tilewise._plan import plan_of
+from tilewise._tilewise import Report
+
+if TYPE_CHECKING:
+    from tilewise._types import Limit, Program, Tpu
+
+Member: TypeAlias = (
+    "Report | Program | tuple[Callable[..., Any], Sequence[Any]] | "
+    "tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]"
+)
+"""A program of a set: a report, what `audit` takes, or a function with its arguments and options of ``jax.jit``."""
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """What a program adds to its set; sizes are in bytes, on one device.
+
+    Attributes:
+        name: what it is called in the set.
+        module: the module's name.
+        argument_bytes, output_bytes, alias_bytes, temporary_bytes: as ``memory_analysis()`` has them.
+        fragmentation_bytes: of its temporaries, what nothing uses at its peak.
+        constant_bytes: its constants.
+        code_bytes: its code; ``None`` where it is known from its text alone.
+        call_bytes: inputs and new results that a call of it holds beside what is resident.
+        undonated_bytes: new results that could take the place of arrays it is given.
+        bytes_per_page: by how much its temporaries and results grow with a page of the cache.
+        decides: whether its temporaries, inputs and new results together are the largest.
+        freed_bytes: what the set takes less without it.
+        costs_pages: how many pages more fit without it; ``None`` without pages, a limit or other programs.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False).programs[0].call_bytes
+        4194304
+    """
+
+    name: str
+    module: str
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    temporary_bytes: int
+    fragmentation_bytes: int
+    constant_bytes: int
+    code_bytes: int | None
+    call_bytes: int
+    undonated_bytes: int
+    bytes_per_page: int
+    decides: bool
+    freed_bytes: int
+    costs_pages: int | None
+
+
+@dataclass(frozen=True)
+class ResidentArray:
+    """An array that is held whichever program runs.
+
+    Attributes:
+        name: the argument's name, such as ``params['w']``.
+        shape: its shape and layout.
+        bytes, padding_bytes: what it takes, and what of that is padding.
+        programs: names of the programs that have it.
+        donated_to: those of them that it is donated to.
+        is_pages: whether it is a part of the cache.
+        is_laid_out_otherwise: whether other programs have it in another layout: it is held in each.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+        >>> server.residents[0].shape
+        'f32[1024,1024]{1,0:T(8,128)}'
+    """
+
+    name: str
+    shape: str
+    bytes: int
+    padding_bytes: int
+    programs: tuple[str, ...]
+    donated_to: tuple[str, ...]
+    is_pages: bool
+    is_laid_out_otherwise: bool
+
+
+@dataclass(frozen=True)
+class PageArrays:
+    """The pages of a set's cache.
+
+    Attributes:
+        arrays: how many arrays there are, such as one a layer.
+        name, shape: of the first.
+        dimension: which of its dimensions counts pages.
+        count: how many pages the programs were compiled for.
+        page_bytes, page_padding_bytes: what a page takes in all arrays, and what of that is padding.
+        fitting: how many pages fit; ``None`` without a limit.
+        decided_by: the program that then holds the most beside what is resident.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+        >>> server.pages is None
+        True
+    """
+
+    arrays: int
+    name: str
+    shape: str
+    dimension: int
+    count: int
+    page_bytes: int
+    page_padding_bytes: int
+    fitting: int | None
+    decided_by: str | None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A change of the set.
+
+    Attributes:
+        kind: ``donate`` what a program returns again, ``drop`` a program, ``narrow`` pages to int8, or pages in a
+            ``layout`` without padding.
+        program: the program that it is about.
+        sentence: what to do.
+        freed_bytes: what the set takes less.
+        is_bound: whether it may be less.
+        pages: how many pages fit then.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+        >>> [option.kind for option in server.options]
+        ['donate']
+    """
+
+    kind: Literal["donate"] | Literal["drop"] | Literal["narrow"] | Literal["layout"]
+    program: str | None
+    sentence: str
+    freed_bytes: int
+    is_bound: bool
+    pages: int | None
+
+
+@dataclass(frozen=True)
+class Together:
+    """What programs hold that are loaded on one device at once; it prints as text.
+
+    Attributes:
+        machine: what all are compiled for, such as ``tpu:v6e``.
+        resident_bytes: arrays that are held whichever program runs, each once.
+        largest_temporaries: those of the largest program, which the runtime reserves while it is loaded.
+        call_bytes: inputs and new results of the largest call.
+        constant_bytes, code_bytes: of all programs; code is ``None`` where one's isn't known.
+        total_bytes: all of it.
+        limit_bytes: the HBM that there is.
+        fits: whether it fits; ``None`` without a limit, or where code decides that isn't known.
+        programs, residents: what it is made of.
+        pages: the pages of the cache; ``None`` if no argument is one.
+        options: what frees memory or makes room for pages, the most first.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+        >>> server.resident_bytes
+        4194304
+    """
+
+    machine: str
+    resident_bytes: int
+    largest_temporaries: int
+    call_bytes: int
+    constant_bytes: int
+    code_bytes: int | None
+    total_bytes: int
+    limit_bytes: int | None
+    fits: bool | None
+    programs: tuple[LoadedProgram, ...]
+    residents: tuple[ResidentArray, ...]
+    pages: PageArrays | None
+    options: tuple[Alternative, ...]
+    _text: str
+
+    def __str__(self) -> str:
+        return self._text
+
+    def to_json(self) -> str:
+        """All of it as JSON: the ``Together`` of docs/json.md.
+
+        Examples:
+            >>> import json, jax, jax.numpy as jnp
+            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+            >>> json.loads(server.to_json())["machine"]
+            'tpu:v5e'
+        """
+        held = {name: value for name, value in vars(self).items() if name != "_text"}
+        return json.dumps(held, default=vars)
+
+
+def audit_together(
+    programs: Mapping[str, Member] | Sequence[Member],
+    *,
+    tpu: Tpu | None = None,
+    hbm_limit: Limit | None = None,
+    topology: str | None = None,
+    pages: str | None = None,
+    confirm: bool = True,
+    libtpu: str | None = None,
+) -> Together:
+    """Sum up programs that are loaded on one device at once, such as the buckets of a server.
+
+    Arguments that several programs have, by name, type, dimensions and layout, are one array, held all the time. An
+    argument whose dimensions differ between programs is an input of a call. The runtime reserves the largest
+    temporaries of all loaded programs, whether or not that program runs.
+
+    Args:
+        programs: by name, or in order: reports, what `audit` takes, or functions as ``(f, args)`` or ``(f, args,
+            jit_options)``.
+        tpu: the generation; functions are compiled for it.
+        hbm_limit: the memory that there is, by default the generation's: bytes, text such as ``"14GiB"``, or a share,
+            ``"90%"``.
+        topology: the slice that functions are compiled for.
+        pages: the argument that is the cache, or the tree of its arrays, such as ``"caches"``, and with ``"caches:1"``
+            the dimension that counts pages; by default the arrays that are donated and that all programs have, along
+            dimension 0.
+        confirm: compile functions to the end: only then the size of their code is known.
+        libtpu: the version that compiles functions, by default the installed one.
+
+    Raises:
+        Error: there is no program, one has no plan, or they are of different machines.
+        And what `audit` raises.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def prefill(w, x):
+        ...     return jnp.tanh(x @ w)
+        >>> w = jax.ShapeDtypeStruct((1024, 1024), "float32")
+        >>> buckets = {n: (prefill, (w, jax.ShapeDtypeStruct((n, 1024), "float32"))) for n in (128, 2048)}
+        >>> server = audit_together({f"prefill_{n}": each for n, each in buckets.items()}, tpu="v5e", confirm=False)
+        >>> server.resident_bytes, server.call_bytes
+        (4194304, 16777216)
+    """
+    members: Sequence[tuple[str | None, Member]] = (
+        [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
+    )
+    audited = [(name, _audited(member, tpu, topology, confirm, libtpu)) for name, member in members]
+    return _together_of([(report, name, code) for name, (report, code) in audited], hbm_of(hbm_limit, tpu, None), pages)
+
+
+def _together_of(
+    summed: Sequence[tuple[Report, str | None, int | None]], limit: int | None, pages: str | None
+) -> Together:
+    """Of reports, each with its name and the bytes of its code."""
+    held, text = _tilewise.sum_together(summed, limit, pages)
+    fields: dict[str, Any] = json.loads(held)
+    fields["programs"] = tuple(LoadedProgram(**each) for each in fields["programs"])
+    fields["residents"] = tuple(_resident(each) for each in fields["residents"])
+    fields["pages"] = None if fields["pages"] is None else PageArrays(**fields["pages"])
+    fields["options"] = tuple(Alternative(**each) for each in fields["options"])
+    return Together(**fields, _text=text)
+
+
+def _resident(held: dict[str, Any]) -> ResidentArray:
+    return ResidentArray(**{**held, "programs": tuple(held["programs"]), "donated_to": tuple(held["donated_to"])})
+
+
+def _audited(
+    member: Member, tpu: Tpu | None, topology: str | None, confirm: bool, libtpu: str | None
+) -> tuple[Report, int | None]:
+    """The audit of a program, and the bytes of its code where it is compiled."""
+    if isinstance(member, Report):
+        return member, None
+    if not isinstance(member, tuple):
+        analysis = getattr(member, "memory_analysis", lambda: None)()
+        return audit(member, tpu=tpu), getattr(analysis, "generated_code_size_in_bytes", None)
+    if tpu is None:
+        message = "functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')"
+        raise TypeError(message)
+    f, args, options = (*member, None)[:3]
+    answer, _ = plan_of(f, tuple(args), tpu=tpu, topology=topology, jit_options=options, confirm=confirm, libtpu=libtpu)
+    assert answer.report is not None
+    return answer.report, None if answer.sizes is None else answer.sizes.code_bytes

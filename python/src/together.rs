@@ -1,0 +1,29 @@
+//! `sum_together`: programs that are loaded at once, which travel to Python as JSON and as text.
+
+use crate::{errors::Result, report::PyReport, travel::not_held};
+use pyo3::prelude::*;
+use tilewise_audit::{Member, PagesOf, Together};
+use tilewise_report::{AsJson, ProgramSet, WriteText};
+
+/// Columns of the text.
+const WIDTH: usize = 120;
+
+/// The sum of programs, each with its name and the bytes of its code: its JSON and its text.
+#[pyfunction]
+pub(crate) fn sum_together(
+    py: Python<'_>,
+    programs: Vec<(Py<PyReport>, Option<String>, Option<u64>)>,
+    limit: Option<u64>,
+    pages: Option<&str>,
+) -> Result<(String, String)> {
+    let pages = pages.map(str::parse::<PagesOf>).transpose()?;
+    let members = programs.iter().map(|(report, name, code_bytes)| Member {
+        report: report.get().report(),
+        name: name.as_deref(),
+        code_bytes: *code_bytes,
+    });
+    let members: Vec<Member<'_>> = members.collect();
+    let together = py.detach(|| Together::of(&members, limit, pages.as_ref()))?;
+    let json = serde_json::to_string(&AsJson(&together)).map_err(not_held)?;
+    Ok((json, ProgramSet(together).to_text(WIDTH)))
+}
