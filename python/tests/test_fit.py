@@ -77,8 +77,10 @@ def test_the_largest_batch_of_each_combination(fitted: Fitted) -> None:
     assert refused.report.fits is False
     assert refused.owner is not None
     assert refused.owner.bytes == 8 * 2**30
-    # Every size above each answer was asked at the real limit.
-    assert {row.settings["batch"] for row in found.rows if row.mode == "full"} == set(range(3, 13))
+    # Of the sizes above each answer some were asked at the real limit; the others follow.
+    assert (
+        {3, 4, 5, 7, 8, 9} <= {row.settings["batch"] for row in found.rows if row.mode == "full"} <= set(range(3, 13))
+    )
     table = str(found).splitlines()
     assert table[0].split()[:3] == ["wide", "largest", "batch"]
     assert table[2].split()[:2] == ["False", "7"]

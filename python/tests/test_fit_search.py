@@ -157,6 +157,24 @@ def test_programs_that_are_not_monotone(plan: Any, real: Any, end: int) -> None:
     assert len(asked) < end * 3 / 4
 
 
+def test_a_factory_that_raises_the_same_is_asked_three_times() -> None:
+    @dataclass(frozen=True)
+    class Raised(Said):
+        error: str = "TypeError: no"
+
+    asked: list[int] = []
+
+    def ask(size: int, kind: Kind) -> Said:
+        asked.append(size)
+        return Raised("untraceable", None) if size != good else Said("fits", 1)
+
+    good = 0
+    found = search(range(1, 65), ask)
+    assert (asked, found.size, len(found.gaps)) == ([64, 1, 32], None, 64)
+    good = 1
+    assert search(range(1, 65), ask).size == 1
+
+
 def test_an_answer_of_a_few_questions_fits() -> None:
     generator = random.Random(4)
     for _ in range(1000):

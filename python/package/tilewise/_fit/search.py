@@ -17,6 +17,10 @@ Kind: TypeAlias = Literal["plan"] | Literal["real"]
 Above: TypeAlias = Literal["auto", "all", "near"] | float
 
 
+class _Broken(Exception):  # noqa: N818 - an event
+    """A factory that raises for every size."""
+
+
 class Verdict(Protocol):
     """What the search reads of a row."""
 
@@ -79,7 +83,10 @@ def search(
     found.gaps = list(sizes)
     is_over = False
     try:
-        planned = _bracket(sizes, ask, found)
+        try:
+            planned = _bracket(sizes, ask, found)
+        except _Broken:
+            return found
         if above == "auto":
             chosen = _Above(sizes, ask, found, real, planned)
             chosen.run()
@@ -274,9 +281,15 @@ def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], foun
 def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found, known: dict[int, int]) -> None:
     holes: set[int] = set()
 
+    errors: dict[int, str | None] = {}
+
     def planned(index: int) -> bool:
         """Whether the bytes became known; then the bracket is narrower."""
+        if index in known or index in holes:
+            return index in known
         verdict = ask(sizes[index], "plan")
+        if verdict.status == "untraceable":
+            errors[index] = getattr(verdict, "error", None)
         if verdict.total_bytes is None or verdict.status not in ("fits", "planned", "refused"):
             holes.add(index)
             return False
@@ -292,6 +305,12 @@ def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found
     last = len(sizes) - 1
     if last < 0 or (planned(last) and known[last] < 0):
         return
+    # Where a factory raises the same at both ends and between them, it does so for each size.
+    tried = (0, last // 2, last)
+    if last in errors and not any(planned(index) for index in tried[:2]):
+        words = {errors.get(index) for index in tried}
+        if len(set(tried)) == 3 and len(words) == 1 and None not in words:
+            raise _Broken
     # From both ends, past what can't be asked about.
     high = _first(planned, range(last - 1, 0, -1)) if last in holes else last
     if high is None or (known[high] < 0):
