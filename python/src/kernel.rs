@@ -43,6 +43,8 @@ pub(crate) struct PyKernelUse {
     limit_bytes: Option<u64>,
     /// The largest limit that is honoured.
     cap_bytes: Option<u64>,
+    /// Bytes of operands and results that XLA keeps in VMEM as a whole, beside what it uses: they have no windows.
+    held_bytes: u64,
     /// Whether it uses nine tenths of its limit or more: a slightly larger block may not compile.
     is_near_limit: bool,
     /// Its operands, with what XLA does to each before the call.
@@ -241,6 +243,7 @@ impl PyKernelUse {
             operands: row.operands.iter().map(PyKernelArray::of).collect(),
             results: row.results.iter().map(PyKernelArray::of).collect(),
             copied_bytes: row.copied_bytes(),
+            held_bytes: row.held_bytes(),
             body_moves: row.body_moves.map(|moves| moves.into_iter().map(str::to_owned).collect()),
             instruction: row.instruction,
             computation: row.computation,

@@ -129,7 +129,7 @@ def suggest_blocks(
         guess = max((kernel.guess_bytes or 0 for kernel in found), default=0)
         total = sum(known) if len(known) == len(moved) else None
         choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict))
-    order = ("fits", "probably_fits", "declared_fits", "probably_does_not_fit", "does_not_fit", None)
+    order = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit", None)
 
     def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
         moved = choice.moved_bytes
@@ -148,7 +148,7 @@ def _refused(found: KernelBudgets) -> str | None:
             if kernel.verdict == "does_not_fit":
                 return f"{kernel.name}: the compiler takes {in_words(size)} of VMEM"
             continue
-        least = kernel.vmem_bytes - kernel.may_be_kept_bytes
+        least = kernel.vmem_bytes - kernel.may_be_kept_bytes - kernel.may_be_dropped_bytes
         if limit is not None and least > limit:
             return f"{kernel.name}: declares {in_words(least)} of VMEM at least, of {in_words(limit)}"
     return None

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _index_maps, _internals, _tilewise
+from tilewise._body import Body, body_of
 from tilewise._tilewise import ElementType
-
-# What a core holds in registers: 64 of 8 × 128 words. Larger values that the body needs whole spill.
-_REGISTERS = 64 * 4096
 
 # What XLA computes block by block where `allow_input_fusion` lets it: an element from one of each operand.
 _ELEMENTWISE = {
@@ -76,12 +74,29 @@ class Kernel:
     Attributes:
         text: what it declares.
         call: its equation.
+        body: what its body holds.
+        may_be_dropped: bytes of its scratch that the compiler may do without.
         not_covered: what of it has bytes that aren't known here, in words.
     """
 
     text: str
     call: Any
+    body: Body
+    may_be_dropped: int
     not_covered: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Scoped:
+    """What ``run_scoped`` allocates.
+
+    The compiler may do without, where it can hand on what is stored: unless copies from outside VMEM fill it.
+    """
+
+    memory: str
+    shape: str
+    size: int
+    may_be_dropped: bool
 
 
 def kernels_of(jaxpr: Any, generation: str) -> tuple[list[Kernel], tuple[str, ...]]:
@@ -204,14 +219,18 @@ def _finished(
             lines.append(f"scratch {memory} {_shape(aval)}")
         elif memory == "semaphore":
             lines.append("scratch dma")
-    lines += [f"scratch {memory} {shape}" for memory, shape in _allocated(kernel, generation)]
+    reaches_far = any(memory in line.split() for line in lines for memory in ("any", "hbm"))
+    scoped = _allocated(kernel, generation, reaches_far=reaches_far)
+    lines += [f"scratch {each.memory} {each.shape}" for each in scoped]
+    dropped = _total([each for each in scoped if each.may_be_dropped and each.memory == "vmem"])
     limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
-    lines.append(f"body {_guess(kernel, generation)}")
+    body = body_of(kernel, _jaxprs, lambda aval: _bytes(aval, generation))
+    lines.append(f"body {body.guess_bytes}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
         not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
-    return Kernel("\n".join(lines), call, tuple(not_covered))
+    return Kernel("\n".join(lines), call, body, dropped, tuple(not_covered))
 
 
 def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:
@@ -279,44 +298,49 @@ def _axis(depends: set[int], steps: list[str]) -> str:
     return str(order[0]) if order else "-"
 
 
-def _allocated(kernel: Any, generation: str) -> list[tuple[str, str]]:
-    """What ``run_scoped`` allocates in VMEM and SMEM where it holds the most of each: (memory, shape).
+def _allocated(kernel: Any, generation: str, *, reaches_far: bool) -> list[_Scoped]:
+    """What ``run_scoped`` allocates in VMEM and SMEM where it holds the most of each.
 
     Scopes inside each other add up, scopes beside each other share.
     """
-    most: dict[str, tuple[int, list[str]]] = {}
+    most: dict[str, list[_Scoped]] = {}
     # Depth first: the allocations on the way to each jaxpr.
-    pending: list[tuple[Any, dict[str, tuple[int, list[str]]]]] = [(kernel, {})]
+    pending: list[tuple[Any, dict[str, list[_Scoped]]]] = [(kernel, {})]
     while pending:
         jaxpr, held = pending.pop()
-        for memory, (size, shapes) in held.items():
-            if size > most.get(memory, (0, []))[0]:
-                most[memory] = (size, shapes)
+        for memory, scoped in held.items():
+            if _total(scoped) > _total(most.get(memory, [])):
+                most[memory] = scoped
         for equation in jaxpr.eqns:
             inner = dict(held)
             if equation.primitive.name == "run_scoped":
-                scope = equation.params["jaxpr"]
-                for variable in getattr(scope, "jaxpr", scope).invars:
+                scope = getattr(equation.params["jaxpr"], "jaxpr", equation.params["jaxpr"])
+                is_filled = reaches_far and any(each.primitive.name == "dma_start" for each, _ in _equations(scope))
+                for variable in scope.invars:
                     memory = _memory(variable.aval)
                     if memory in ("vmem", "smem"):
                         shape = _shape(variable.aval)
-                        size, shapes = inner.get(memory, (0, []))
-                        granules = -(-_tilewise.block_bytes(shape, tpu=generation)[1] // 512)
-                        inner[memory] = (size + 512 * granules, [*shapes, shape])
+                        size = 512 * -(-_tilewise.block_bytes(shape, tpu=generation)[1] // 512)
+                        inner[memory] = [*inner.get(memory, []), _Scoped(memory, shape, size, not is_filled)]
             pending.extend((each, inner) for value in equation.params.values() for each in _jaxprs(value))
-    return [(memory, shape) for memory, (_, shapes) in sorted(most.items()) for shape in shapes]
+    return [each for _, scoped in sorted(most.items()) for each in scoped]
 
 
-def _guess(kernel: Any, generation: str) -> int:
-    """Bytes of the largest value that the body needs whole: on the left of a matrix product, or reduced.
+def _total(scoped: list[_Scoped]) -> int:
+    return sum(each.size for each in scoped)
 
-    0 if registers hold it.
-    """
-    largest = 0
-    for equation, _ in _equations(kernel):
-        name = equation.primitive.name
-        if name == "dot_general" or name.startswith(("reduce_", "argm")):
-            aval = equation.invars[0].aval
-            if len(aval.shape) >= 2 and 0 not in aval.shape:
-                largest = max(largest, _tilewise.block_bytes(_shape(aval), tpu=generation)[0])
-    return largest if largest > _REGISTERS else 0
+
+def _bytes(aval: Any, generation: str) -> int:
+    """Bytes of a value of two or more dimensions as a block; 0 of others, which fill few registers."""
+    shape = getattr(aval, "shape", ())
+    if (
+        len(shape) < 2
+        or 0 in shape
+        or not all(isinstance(bound, int) for bound in shape)
+        or hasattr(aval, "inner_aval")
+    ):
+        return 0
+    try:
+        return _tilewise.block_bytes(_shape(aval), tpu=generation)[0]
+    except (TypeError, ValueError):
+        return 0

@@ -14,7 +14,7 @@ from tilewise._device import traced_for
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
-from tilewise._kernel_text import kernels_of
+from tilewise._kernel_text import Kernel, kernels_of
 from tilewise._modules import module
 from tilewise._place import lower_on
 from tilewise._shown import Listed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ALL_WINDOWS = {"xla_vf_vmem_memory_space_assignment": False, "xla_gf_vmem_memory_space_assignment": False}
 
 # From the surest to the worst.
-_VERDICTS = ("fits", "probably_fits", "declared_fits", "probably_does_not_fit", "does_not_fit")
+_VERDICTS = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def kernel_budget(
     jax = module("jax")
     jaxpr = traced_for(generation, lambda: jax.make_jaxpr(f)(*args, **kwargs).jaxpr)
     found, others = kernels_of(jaxpr, generation)
-    kernels = tuple(budget(each.text, tpu=generation) for each in found)
+    kernels = tuple(_known(each, generation) for each in found)
     parts = [f"{kernel.name}, {what}" for kernel, each in zip(kernels, found, strict=True) for what in each.not_covered]
     not_covered = (*others, *parts)
     if compile:
@@ -141,6 +141,18 @@ def kernel_budget(
     if confirm and kernels and not any(kernel.unsupported for kernel in kernels):
         kernels = _confirmed(kernels, f, args, kwargs, generation)
     return KernelBudgets(kernels, not_covered)
+
+
+def _known(found: Kernel, generation: str) -> KernelBudget:
+    """The budget of a kernel, with what its jaxpr tells beyond its text."""
+    kernel = budget(found.text, tpu=generation)
+    most, limit, verdict = found.body.most_bytes, kernel.limit_bytes, kernel.verdict
+    if limit is not None:
+        exceeds = kernel.vmem_bytes > limit
+        may_exceed = verdict == "probably_fits" and kernel.vmem_bytes + most > limit
+        may_fit = exceeds and kernel.vmem_bytes - found.may_be_dropped <= limit
+        verdict = "ask" if may_exceed or may_fit else verdict
+    return dataclasses.replace(kernel, body_most_bytes=most, may_be_dropped_bytes=found.may_be_dropped, verdict=verdict)
 
 
 def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:

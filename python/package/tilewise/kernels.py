@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._limits import in_words
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -111,15 +112,20 @@ class KernelBudget:
         vmem_bytes: bytes of VMEM that it declares.
         smem_bytes: bytes of SMEM that it declares.
         guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
+        body_most_bytes: what nine bodies of ten take at most that hold as much as its body; at least it may be nothing.
+            ``None`` of a text, which has no body.
         limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
         may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
+        may_be_dropped_bytes: bytes of scratch that the compiler may do without: what ``pl.run_scoped`` allocates,
+            unless copies from HBM fill it. 0 of a text, which doesn't tell it from other scratch.
         moved_bytes: bytes that all windows move over the whole grid; ``None`` where only the run knows the grid.
         libtpu: the versions of libtpu whose limits these are; ``None`` where there are none.
-        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``:
-            of its size alone, also where ``unsupported`` says that the compiler refuses a block. ``fits`` and
-            ``does_not_fit`` where the compiler was asked.
+        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``;
+            ``ask``, the compiler, where it fits with the guess and not with ``body_most_bytes``, and where it fits only
+            without ``may_be_dropped_bytes``. Of its size alone, also where ``unsupported`` says that the compiler
+            refuses a block. ``fits`` and ``does_not_fit`` where the compiler was asked.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
 
     Examples:
@@ -138,10 +144,12 @@ class KernelBudget:
     vmem_bytes: int
     smem_bytes: int
     guess_bytes: int | None
+    body_most_bytes: int | None
     limit_bytes: int | None
     cap_bytes: int | None
     limit_needed_bytes: int | None
     may_be_kept_bytes: int
+    may_be_dropped_bytes: int
     moved_bytes: int | None
     libtpu: str | None
     verdict: str | None
@@ -153,10 +161,13 @@ class KernelBudget:
         return tuple(f"{row.operand}: {row.unsupported}" for row in self.rows if row.unsupported is not None)
 
     def __str__(self) -> str:
-        table = _tilewise.kernel_text(self.text, tpu=self.tpu)[1]
-        if self.measured_bytes is None:
+        table = _tilewise.kernel_text(self.text, tpu=self.tpu)[1].rstrip()
+        if self.measured_bytes is not None:
+            return f"{table}\n  compiled   {self.measured_bytes} bytes of VMEM by the compiler's own account"
+        if self.body_most_bytes is None:
             return table
-        return f"{table}\n  compiled   {self.measured_bytes} bytes of VMEM by the compiler's own account"
+        asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
+        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in nine kernels of ten{asked}"
 
 
 def _bounds(values: list[Any] | None) -> Any:
@@ -196,6 +207,8 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
     return KernelBudget(
         text=text,
         rows=tuple(rows),
+        body_most_bytes=None,
+        may_be_dropped_bytes=0,
         measured_bytes=None,
         **{
             name: found[name]

@@ -80,6 +80,7 @@ fields!(KernelRow, row, {
     used_bytes: row.used_bytes,
     limit_bytes: row.limit_bytes,
     cap_bytes: row.cap_bytes,
+    held_bytes: row.held_bytes(),
     operands: all(&row.operands.iter().map(KernelOperand).collect::<Vec<_>>()),
     results: all(&row.results.iter().map(KernelResult).collect::<Vec<_>>()),
     copied_bytes: row.copied_bytes(),

@@ -14,19 +14,24 @@ use std::{
 };
 use tilewise_audit::KernelRow;
 
-/// What kernels take of VMEM, those nearest to their limits first.
+/// What kernels take of VMEM, those nearest to their limits first, and what XLA holds for them there as a whole, if anything.
 pub(super) fn write_vmem(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut kernels: Vec<&KernelRow> = kernels.iter().filter(|kernel| kernel.used_bytes.is_some()).collect();
     kernels.sort_by(|a, b| b.share_of_limit().partial_cmp(&a.share_of_limit()).unwrap_or(Ordering::Equal));
     let Some(cap) = kernels.first().map(|kernel| kernel.cap_bytes) else { return Ok(()) };
     let most = cap.map(|cap| format!("; a limit may be up to {}", bytes(cap))).unwrap_or_default();
     writeln!(out, "\n{}{}", styled(STRONG, "VMEM of kernels"), styled(FAINT, most))?;
-    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>7}  kernel", "takes", "limit", "share")))?;
+    let is_any_held = kernels.iter().any(|kernel| kernel.held_bytes() > 0);
+    let held = |text: String| if is_any_held { format!("  {text:>10}") } else { String::new() };
+    let beside = held("held".to_owned());
+    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>7}{beside}  kernel", "takes", "limit", "share")))?;
     let shown = if all { kernels.len() } else { SHOWN.min(kernels.len()) };
     for kernel in &kernels[..shown] {
         let size = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), bytes);
         let share = kernel.share_of_limit().map_or_else(|| "-".to_owned(), percent);
-        let numbers = format!("  {:>10}  {:>10}  {share:>7}", size(kernel.used_bytes), size(kernel.limit_bytes));
+        let beside = held(bytes(kernel.held_bytes()));
+        let numbers =
+            format!("  {:>10}  {:>10}  {share:>7}{beside}", size(kernel.used_bytes), size(kernel.limit_bytes));
         let style = if kernel.is_near_limit() { style_of(Tone::Warning) } else { Style::new() };
         let who = who(kernel.source.as_ref(), &kernel.instruction);
         let who = kernel.op_name.as_ref().map_or_else(|| who.clone(), |op_name| format!("{who}  {op_name}"));

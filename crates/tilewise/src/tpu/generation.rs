@@ -1,5 +1,6 @@
 //! The generations of TPUs that layouts are known for.
 
+use super::kernel::Limits;
 use crate::{Error, ErrorKind};
 use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
@@ -132,14 +133,12 @@ impl Generation {
 
     /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
     ///
-    /// From "Used 256.00M of 128.00M vmem" on v5e, "of 127.94M vmem" on v6e (64 KiB of 128 MiB are reserved), and 64 MiB on v7x. One
-    /// kernel may be limited to less: 16 MiB on v5e, unless the compiler raises it.
+    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: what one kernel may ask for at most,
+    /// [`Limits::cap_bytes`]. If it asks for nothing it has less: 16 MiB on v5e.
     #[must_use]
     pub const fn vmem_bytes(self) -> Option<u64> {
-        match self {
-            Self::V5e => Some(128 << 20),
-            Self::V6e => Some((128 << 20) - (64 << 10)),
-            Self::V7x => Some(64 << 20),
+        match (self, Limits::of(self)) {
+            (Self::V5e | Self::V6e | Self::V7x, Some(limits)) => Some(limits.cap_bytes),
             _ => None,
         }
     }

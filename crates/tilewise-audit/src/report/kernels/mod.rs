@@ -13,7 +13,7 @@ pub use boundary::{ForcedBy, KernelArray, KernelSide};
 pub use change::BoundaryChange;
 use follow::{Follower, User, Way};
 pub use remedy::Remedy;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tilewise::tpu::{Generation, kernel::Limits};
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -21,7 +21,8 @@ use tilewise_hlo::{
     unquote,
 };
 
-/// The memory space of VMEM in a `backend_config`.
+/// The memory space of VMEM, and its number in a `backend_config`.
+const VMEM_SPACE: u8 = 1;
 const VMEM: &str = "1";
 
 /// A kernel of a program, and what it takes of VMEM by the compiler's own account: windows, scratch, and what its body
@@ -74,6 +75,17 @@ impl KernelRow {
     /// Its operands, then its results.
     pub fn arrays(&self) -> impl Iterator<Item = &KernelArray> {
         self.operands.iter().chain(&self.results)
+    }
+
+    /// Bytes of its operands and results that XLA keeps in VMEM as a whole: these have no windows, so that it uses less than it declares,
+    /// and what they take comes on top of what it uses.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        let mut known = HashSet::new();
+        // A result has an entry for each that reads it.
+        let arrays = self.arrays().filter(|array| known.insert((array.side, array.index)));
+        let held = arrays.filter_map(|array| array.shape.as_array().filter(|array| array.memory_space() == VMEM_SPACE));
+        held.filter_map(|array| array.sizes().ok()).map(|sizes| sizes.physical_bytes).fold(0, u64::saturating_add)
     }
 
     /// Bytes that are read and written to copy its operands and results, in all runs of the program.
