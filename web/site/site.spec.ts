@@ -1,3 +1,4 @@
+import AxeBuilder from "@axe-core/playwright";
 import { type APIRequestContext, expect, test } from "@playwright/test";
 
 /** All that links of the site lead to, with the status of each, and which of it are documents. */
@@ -37,6 +38,7 @@ test("every link leads somewhere, and no document is wider than a phone", async 
 for (const [word, found] of [
   ["T(8,128)", "/docs/layouts/"],
   ["E1001", "/docs/errors/E1001/"],
+  ["install", "/docs/install/"],
   ["donate", "/docs/advice/"],
 ] as const) {
   test(`the search finds ${word}`, async ({ page }) => {
@@ -51,4 +53,15 @@ test("the explorer draws a layout in the page that explains it", async ({ page }
   await explorer.locator("body").waitFor();
   test.skip((await explorer.locator("body").innerText()).includes("Left out"), "a build of the documents alone");
   await expect(explorer.locator("svg").first()).toBeVisible();
+});
+
+test("what the pages of messages say stands out", async ({ page }) => {
+  for (const path of ["/docs/out-of-memory/", "/docs/errors/E1000/", "/docs/install/"]) {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.goto(path);
+      const { violations } = await new AxeBuilder({ page }).withRules(["color-contrast"]).analyze();
+      expect(violations.flatMap(({ nodes }) => nodes.map(({ html }) => html)), path).toEqual([]);
+    }
+  }
 });

@@ -21,7 +21,7 @@ export function home(choose: () => void, open: (example: Example) => void): HTML
     el("p", { class: "lead" }, "What it holds and why, which line owns it, and what to change first. And where the elements of a tiled array lie."),
     el("button", { type: "button", class: "drop", onclick: choose }, el("strong", {}, "Drop a log, a compiled program or a dump folder here, or choose files"), el("span", { class: "muted" }, "Or paste the message above. Nothing is uploaded.")),
     el("section", { "aria-label": "What comes of it" }, result),
-    ...(DOCUMENTS ? [el("p", {}, el("a", { href: DOCUMENTS }, "Documents"), " · ", el("a", { href: `${DOCUMENTS}install/` }, "Install the command line and the Python package"))] : []),
+    ...(DOCUMENTS ? [el("p", {}, el("a", { href: DOCUMENTS }, "Documents"), " · ", el("a", { href: `${DOCUMENTS}docs/install/` }, "Install the command line and the Python package"))] : []),
     ...Object.entries(GALLERY).map(([title, examples]) => el("section", {}, el("h2", {}, title), el("ul", { class: "gallery" }, examples.map((example) => el("li", {}, card(example)))))),
   ];
 }

@@ -378,7 +378,7 @@ const A_WORD = /^[a-z]+$/i;
 const WANTED = "Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as you have; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128].";
 
 async function openText(text: string, push: Push = true): Promise<void> {
-  if (!text.trim()) return show({ view: "home" }, push);
+  if (!/\S/.test(text)) return show({ view: "home" }, push);
   files.open([], 0);
   const mine = ++opening;
   asked = () => openText(text, push);

@@ -115,6 +115,30 @@ async function time(page: Page, megabytes: number, aim: string): Promise<void> {
 
 test("10 MB", async ({ page }) => time(page, 10, "1000 ms"));
 
+test("a log of 20 MB, pasted into the box", async ({ page }) => {
+  await page.goto("./");
+  const message = readFileSync(`${root}/crates/tilewise-oom/tests/data/gnn_edges_f32.txt`, "utf8");
+  const { time, longest } = await page.evaluate(async (message) => {
+    const log = "step 1, loss 2.3\n".repeat(20e6 / 17) + message;
+    const data = new DataTransfer();
+    data.setData("text/plain", log);
+    let [longest, last] = [0, performance.now()];
+    const pulse = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 5);
+    await new Promise((done) => setTimeout(done, 300));
+    longest = 0;
+    const start = performance.now();
+    document.querySelector("textarea")!.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    while (!document.querySelector("article.message")) await new Promise((done) => setTimeout(done, 5));
+    clearInterval(pulse);
+    return { time: performance.now() - start, longest };
+  }, message);
+  report("20 MB log pasted into the box, to the cause", `${time.toFixed(0)} ms`, "2000 ms");
+  report("20 MB log: the longest that the page didn't answer", `${longest.toFixed(0)} ms`, "100 ms");
+});
+
 /// The main thread's time a frame: what is asked for in animation frames, and what the events do.
 async function frames(page: Page, what: string, aim: string, event: string): Promise<void> {
   const times = await page.evaluate(async (event) => {

@@ -33,7 +33,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     fs::create_dir_all(pages.join("reference"))?;
     fs::write(pages.join("reference/command-line.md"), command_line(shell)?)?;
     fs::write(pages.join("reference/python.md"), "# Python\n\n::: tilewise\n")?;
-    fs::copy(shell.current_dir().join("site/index.md"), pages.join("index.md"))?;
+    for file in ["index.md", "extra.css"] {
+        fs::copy(shell.current_dir().join("site").join(file), pages.join(file))?;
+    }
     let (explorer, api) = (pages.join("explorer"), pages.join("api"));
     if options.documents {
         // What links lead to.
@@ -43,6 +45,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         }
     } else {
         web::environment(shell)?;
+        // The page leads to the documents beside it.
+        let _documents = shell.push_env("VITE_DOCUMENTS", "../");
         web::build(shell, web::Size::Small)?;
         copy(&shell.current_dir().join("web/dist"), &explorer)?;
         let target = site.join("target");
@@ -53,6 +57,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let python = python::with_packages(shell, "site", &["site/requirements.txt"])?;
     cmd!(shell, "{python} -m mkdocs build --quiet --config-file site/mkdocs.yml")
         .env("NO_MKDOCS_2_WARNING", "1")
+        .env("TILEWISE_SITE_PAGES", &pages)
+        .env("TILEWISE_SITE_OUT", site.join("out"))
         .run()?;
     println!("{}", site.join("out").display());
     if options.test {

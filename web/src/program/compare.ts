@@ -98,7 +98,7 @@ function section(title: string, names: string[], rows: Cell[][], count: number):
     { "aria-label": title },
     el("h2", {}, title),
     rows.length ? table(`Table: ${title}`, names, rows, NUMBERS) : el("p", { class: "muted" }, "No change."),
-    count > rows.length && el("p", { class: "muted" }, `${grouped(count - rows.length)} more`),
+    count > rows.length && el("p", { class: "muted" }, `${grouped(count - rows.length)} more: tilewise audit --against lists all.`),
   );
 }
 

@@ -121,7 +121,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     { class: "story" },
     el("div", { class: "row" }, el("h1", {}, named(summary?.title ?? report.module), " ", el("span", { class: "muted" }, named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
     judgement && el("p", { class: `judgement ${{ bad: "bad", warning: "doubt", strong: "good" }[judgement.tone as string] ?? ""}`, title: verdict?.words ?? "" }, judgement.words),
-    el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
+    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, (summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, "")), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
     first,
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
@@ -133,6 +133,9 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}`))),
   );
 }
+
+/// The exact bytes behind a rounded size.
+const EXACT = / \(\d+\)/;
 
 /// Longer names would fill the screen.
 const LONGEST = 200;

@@ -57,7 +57,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
 
   const canvas = el("div", { class: "picture canvas", tabindex: "0", role: "group", "aria-label": "Cells of the picture; arrow keys move between them" });
   const place = el("p", { class: "place muted", "aria-live": "polite" }, HINT);
-  const meaning = el("p", { class: "meaning muted", "aria-live": "polite" });
+  const meaning = el("p", { class: "meaning muted", "aria-live": "polite" }, meant(shown));
   const verdict = el("div", { "aria-live": "polite" });
   const cells = new Cells(canvas, place, text);
   const notation = el("h1", { class: "notation" });
@@ -99,7 +99,10 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
       meaning.textContent = `${shown.shape.slice(part.start, part.end)}: ${part.meaning}`;
       cells.light(part.kind === "tile" ? tileOf(part) : null);
     };
-    const leave = () => cells.light(null);
+    const leave = () => {
+      meaning.textContent = meant(shown);
+      cells.light(null);
+    };
     notation.append(el("button", { type: "button", onpointerenter: say, onfocus: say, onclick: say, onpointerleave: leave, onblur: leave }, shown.shape.slice(part.start, part.end)));
     at = part.end;
   }
@@ -177,6 +180,9 @@ async function predicted(text: string, { dimensions, element_type }: Shown, gene
   const padding = answer.padding_bytes ? `, with ${bytes(answer.padding_bytes)} padding` : "";
   return el("p", { class: "warning" }, "No layout is given, and XLA’s default is shown, row by row without tiles: no TPU lays an array out so. A TPU ", newest.name, " takes ", el("button", { type: "button", class: "link", onclick: () => open(answer.shape) }, el("code", {}, answer.shape)), `${padding}.`);
 }
+
+/// What the order and the tiles mean, before anything is pointed at.
+const meant = ({ parts }: Shown): string => parts.filter(({ kind }) => kind === "order" || kind === "tile").map(({ meaning }) => meaning).join("; ");
 
 const HINT = "Rest the pointer on a cell, or use the arrow keys: where its element lies.";
 
