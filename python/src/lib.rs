@@ -61,7 +61,7 @@ mod _tilewise {
         files::{decode, programs_in, read},
         kernel::{PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy, block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
-        predict::predict,
+        predict::{free_reshapes, predict},
         program_shape::PyProgramShape,
         recommendation::PyRecommendation,
         relation::PyRelation,

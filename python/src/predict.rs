@@ -35,6 +35,34 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
     Ok(PyShape::new(tpu::predict(&open_shape_of(shape)?, generation(tpu)?)?.shape))
 }
 
+/// The orders of an array's dimensions for which a reshape is free on a TPU generation: pairs of the array and the reshaped
+/// array, each with the tiles that the TPU gives it, the fewest bytes first. `Shape.free_reshape` answers for one layout.
+///
+/// Args:
+///     shape: an array shape, as `predict` takes it; its layout doesn't matter.
+///     dimensions: those of the result.
+///     tpu: a generation under any of its names, or a JAX device.
+///
+/// Raises:
+///     ParseError: the string is not a shape, or `tpu` names no TPU.
+///     ShapeError: not an array, another number of elements, or more than six dimensions.
+///
+/// Examples:
+///     >>> for array, result in free_reshapes("bf16[8,512,768]", (8, 512, 12, 64), tpu="v6e")[:2]:
+///     ...     print(array, result)
+///     bf16[8,512,768]{1,2,0:T(8,128)(2,1)} bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}
+///     bf16[8,512,768]{1,0,2:T(8,128)(2,1)} bf16[8,512,12,64]{1,0,3,2:T(8,128)(2,1)}
+#[pyfunction]
+#[pyo3(signature = (shape, dimensions, *, tpu))]
+pub(crate) fn free_reshapes(
+    shape: &Bound<'_, PyAny>,
+    dimensions: Vec<u64>,
+    tpu: &Bound<'_, PyAny>,
+) -> Result<Vec<(PyShape, PyShape)>> {
+    let found = tpu::free_reshapes(&open_shape_of(shape)?, &dimensions, generation(tpu)?)?;
+    Ok(found.into_iter().map(|found| (PyShape::new(found.from), PyShape::new(found.to))).collect())
+}
+
 /// The shape of a `Shape`, of a `str`, whose layout may be missing, or of an object with a `shape` and a `dtype`, which
 /// has no layout.
 pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {

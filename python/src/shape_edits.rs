@@ -442,6 +442,22 @@ impl PyShape {
         Ok(self.as_shape().dimensions_unmodified_by_reshape(&shape_of(to)?)?)
     }
 
+    /// The array reshaped to these dimensions, in each layout in which every element stays where it is, those with the array's
+    /// own tiles first; empty if there is none. `free_reshapes` has the orders of this array for which there is one on a TPU.
+    ///
+    /// Raises:
+    ///     ShapeError: not an array, or another number of elements.
+    ///
+    /// Examples:
+    ///     >>> Shape("bf16[8,512,768]{1,2,0:T(8,128)(2,1)}").free_reshape([8, 512, 12, 64])
+    ///     [Shape('bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}')]
+    ///     >>> Shape("bf16[8,512,768]{2,1,0:T(8,128)(2,1)}").free_reshape([8, 512, 12, 64])
+    ///     []
+    #[pyo3(signature = (dimensions, /), text_signature = "($self, dimensions, /)")]
+    fn free_reshape(&self, dimensions: Vec<u64>) -> Result<Vec<Self>> {
+        Ok(self.as_shape().free_reshape(&dimensions)?.layouts.into_iter().map(Self::new).collect())
+    }
+
     /// The dimensions of the other array that a reshape makes of these, which are to rise; `None` if it modifies one of them.
     ///
     /// Raises:

@@ -6,12 +6,16 @@ use crate::{
     layout::{first_not_in_permutation, not_a_permutation},
     positions::Positions,
     tiled::Step,
+    tpu::LANES,
 };
 use alloc::{format, string::ToString, vec, vec::Vec};
 use core::fmt;
 
 /// Orders that are tried for one choice of tiles.
 const MAX_ORDERS: usize = 10_000;
+
+/// Rows of the tallest tile that a TPU packs: 8 sublanes of four one-byte elements each.
+const MOST_ROWS: u64 = 32;
 
 /// Dimensions under a tile whose orders are tried.
 const MAX_COVERED: usize = 8;
@@ -140,8 +144,8 @@ impl Shape {
         Self::dynamic_array(array.element_type(), dimensions)?.with_layout(layout)
     }
 
-    /// The layouts that make a reshape to these bounds free: any order of the dimensions, with the array's own tiles, the same with fewer
-    /// rows, all of it as a tile of one dimension, or no tiles.
+    /// The layouts that make a reshape to these bounds free: any order of the dimensions, with the array's own tiles, the same with
+    /// another number of rows, as a tile of one dimension, or no tiles.
     ///
     /// # Errors
     /// As for [`Tiled::new`]; [`ErrorKind::BufferLengthMismatch`] for bounds of another number of elements; [`ErrorKind::Undecided`]
@@ -184,30 +188,47 @@ impl Shape {
 }
 
 impl Tiled {
-    /// The array's own tiles; the same with fewer rows; as a tile of one dimension; none.
+    /// The array's own tiles; the same with other rows; as a tile of one dimension, or such a tile as rows; none.
     fn tile_choices(&self, rank: usize) -> Vec<InlineVec<Tile, 3>> {
         let Some(layout) = self.array().layout() else { return Vec::new() };
         let own = &layout.tiles;
         let mut choices = vec![own.clone()];
-        let sizes: Option<Vec<u64>> =
-            own.first().and_then(|tile| tile.dimensions().iter().map(|dimension| dimension.size()).collect());
-        let mut with_first = |sizes: &[u64]| {
-            let first = Tile::new(sizes.iter().copied()).ok();
-            let tiles = first.into_iter().chain(own.iter().skip(1).cloned());
-            choices.push(tiles.collect());
+        let mut offer = |tiles: &[&[u64]], packed: &[Tile]| {
+            let tiles = tiles.iter().filter_map(|sizes| Tile::new(sizes.iter().copied()).ok());
+            let choice: InlineVec<Tile, 3> = tiles.chain(packed.iter().cloned()).collect();
+            if !choices.contains(&choice) {
+                choices.push(choice);
+            }
         };
-        if let Some([rows, columns]) = sizes.as_deref() {
-            let mut rows = *rows;
-            while rows > 1 && rows % 2 == 0 {
-                rows /= 2;
-                with_first(&[rows, *columns]);
+        let sizes =
+            |tile: &Tile| tile.dimensions().iter().map(|dimension| dimension.size()).collect::<Option<Vec<u64>>>();
+        // A TPU packs a tile of one dimension within rows of lanes, `T(1024)(128)(2,1)`, and tiles of rows at once, `T(8,128)(2,1)`.
+        let all: Option<Vec<Vec<u64>>> = own.iter().map(sizes).collect();
+        let (size, columns, packed) = match all.as_deref() {
+            Some([first, ..]) if first.len() == 2 => (first[0].saturating_mul(first[1]), first[1], &own[1..]),
+            Some([first, second, ..]) if first.len() == 1 && second.len() == 1 => (first[0], second[0], &own[2..]),
+            Some([first]) if first.len() == 1 => (first[0], LANES.min(first[0]), &[][..]),
+            _ => (0, 1, &[][..]),
+        };
+        let own_rows = size.checked_div(columns).unwrap_or(0);
+        let most = own_rows.max(MOST_ROWS);
+        let powers =
+            || core::iter::successors(Some(1_u64), |rows| rows.checked_mul(2)).take_while(|&rows| rows <= most);
+        let rows: Vec<u64> = if size == 0 { Vec::new() } else { powers().collect() };
+        // Nearest to the array's own first: fewer rows, then more.
+        let (mut fewer, more): (Vec<u64>, Vec<u64>) = rows.into_iter().partition(|&rows| rows <= own_rows);
+        fewer.reverse();
+        for rows in fewer.into_iter().chain(more) {
+            match rank {
+                0 => {}
+                1 if rows == 1 => offer(&[&[1, columns]], packed),
+                1 if packed.is_empty() => offer(&[&[rows.saturating_mul(columns)]], packed),
+                1 => offer(&[&[rows.saturating_mul(columns)], &[columns]], packed),
+                _ => offer(&[&[rows, columns]], packed),
             }
         }
-        if let (Some(sizes), true) = (sizes, rank == 1) {
-            with_first(&[sizes.iter().fold(1, |product: u64, size| product.saturating_mul(*size))]);
-        }
         if !own.is_empty() {
-            choices.push(InlineVec::new());
+            offer(&[], &[]);
         }
         choices
     }

@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// Which relation to test
     #[arg(long = "as", value_enum, default_value_t, value_name = "WHAT", conflicts_with_all = ["reshape", "transpose"])]
     reading: Reading,
-    /// Find the layouts in which a reshape to these dimensions is free
+    /// Find the layouts in which a reshape to these dimensions is free; if there is none, the orders
+    /// of FROM for which there is one on a TPU
     #[arg(long, value_name = "DIMENSIONS", conflicts_with = "transpose")]
     reshape: Option<String>,
     /// Find the layout in which a transpose is free, given the order of the dimensions, such as
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     /// Find the row-major views of FROM that a kernel can read instead of a copy as TO, with the code for both sides
     #[arg(long, requires = "to", conflicts_with = "reading")]
     views: bool,
-    /// TPU generation whose tiles a view has by default
-    #[arg(long, value_name = "TPU", value_parser = parse_generation, default_value = "v5e", requires = "views")]
+    /// TPU generation whose tiles a view has by default, or the array in other orders
+    #[arg(long, value_name = "TPU", value_parser = parse_generation, default_value = "v5e")]
     tpu: Generation,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         return each_item(std::slice::from_ref(&args.from), |input, readable| {
             let mut reader = output.reader();
             let free = readable.and_then(|()| match &args.reshape {
-                Some(dimensions) => FreeLayouts::of_reshape(input, dimensions, &mut reader),
+                Some(dimensions) => FreeLayouts::of_reshape(input, dimensions, args.tpu, &mut reader),
                 None => FreeLayouts::of_transpose(input, args.transpose.as_deref().unwrap_or_default(), &mut reader),
             });
             if free.as_ref().is_ok_and(FreeLayouts::is_empty) {

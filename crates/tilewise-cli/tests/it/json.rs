@@ -128,6 +128,7 @@ fn the_document_lists_what_is_printed() {
     checker.run("Bitcast", &["bitcast", "f32[6,4]{0,1}", "f32[8,3]{1,0}"]);
     checker.run("FreeViews", &["bitcast", "f32[64,128]{0,1:T(8,128)}", "f32[64,128]", "--views"]);
     checker.run("FreeLayouts", &["bitcast", "f32[8,128]{1,0}", "--reshape", "1024"]);
+    checker.run("FreeLayouts", &["bitcast", "f32[512,1280]{1,0:T(8,128)}", "--reshape", "512,32,40"]);
     checker.run("Diff", &["diff", "f32[3,5]{1,0:T(2,2)}", "bf16[3,5]{0,1}"]);
     checker.run("Diff", &["diff", "(f32[3], s8[])", "(f32[4], s8[])"]);
     checker.run("Steps", &["steps", "f32[3,5]{0,1:T(2,2)}"]);

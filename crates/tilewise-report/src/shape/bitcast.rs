@@ -12,7 +12,10 @@ use crate::{
 use anstyle::Style;
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::{BitcastAs, Counterexample, Mismatch, Relation, Shape, Tiled, tpu::Generation};
+use tilewise::{
+    BitcastAs, ByteSize, Counterexample, Mismatch, Relation, Shape, Tiled,
+    tpu::{self, Generation},
+};
 use tilewise_audit::Failure;
 
 /// What `tilewise bitcast` answers to two shapes.
@@ -220,18 +223,51 @@ pub struct FreeLayouts {
     layouts: Vec<String>,
     /// Why there is none.
     obstacles: Vec<String>,
+    /// The orders of the array for which there is one on a TPU, where there is none for its own.
+    orders: Vec<FreeOrder>,
 }
 
+/// An array in another order, for which a reshape is free on a TPU.
+#[derive(Clone, Debug, Serialize)]
+struct FreeOrder {
+    from: String,
+    to: String,
+    physical_bytes: u64,
+}
+
+/// Orders that the text names.
+const SHOWN_ORDERS: usize = 4;
+
+/// Layouts that the text names: there are more where a tile may have more rows or fewer.
+const SHOWN_LAYOUTS: usize = 3;
+
 impl FreeLayouts {
-    /// The layouts in which a reshape of a shape to these dimensions is free, both as they are written.
+    /// The layouts in which a reshape of a shape to these dimensions is free, both as they are written; if there is none, the orders of
+    /// the array for which there is one on this TPU.
     ///
     /// # Errors
     /// Those of parsing, and of dimensions with another number of elements.
-    pub fn of_reshape(input: &str, dimensions: &str, reader: &mut Reader) -> Result<Self, Failure> {
+    pub fn of_reshape(
+        input: &str,
+        dimensions: &str,
+        generation: Generation,
+        reader: &mut Reader,
+    ) -> Result<Self, Failure> {
         let shape = reader.shape(input)?;
-        let found = shape.free_reshape(&parse_index(dimensions)?);
-        let found = found.map_err(|error| Failure::from(error).within(0..input.len()))?;
+        let wanted = parse_index(dimensions)?;
+        let found = shape.free_reshape(&wanted).map_err(|error| Failure::from(error).within(0..input.len()))?;
+        let orders = match found.layouts.is_empty() {
+            // A type that the TPU lacks has none; more dimensions than are tried, none that is known.
+            true => tpu::free_reshapes(&shape, &wanted, generation).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let order = |found: tpu::TpuReshape| FreeOrder {
+            from: found.from.to_string(),
+            to: found.to.to_string(),
+            physical_bytes: found.physical_bytes,
+        };
         Ok(Self {
+            orders: orders.into_iter().map(order).collect(),
             from: shape.to_string(),
             layouts: found.layouts.iter().map(Shape::to_string).collect(),
             obstacles: found.obstacles.iter().map(ToString::to_string).collect(),
@@ -250,7 +286,7 @@ impl FreeLayouts {
             None => Vec::new(),
         };
         let free = shape.free_transpose(&order).map_err(|error| Failure::from(error).within(0..input.len()))?;
-        Ok(Self { from: shape.to_string(), layouts: vec![free.to_string()], obstacles: Vec::new() })
+        Ok(Self { from: shape.to_string(), layouts: vec![free.to_string()], obstacles: Vec::new(), orders: Vec::new() })
     }
 
     /// Whether there is none.
@@ -264,13 +300,22 @@ impl WriteText for FreeLayouts {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", self.from)?;
         if self.layouts.is_empty() {
-            writeln!(out, "  {}", styled(STRONG, "no layout makes this free"))?;
+            writeln!(out, "  {}", styled(STRONG, "no layout of the result makes this free"))?;
         }
-        for layout in &self.layouts {
+        for layout in self.layouts.iter().take(SHOWN_LAYOUTS) {
             writeln!(out, "  free as {}", styled(STRONG, layout))?;
+        }
+        if let more @ 1.. = self.layouts.len().saturating_sub(SHOWN_LAYOUTS) {
+            writeln!(out, "  and {more} more, with other tiles")?;
         }
         for obstacle in &self.obstacles {
             writeln!(out, "  {obstacle}")?;
+        }
+        for FreeOrder { from, to, physical_bytes } in self.orders.iter().take(SHOWN_ORDERS) {
+            writeln!(out, "  free from {} as {to}, {}", styled(STRONG, from), ByteSize(*physical_bytes))?;
+        }
+        if let more @ 1.. = self.orders.len().saturating_sub(SHOWN_ORDERS) {
+            writeln!(out, "  and from {more} more orders")?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::{ElementType, Error, ErrorKind, checked, tiled::too_large};
 use alloc::{format, vec::Vec};
 
 /// A register's lanes: the extent of every tile along the most minor dimension.
-pub(super) const LANES: u64 = 128;
+pub(crate) const LANES: u64 = 128;
 /// A register's sublanes: the most rows of 32-bit words in a tile.
 pub(super) const SUBLANES: u64 = 8;
 

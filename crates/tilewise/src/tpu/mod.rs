@@ -42,14 +42,17 @@ mod generation;
 pub mod kernel;
 mod libtpu;
 mod memory_space;
+mod reshapes;
 mod slice_orders;
 
 pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
+pub(crate) use block::LANES;
 pub use block::PaddedBlock;
 pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, predict};
 pub use generation::Generation;
 pub use libtpu::Libtpu;
 pub use memory_space::memory_space_name;
+pub use reshapes::{TpuReshape, free_reshapes};
 pub use slice_orders::{SliceOrder, slice_orders};
 
 /// The compiler whose answers the rule reproduces, the only version it was checked with.

@@ -47,12 +47,8 @@ pub fn slice_orders(
     limit: &[u64],
     generation: Generation,
 ) -> Result<Vec<SliceOrder>, Error> {
-    if bounds.len() > MOST_DIMENSIONS {
-        let message = format!("{} dimensions have too many orders; at most {MOST_DIMENSIONS} are tried", bounds.len());
-        return Err(Error::new(ErrorKind::Undecided, message));
-    }
     let mut orders = Vec::new();
-    for order in permutations(bounds.len()) {
+    for order in permutations(bounds.len())? {
         let shape = layout_for_order(element_type, bounds, &order, generation)?;
         let tiled = Tiled::new(&shape)?;
         let runs = tiled.slice_runs(start, limit)?;
@@ -65,7 +61,14 @@ pub fn slice_orders(
 }
 
 /// All orders of so many dimensions, minor to major, row-major first.
-fn permutations(rank: usize) -> Vec<Vec<usize>> {
+///
+/// # Errors
+/// [`ErrorKind::Undecided`] for more than six dimensions.
+pub(super) fn permutations(rank: usize) -> Result<Vec<Vec<usize>>, Error> {
+    if rank > MOST_DIMENSIONS {
+        let message = format!("{rank} dimensions have too many orders; at most {MOST_DIMENSIONS} are tried");
+        return Err(Error::new(ErrorKind::Undecided, message));
+    }
     let mut orders = Vec::from([Vec::new()]);
     for dimension in 0..rank {
         // The next dimension is more minor than those before it, or goes between them.
@@ -74,5 +77,5 @@ fn permutations(rank: usize) -> Vec<Vec<usize>> {
         };
         orders = orders.iter().flat_map(with).collect();
     }
-    orders
+    Ok(orders)
 }
