@@ -93,7 +93,8 @@ impl<'d> Resolver<'d> {
 
     /// Of a part of the text; for one that the text leaves out, of the instruction at hand.
     fn warn(&mut self, kind: WarningKind, span: Span) {
-        let is_written = span.end as usize <= self.data.length;
+        // A name may be empty, as in `calls=%,`.
+        let is_written = span.start < span.end && span.end as usize <= self.data.length;
         let span = if is_written { span } else { self.place(self.at) };
         self.warnings.push(Warning::new(kind, span));
     }
