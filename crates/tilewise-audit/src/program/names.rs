@@ -87,6 +87,8 @@ fn untransformed(word: &str) -> &str {
 /// The module of the network that an operation is of, `Model/Block_3/Dense_0`, or the part of its tree that an argument is in,
 /// `params/Block_3/Dense_0`; empty where its name has none.
 pub(crate) fn module_path(name: &str) -> String {
+    // Of operations that became one, XLA joins the names.
+    let name = name.split(';').next().unwrap_or(name);
     if root(name).contains('/') {
         return modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
     }
@@ -162,6 +164,12 @@ mod tests {
         assert_eq!(module_path("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
         assert_eq!(module_path("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
         assert_eq!(module_path("jit(f)/transpose(jvp(vmap(Model)))/Dense_0/add"), "Model/Dense_0");
+    }
+
+    #[test]
+    fn joined_names_are_of_the_first_module() {
+        assert_eq!(module_path("jit(f)/transpose(jvp())/mul;jit(f)/transpose(jvp())/broadcast_in_dim"), "");
+        assert_eq!(module_path("jit(f)/jvp(Model)/Dense_0/mul;jit(f)/jvp(Model)/Dense_1/add"), "Model/Dense_0");
     }
 
     /// Of Flax, of an optimizer's state, and of Haiku, whose names of modules have slashes.

@@ -22,6 +22,13 @@ pub struct SourceLine {
     pub library: Option<Box<SourceLine>>,
 }
 
+impl SourceLine {
+    /// The file and the line, and those of the library.
+    pub(crate) fn place(&self) -> (&str, u32, Option<(&str, u32)>) {
+        (&self.file, self.line, self.library.as_deref().map(|line| (line.file.as_str(), line.line)))
+    }
+}
+
 /// Packages whose lines say what is computed, not what for.
 const FRAMEWORKS: &[&str] = &["equinox", "flax", "haiku", "jax", "jaxlib", "keras", "numpy"];
 /// Others that are installed, of which texts may have paths without their start (`jax_hlo_source_file_canonicalization_regex`).

@@ -145,10 +145,14 @@ pub fn by_kind(rows: &[TimeRow]) -> Vec<TimeGroup<Kind>> {
     grouped(rows, |row| row.row.kind)
 }
 
-/// The same of those from one line of the user's program.
+/// The same of those from one line of the user's program, in whichever of the functions that stand there.
 #[must_use]
 pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
-    grouped(rows, |row| row.source.as_ref())
+    let mut first = HashMap::new();
+    grouped(rows, |row| {
+        let source = row.source.as_ref();
+        *first.entry(source.map(SourceLine::place)).or_insert(source)
+    })
 }
 
 /// The same of those of one module of the network, as the framework names it; empty where it names none.
@@ -157,7 +161,7 @@ pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
     grouped(rows, |row| row.op_name.as_deref().map(module_path).unwrap_or_default())
 }
 
-fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
+fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], mut of: impl FnMut(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
     let (mut groups, mut known): (Vec<TimeGroup<T>>, HashMap<T, usize>) = (Vec::new(), HashMap::new());
     for row in rows {
         let of = of(row);
