@@ -214,7 +214,10 @@ impl Entry {
         let (Some(size), Some(unpadded), None) = (&self.size, &self.unpadded, &self.padding) else { return false };
         let is_its_own =
             || self.computed_unpadded_bytes().and_then(Result::ok).is_some_and(|own| unpadded.agrees_with(own));
-        self.complete && size.bytes() / 2 > unpadded.bytes() && self.agrees() == Some(false) && is_its_own()
+        // Without its tiles a shape doesn't tell its padding.
+        let has_tiles = self.shape.as_ref().is_some_and(|shape| shape.text.contains(":T("));
+        let disagrees = size.bytes() / 2 > unpadded.bytes() && self.agrees() == Some(false);
+        self.complete && has_tiles && disagrees && is_its_own()
     }
 
     /// The two that were joined; whose the operator is can't be told.
