@@ -6,6 +6,7 @@ use super::{
     program::ProgramModel,
     recommendation::Recommendation,
     rule::{Proposal, Rule},
+    rules::scores_of,
 };
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -59,7 +60,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             kept.push((more, proposal));
         }
     }
-    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(program, saved)).collect()
+    let said = |(saved, proposal): (u64, Proposal)| {
+        let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
+        let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
+        Recommendation { scores, ..proposal.recommendation(program, saved) }
+    };
+    kept.into_iter().map(said).collect()
 }
 
 /// So many bytes by the scale on which `alone` is `said`.

@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, Saving, Target},
-    finding::Finding,
+    finding::{AttentionScores, Finding},
 };
 use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
@@ -26,6 +26,8 @@ pub struct Recommendation {
     pub saving: Saving,
     /// The number of parts of the batch that it frees so much with, where more parts free more.
     pub parts: Option<u64>,
+    /// The scores of attention that most of what it frees are: blockwise attention never holds them.
+    pub scores: Option<AttentionScores>,
     /// What it follows from. `tilewise-report` says it, with code.
     pub finding: Finding,
     /// The framework that made the program, if that is known: whose code to answer with.
@@ -58,8 +60,8 @@ impl Recommendation {
     }
 
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
-        let (array, saving, parts) = (None, Saving::Unknown, None);
-        Self { change: finding.change(), target, array, saving, parts, finding, framework }
+        let (array, saving, parts, scores) = (None, Saving::Unknown, None, None);
+        Self { change: finding.change(), target, array, saving, parts, scores, finding, framework }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

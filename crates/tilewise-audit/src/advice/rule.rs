@@ -69,6 +69,7 @@ impl Proposal {
             array: self.about,
             saving: if self.is_bound { Saving::AtMost(bytes_saved) } else { Saving::Exact(bytes_saved) },
             parts: self.parts,
+            scores: None,
             finding: self.finding,
             framework: evidence.framework(),
         }

@@ -6,6 +6,11 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::AttentionScores};
 
+/// What else frees scores that other advice is of.
+pub(super) fn instead(scores: &AttentionScores) -> String {
+    format!("; blockwise (flash) attention never holds these scores of all pairs of {} positions", scores.positions)
+}
+
 pub(super) fn words(finding: &AttentionScores, about: &Recommendation) -> Words {
     let sentence = format!(
         "Use blockwise attention, whose kernel holds a block of the scores: {}{} has one for each pair of {} positions",

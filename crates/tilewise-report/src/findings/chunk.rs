@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, tuple},
+    code::{JAX, is_name, tuple},
     words::{at_line, bare, bounds_of, quoted},
 };
 use tilewise::Shape;
@@ -46,10 +46,27 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         ),
     };
     let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
-    match &finding.in_parts {
-        Some(code) => words.jax(about, JAX, in_parts(code)),
-        None => words,
+    match (&finding.in_parts, microbatch(finding, parts)) {
+        (Some(code), _) => words.jax(about, JAX, in_parts(code)),
+        (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
+        (None, None) => words,
     }
+}
+
+/// A step as it is, in parts, where its gradients add up and whole arguments have the batch along one dimension.
+fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
+    let [(axis, names)] = &finding.inputs[..] else { return None };
+    let function = finding.function.as_ref().filter(|function| is_name(function))?;
+    // `args` may be `*args`, and `batch[0]` is no parameter.
+    if finding.gradients != GradientSums::Summed || !names.iter().all(|name| is_name(name) && name != "args") {
+        return None;
+    }
+    let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
+    let axis = if *axis == 0 { String::new() } else { format!(", axis={axis}") };
+    Some(format!(
+        "# Under jax.jit as before; refused, with the reason, where parts compute something else.
+{function} = tw.microbatch({function}, {parts}, batch_argnames=({names}){axis})"
+    ))
 }
 
 /// Which dimension of the array has this size.

@@ -100,6 +100,14 @@ impl Words {
 /// What is said of a recommendation.
 #[must_use]
 pub fn words(about: &Recommendation) -> Words {
+    let mut words = of_finding(about);
+    if let Some(scores) = &about.scores {
+        words.sentence += &attention::instead(scores);
+    }
+    words
+}
+
+fn of_finding(about: &Recommendation) -> Words {
     match &about.finding {
         Finding::LayoutRequest(finding) => layout_request::words(finding, about),
         Finding::PinnedOrder(finding) => pinned_order::words(finding, about),

@@ -150,6 +150,8 @@ pub struct Logits {
     pub vocabulary: u64,
     /// Chunks to compute them in.
     pub chunks: u64,
+    /// Whether a soft cap bounds them: a hyperbolic tangent.
+    pub is_capped: bool,
 }
 
 /// Scores of attention.
@@ -278,6 +280,8 @@ pub struct LargeDimension {
     pub keys: Vec<String>,
     /// Whether it is known to be of the input.
     pub is_known: bool,
+    /// The compiled function; `None` where it takes more than arrays.
+    pub function: Option<String>,
     /// The function in parts; `None` where that may compute something else.
     pub in_parts: Option<InParts>,
 }

@@ -239,18 +239,25 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
 }
 
 /// Sizes by which a dimension of an array may be one of the input: first those that what is neither weight nor state begins
-/// with, alone or merged with what follows; then those of theirs that weights lack; neither where the array has pairs of them;
-/// then any of an argument's. Experts and heads are dimensions of weights, too.
+/// with, alone or merged with what follows; then those of theirs that weights lack; neither where the array has pairs of
+/// them, unless the input itself begins with such a pair; then any of an argument's. Experts and heads are dimensions of weights, too.
 fn input_sizes(program: &ProgramModel<'_>, bounds: &[u64], states: &HashSet<String>) -> [HashSet<u64>; 3] {
     let has_pairs = |size: u64| bounds.iter().filter(|bound| **bound == size).count() > 1;
     let [mut first, mut of_batch, mut of_any] = [const { Vec::new() }; 3];
-    let mut of_weights = HashSet::new();
+    let (mut of_weights, mut squares) = (HashSet::new(), HashSet::new());
     for parameter in program.parameters() {
         let Ok(shape) = parameter.shape() else { continue };
         let is_of_batch = is_input(&name(&parameter)) && !states.contains(&shape.without_layout().to_string());
         for (_, leaf) in shape.leaves() {
+            let bounds: Vec<u64> = leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+            if let Some((first, rest)) = bounds.split_first()
+                && is_of_batch
+                && rest.contains(first)
+            {
+                squares.insert(*first);
+            }
             let mut merged = 1_u64;
-            for bound in leaf.dimensions().iter().filter_map(|dimension| dimension.bound()) {
+            for bound in bounds {
                 merged = merged.saturating_mul(bound);
                 of_any.extend([bound, merged]);
                 if is_of_batch {
@@ -262,7 +269,7 @@ fn input_sizes(program: &ProgramModel<'_>, bounds: &[u64], states: &HashSet<Stri
             }
         }
     }
-    first.retain(|size| !has_pairs(*size));
+    first.retain(|size| !has_pairs(*size) || squares.contains(size));
     of_batch.retain(|size| !has_pairs(*size) && !of_weights.contains(size));
     [first, of_batch, of_any].map(HashSet::from_iter)
 }

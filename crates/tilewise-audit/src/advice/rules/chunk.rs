@@ -4,6 +4,7 @@ use super::{
     attention::is_scores,
     batch::{Batch, freed_with_sums},
     copied_weights::is_copied_argument,
+    donate::library,
     in_parts::{in_parts, is_in_all_results},
     logits::is_logits,
     narrow::is_converted,
@@ -12,7 +13,7 @@ use crate::{
     advice::{
         change::Target,
         evidence::{Evidence, Held, Listed},
-        finding::{Finding, GradientSums, LargeDimension},
+        finding::{Finding, GradientSums, LargeDimension, Library},
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
         rule::{Proposal, Rule},
@@ -54,6 +55,8 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         gradients,
         keys: batch.keys(program),
         is_known: true,
+        // Other libraries' functions take more than arrays.
+        function: Some(program.function().to_owned()).filter(|_| library(program) == Library::Jax),
         in_parts: in_parts(program, &batch.largest.bounds, size, PARTS),
     };
     let is_summed = gradients == GradientSums::Summed;
@@ -86,6 +89,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
         keys: Vec::new(),
         is_known: false,
+        function: None,
         in_parts: None,
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, largest.advised(evidence));

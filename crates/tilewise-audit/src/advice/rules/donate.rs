@@ -82,7 +82,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
 
 /// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
 /// would lose what a function of NNX writes into its arguments.
-fn library(program: &ProgramModel<'_>) -> Library {
+pub(super) fn library(program: &ProgramModel<'_>) -> Library {
     let text = program.module.source();
     let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
     libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)

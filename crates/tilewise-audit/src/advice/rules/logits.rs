@@ -58,10 +58,13 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let all = evidence.program().map_or_else(|| evidence.temporaries(), |program| program.held_temporaries());
     let logits = all.into_iter().filter(|array| is_it(*array));
     let logits: Vec<&dyn Held> = logits.collect();
-    let mut buffers: Vec<(usize, u64)> = logits.iter().map(|array| (array.buffer(), array.bytes() / CHUNKS)).collect();
+    let phase = evidence.program().map_or(Phase::Loss, |program| Phase::of_peak(program, &logits));
+    // Chunks are done with before what comes before the logits goes backward.
+    let left = |bytes: u64| if phase == Phase::Later { 0 } else { bytes / CHUNKS };
+    let mut buffers: Vec<(usize, u64)> = logits.iter().map(|array| (array.buffer(), left(array.bytes()))).collect();
     // Beside the chunks lies the sum of their gradients of that weight, in the type that the loss is computed in. Where the
-    // backward pass of what comes before holds most, its own gradients are there either way.
-    if !evidence.program().is_some_and(peaks_backward) {
+    // backward pass holds most, its own gradients are there either way.
+    if phase == Phase::Loss {
         let bits = logits.iter().map(|array| u64::from(array.element_type().bits())).min().unwrap_or(0);
         let arguments = evidence.arguments();
         let weights = arguments.iter().filter(|array| array.bounds().len() == 2 && array.bounds().contains(&size));
@@ -71,7 +74,8 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
             *bytes = bytes.saturating_add(gradient_bytes);
         }
     }
-    let finding = Finding::Logits(Logits { vocabulary: size, chunks: CHUNKS });
+    let is_capped = evidence.program().is_some_and(|program| is_capped(program, size));
+    let finding = Finding::Logits(Logits { vocabulary: size, chunks: CHUNKS, is_capped });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
 }
 
@@ -113,11 +117,36 @@ impl Vocabulary {
     }
 }
 
-/// Whether a program holds most while its backward pass runs.
-fn peaks_backward(program: &ProgramModel<'_>) -> bool {
-    let peak = program.plan.space(0).and_then(|hbm| hbm.peak.as_ref());
-    let at = peak.and_then(|peak| program.module.instruction(peak.instruction));
-    at.is_some_and(|at| traced(program.flow, &at).0.is_some_and(|name| is_backward(&name)))
+/// What runs while a program holds most.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The forward pass, up to the loss.
+    Loss,
+    /// The loss's backward pass, which makes or reads logits.
+    BackwardOfLoss,
+    /// The backward pass of what comes before the logits.
+    Later,
+}
+
+impl Phase {
+    fn of_peak(program: &ProgramModel<'_>, logits: &[&dyn Held]) -> Self {
+        let peak = program.plan.space(0).and_then(|hbm| hbm.peak.as_ref());
+        let peak = peak.and_then(|peak| program.module.instruction(peak.instruction));
+        let name = peak.as_ref().and_then(|peak| traced(program.flow, peak).0);
+        let Some(peak) = peak.filter(|_| name.is_some_and(|name| is_backward(&name))) else { return Self::Loss };
+        let works_on = |array: &LiveArray<'_>| {
+            let mut readers = program.readers(array.position).filter_map(|op| program.flow.instruction(op));
+            array.instruction.index() == peak.index() || readers.any(|reader| reader.index() == peak.index())
+        };
+        let is_of_logits = logits.iter().filter_map(|array| array.live()).any(works_on);
+        if is_of_logits { Self::BackwardOfLoss } else { Self::Later }
+    }
+}
+
+/// Whether logits are bounded by a hyperbolic tangent.
+fn is_capped(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
+    let bends = |at: &Instruction<'_>| at.opcode() == Opcode::Tanh && widest_of_many(at) == Some(vocabulary);
+    program.module.instructions().any(|at| bends(&at))
 }
 
 /// Whether an argument is one of several sets of rows, all of which the caller passes: pairs of these are no logits.

@@ -32,6 +32,7 @@ mod shuffled_rows;
 mod stacked_cache;
 mod upstream;
 
+pub(crate) use attention::scores_of;
 pub(crate) use layout_request::LayoutRequests;
 pub(crate) use logits::Vocabulary;
 
