@@ -50,6 +50,7 @@ from tilewise._kept import clear_cache
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
 from tilewise._machines import Machines, OnMachine, compare_machines
+from tilewise._microbatch import microbatch
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
@@ -182,6 +183,7 @@ __all__ = [
     "kernel_budget",
     "live",
     "mesh",
+    "microbatch",
     "predict",
     "predict_tree",
     "relayout",

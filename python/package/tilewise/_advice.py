@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise._comparison import Comparison, compare
-from tilewise._errors import Skip
+from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
 from tilewise._limits import in_words
+from tilewise._microbatch import microbatch
 from tilewise._modules import module
 from tilewise._plan import plan_of
 
@@ -174,12 +177,45 @@ def applied(made: Made, advised: Recommendation) -> Made:
         Skip: it is for the one who wrote the program.
     """
     if advised.kind == "donate":
-        donated = donatable(made.f, made.args)
+        donated = _advised_arguments(made, advised) or donatable(made.f, made.args)
         if not donated:
-            raise Skip("no whole argument has results to lie in")
-        return replace(made, options={**made.options, "donate_argnums": donated})
+            raise Skip("no argument has results to lie in")
+        before = made.options.get("donate_argnums", ())
+        both = {*((before,) if isinstance(before, int) else before), *donated}
+        return replace(made, options={**made.options, "donate_argnums": tuple(sorted(both))})
     if advised.kind == "order" and advised.target in ("argument", "result"):
         return replace(made, options={**made.options, **formats(made)})
     if advised.kind == "checkpoint":
         return rematerialised(made, "full")
+    if advised.code and "tw.microbatch(" in advised.code:
+        return _in_parts(made, advised)
     raise Skip("it changes the program itself")
+
+
+def _advised_arguments(made: Made, advised: Recommendation) -> tuple[int, ...]:
+    """The arguments that advice names by the parameters of the function."""
+    names = re.findall(r"`(\w+)`", advised.sentence)
+    try:
+        parameters = list(inspect.signature(made.f).parameters)
+    except (TypeError, ValueError):
+        return ()
+    return tuple(at for at, name in enumerate(parameters[: len(made.args)]) if name in names)
+
+
+def _in_parts(made: Made, advised: Recommendation) -> Made:
+    """The step in the parts that the advice is priced for.
+
+    Raises:
+        Skip: parts of the batch compute something else.
+    """
+    said = re.search(r"tw\.microbatch\(\w+, (\d+), batch_argnames=\(([^)]*)\)(?:, axis=(\d+))?", advised.code or "")
+    assert said is not None
+    names = re.findall(r"\w+", said[2])
+    parameters = list(inspect.signature(made.f).parameters)
+    numbers = [at for at, name in enumerate(parameters[: len(made.args)]) if name in names]
+    step = microbatch(made.f, int(said[1]), numbers, axis=int(said[3] or 0))
+    try:
+        module("jax").eval_shape(step, *made.args)
+    except Error as error:
+        raise Skip(error.message) from None
+    return replace(made, f=step)

@@ -1,0 +1,184 @@
+"""`microbatch`: a step as it is, computed in parts of its batch."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tilewise._errors import Error
+from tilewise._microbatch.program import Part, Program
+from tilewise._microbatch.shares import Each, RefusedError, Share, Whole
+from tilewise._modules import module
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def microbatch(
+    step: _F,
+    parts: int,
+    batch_argnums: int | Sequence[int] = (),
+    *,
+    batch_argnames: str | Sequence[str] = (),
+    axis: int = 0,
+) -> _F:
+    """A step that goes through its batch in parts, one after the other, and returns what it returns of the whole batch.
+
+    The step stays as it is: a training step with its loss, its gradient and its optimizer, or inference. It is traced
+    once, for the whole batch. What has a row for each sample is computed for a part at a time. What parts add to a sum
+    over the batch, such as a gradient, is added up (two-byte floats in float32). What follows from these sums, such as
+    the optimizer's update, is computed once. Means stay those of the whole batch, also where parts have unequal numbers
+    of its tokens. Results equal the step's own but for rounding.
+
+    Args:
+        step: a function of arrays; it may be under `jax.jit`.
+        parts: how many; they have equally many samples.
+        batch_argnums: which positional arguments have the batch, in all of their arrays.
+        batch_argnames: the same by the names of parameters.
+        axis: the dimension of these arrays that is the batch.
+
+    Raises:
+        Error: when it is called, where parts compute something else than the whole, as with a contrastive loss or a
+            batch norm, or where that isn't known; ``message`` says which operation joins samples.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def step(weights, x, y, mask):
+        ...     def loss(weights):
+        ...         return (mask * (x @ weights - y) ** 2).sum() / mask.sum()
+        ...     return weights - 0.1 * jax.grad(loss)(weights)
+        >>> x, y, mask = jnp.ones((8, 4)), jnp.arange(8.0), jnp.arange(8) < 5
+        >>> in_parts = jax.jit(microbatch(step, 4, batch_argnums=(1, 2, 3)))
+        >>> bool(jnp.allclose(in_parts(jnp.ones(4), x, y, mask), step(jnp.ones(4), x, y, mask)))
+        True
+    """
+    jax = module("jax")
+    numbers = {batch_argnums} if isinstance(batch_argnums, int) else set(batch_argnums)
+    names = {batch_argnames} if isinstance(batch_argnames, str) else set(batch_argnames)
+    numbers |= {at for at, name in enumerate(inspect.signature(step).parameters) if name in names}
+
+    @functools.wraps(step)
+    def in_parts(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        its = [*(at in numbers for at in range(len(args))), *(name in names for name in sorted(kwargs))]
+        of_each = [*args, *(kwargs[name] for name in sorted(kwargs))]
+        is_of_batch = [is_its for is_its, tree in zip(its, of_each, strict=True) for _ in jax.tree.leaves(tree)]
+        size = _size(jax, leaves, is_of_batch, parts, axis)
+
+        def flat(*leaves: Any) -> Any:
+            args, kwargs = jax.tree.unflatten(tree, leaves)
+            return step(*args, **kwargs)
+
+        closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+        shares: list[Share] = [Each(at=axis) if is_its else Whole() for is_its in is_of_batch]
+        try:
+            program = Program(closed, shares, (size, parts))
+            found = _run(jax, program, leaves, size // parts, axis)
+        except RefusedError as error:
+            name = getattr(step, "__name__", "the step")
+            raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
+        return jax.tree.unflatten(jax.tree.structure(shape), found)
+
+    return in_parts  # type: ignore[return-value]
+
+
+def _size(jax: Any, leaves: list[Any], is_of_batch: list[bool], parts: int, axis: int) -> int:
+    """How many samples there are."""
+    shapes: list[tuple[int, ...]] = [
+        jax.numpy.shape(leaf) for leaf, is_its in zip(leaves, is_of_batch, strict=True) if is_its
+    ]
+    sizes = {shape[axis] if len(shape) > axis else 0 for shape in shapes}
+    if len(sizes) != 1 or 0 in sizes:
+        bounds = ", ".join(str(list(shape)) for shape in shapes) or "none"
+        message = f"all arrays of the batch need one size along dimension {axis}; they are {bounds}"
+        raise Error(message, kind="microbatch")
+    size = next(iter(sizes))
+    if parts < 1 or size % parts:
+        raise Error(f"{size} samples aren't {parts} equal parts", kind="microbatch")
+    return size
+
+
+def _run(jax: Any, program: Program, leaves: list[Any], rows: int, axis: int) -> list[Any]:
+    """Goes through the parts as many times as sums over the batch follow from one another."""
+    # What each part adds to a result is added up as any sum is.
+    results = [program.finished(at) for at in program.results]
+    given = dict(zip(program.inputs, leaves, strict=True))
+    batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
+    whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
+    first = Part(0, program.parts)
+    for targets in _turns(program, results, set(given) | set(program.constants)):
+        sums = [at for at in targets if at in program.sums]
+        each = [at for at in targets if at not in program.sums]
+        added = [program.sums[at] for at in sums]
+        # What is the same for all parts is computed before them.
+        steps = program.needed({*added, *each}, set(whole) | set(batch))
+        read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
+        ready = sorted(read - set(whole))
+        whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
+        totals, joined = _through(jax, program, batch, whole, (added, each), rows, axis)
+        whole |= dict(zip(sums, totals, strict=True)) | dict(zip(each, joined, strict=True))
+    return program.run(results, whole | batch, first)
+
+
+def _turns(program: Program, results: list[int], known: set[int]) -> list[list[int]]:
+    """What is computed each time that all parts are gone through: sums over the batch, and rows that are returned."""
+
+    def of(at: int) -> tuple[set[int], set[int]]:
+        """The sums that something follows from, and the costly operations on the way."""
+        steps = program.needed({program.sums.get(at, at)}, known | set(program.sums))
+        read = {read for step in steps for read in step.reads} & set(program.sums)
+        return read, {made for step in steps if step.is_costly for made in step.makes}
+
+    rows = {at for at in results if isinstance(program.shares[at], Each) and at not in known}
+    direct = program.needed(set(results) - rows, known | set(program.sums) | rows)
+    targets = rows | ({*results, *(at for step in direct for at in step.reads)} & set(program.sums))
+    turns: list[list[int]] = []
+    computed: set[int] = set()
+    while targets:
+        found = {at: of(at) for at in targets}
+        before = set().union(*(read for read, _ in found.values()))
+        again = set().union(*(of(at)[1] for at in before))
+        # A loss that only the caller reads is computed with the gradient that has its forward pass.
+        early = {at for at in targets - before if not found[at][0] and found[at][1] & again}
+        now = sorted(targets - before - early)
+        costly = set().union(*(found[at][1] for at in now))
+        if not now or costly & computed:
+            raise RefusedError("what follows from all of the batch, such as its mean, is used for each sample")
+        computed |= costly
+        turns.append(now)
+        targets = before | early
+    return turns[::-1]
+
+
+def _through(
+    jax: Any, program: Program, batch: dict[int, Any], whole: dict[int, Any], wanted: Any, rows: int, axis: int
+) -> tuple[list[Any], list[Any]]:
+    """Goes through all parts once: what they add up to, and their rows, joined."""
+    lax, jnp = jax.lax, jax.numpy
+    added, each = wanted
+
+    def wide(dtype: Any) -> Any:
+        return jnp.float32 if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < 4 else dtype
+
+    def one(totals: list[Any], number: Any) -> tuple[list[Any], list[Any]]:
+        cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axis) for at, leaf in batch.items()}
+        found = program.run([*added, *each], whole | cut, Part(number, program.parts))
+        totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
+        return totals, found[len(added) :]
+
+    avals = [program.avals[at] for at in added]
+    zeros = [jnp.zeros(aval.shape, wide(aval.dtype)) for aval in avals]
+    totals, joined = lax.scan(one, zeros, jnp.arange(program.parts))
+    totals = [total.astype(aval.dtype) for total, aval in zip(totals, avals, strict=True)]
+    return totals, [_joined(jnp, program, at, value) for at, value in zip(each, joined, strict=True)]
+
+
+def _joined(jnp: Any, program: Program, at: int, value: Any) -> Any:
+    share = program.shares[at]
+    assert isinstance(share, Each)
+    shape = program.avals[at].shape
+    before, _, inner = program.apart(shape, share)[share.at : share.at + 3]
+    parts, part = program.parts, value.shape[1:]
+    value = value.reshape(parts, *part[: share.at], before, -1, inner, *part[share.at + 1 :])
+    return jnp.moveaxis(value, 0, share.at + 1).reshape(shape)

@@ -1,0 +1,481 @@
+"""A traced program, rewritten for a part of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, RULES, SCALING, Operation
+from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
+from tilewise._modules import module
+
+INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+INLINED |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr"}
+"""Calls whose callee stands in their place, with the parameter that has it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of the batch is computed: its number, traced, and how many there are."""
+
+    number: Any
+    parts: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation of the rewritten program: what it reads and makes, and what computes it."""
+
+    reads: tuple[int, ...]
+    makes: tuple[int, ...]
+    compute: Callable[[list[Any], Part], Sequence[Any]]
+    is_costly: bool
+
+
+class Program:
+    """A traced program for parts of the batch: values by number, what each has of the samples, and steps in order.
+
+    Args:
+        closed: the program, as JAX traces it.
+        shares: what its inputs have.
+        sizes: how many samples there are, and how many parts.
+        is_within: whether it is a step of another program, in which no sum over the batch can be finished.
+    """
+
+    def __init__(self, closed: Any, shares: list[Share], sizes: tuple[int, int], is_within: bool = False) -> None:
+        self.samples, self.parts = self.sizes = sizes
+        self.is_within = is_within
+        self.shares: dict[int, Share] = {}
+        self.avals: dict[int, Any] = {}
+        self.constants: dict[int, Any] = {}
+        self.steps: list[Step] = []
+        self.sums: dict[int, int] = {}
+        """By what is known once all parts are added up, what a part adds to it."""
+        self._made: dict[int, tuple[Any, list[int]]] = {}
+        self._cut: dict[tuple[int, Each | None], int] = {}
+        self.inputs = [self._new(var.aval, share) for var, share in zip(closed.jaxpr.invars, shares, strict=True)]
+        self.results = self.call(closed.jaxpr, closed.consts, self.inputs)
+
+    def _new(self, aval: Any, share: Share) -> int:
+        number = len(self.avals)
+        self.avals[number], self.shares[number] = aval, share
+        return number
+
+    def _constant(self, value: Any, aval: Any) -> int:
+        number = self._new(aval, Whole())
+        self.constants[number] = value
+        return number
+
+    def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int]) -> list[int]:
+        known: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
+        known |= {var: self._constant(value, var.aval) for var, value in zip(jaxpr.constvars, consts, strict=True)}
+
+        def number(atom: Any) -> int:
+            return self._constant(atom.val, atom.aval) if hasattr(atom, "val") else known[atom]
+
+        for eqn in jaxpr.eqns:
+            made = self._operation(eqn, [number(atom) for atom in eqn.invars])
+            known.update(zip(eqn.outvars, made, strict=True))
+        return [number(atom) for atom in jaxpr.outvars]
+
+    def _operation(self, eqn: Any, reads: list[int]) -> list[int]:
+        name = eqn.primitive.name
+        if name in INLINED and INLINED[name] in eqn.params:
+            callee = eqn.params[INLINED[name]]
+            jaxpr, consts = (callee.jaxpr, callee.consts) if hasattr(callee, "consts") else (callee, ())
+            return self.call(jaxpr, consts, reads)
+        if name == "optimization_barrier":
+            return reads
+        shares = [self.shares[at] for at in reads]
+        if all(isinstance(share, Whole) for share in shares):
+            turn = max((share.turn for share in shares), default=0)
+            return self._emit(eqn, reads, [Whole(turn)] * len(eqn.outvars), {})
+        found = self._of_sums(eqn, reads, shares)
+        if found is not None:
+            return found
+        reads = [self.finished(at) for at in reads]
+        if name in LOOPS:
+            return LOOPS[name](self, eqn, reads)
+        shares = [self.shares[at] for at in reads]
+        if all(isinstance(share, Whole) for share in shares):
+            return self._operation(eqn, reads)
+        rule = RULES.get(name)
+        if rule is None:
+            raise RefusedError(f"`{name}` isn't known to keep samples apart")
+        given, made = (
+            [tuple(getattr(atom.aval, "shape", ())) for atom in atoms] for atoms in (eqn.invars, eqn.outvars)
+        )
+        outcome = rule(Operation(name, eqn.params, given, made, shares, self.samples, self.parts))
+        turn = max(share.turn for share in shares)
+        results = [replace(share, turn=turn) for share in outcome.results]
+        for number, rows in outcome.operands.items():
+            reads[number] = self.rows(reads[number], rows)
+        if outcome.zeros is not None:
+            reads[outcome.zeros] = self.counted_once(reads[outcome.zeros])
+        return self._emit(eqn, reads, results, outcome.params)
+
+    def _of_sums(self, eqn: Any, reads: list[int], shares: list[Share]) -> list[int] | None:
+        """What can be done with parts' shares of sums before they are added up; `None` where it can't."""
+        sums = [isinstance(share, Partial) for share in shares]
+        name = eqn.primitive.name
+        turn = max(share.turn for share in shares)
+        if not any(sums) or any(isinstance(share, Each) for share in shares):
+            return None
+        turns = {share.turn for share in shares if isinstance(share, Partial)}
+        if turns != {turn}:
+            return None
+        # Outside of loops, what isn't a sum itself is done once all parts are added up.
+        if self.is_within and name in SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
+            return self._emit(eqn, reads, [Partial(turn)], {})
+        if name not in LINEAR or not (self.is_within or all(sums)) or not _keeps_precision(eqn):
+            return None
+        reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
+        return self._emit(eqn, reads, [Partial(turn)], {})
+
+    def finished(self, at: int) -> int:
+        """A sum, once all parts are added up."""
+        share = self.shares[at]
+        if not isinstance(share, Partial):
+            return at
+        if self.is_within:
+            raise RefusedError(
+                "what follows from all of the batch is used for each sample within a loop or a checkpoint"
+            )
+        key = at, None
+        if key not in self._cut:
+            self._cut[key] = self._new(self.avals[at], Whole(share.turn + 1))
+            self.sums[self._cut[key]] = at
+        return self._cut[key]
+
+    def counted_once(self, at: int) -> int:
+        """What the first part alone has, and others zeros."""
+        jnp = module("jax.numpy")
+
+        def compute(values: list[Any], part: Part) -> list[Any]:
+            return [jnp.where(part.number == 0, values[0], jnp.zeros_like(values[0]))]
+
+        return self.step(compute, [at], [(self.avals[at], Partial(self.shares[at].turn))])[0]
+
+    def rows(self, at: int, rows: Each) -> int:
+        """A part's rows of what is the same for all parts: made anew where it is but repeated, else cut."""
+        rows = replace(rows, turn=self.shares[at].turn)
+        key = at, rows
+        if key not in self._cut:
+            self._cut[key] = self._rows_of(at, rows)
+        return self._cut[key]
+
+    def _rows_of(self, at: int, rows: Each) -> int:
+        eqn, reads = self._made.get(at, (None, []))
+        name = eqn.primitive.name if eqn else None
+        shape = list(self.avals[at].shape)
+        shape[rows.at] //= self.parts
+        if name == "broadcast_in_dim":
+            places = list(eqn.params["broadcast_dimensions"])
+            inner = places.index(rows.at) if rows.at in places else None
+            if inner is not None and self.avals[reads[0]].shape[inner] != 1:
+                reads = [self.rows(reads[0], rows.along(inner))]
+            return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
+        if name in ELEMENTWISE and len(eqn.outvars) == 1:
+            wide = [self.avals[read].shape and self.avals[read].shape[rows.at] != 1 for read in reads]
+            reads = [self.rows(read, rows) if is_wide else read for read, is_wide in zip(reads, wide, strict=True)]
+            return self._emit(eqn, reads, [rows], {})[0]
+        lax, count = module("jax.lax"), self.samples // self.parts
+
+        def compute(values: list[Any], part: Part) -> list[Any]:
+            apart = values[0].reshape(self.apart(values[0].shape, rows))
+            return [lax.dynamic_slice_in_dim(apart, part.number * count, count, rows.at + 1).reshape(shape)]
+
+        return self.step(compute, [at], [(self.avals[at], rows)])[0]
+
+    def apart(self, shape: Sequence[int], rows: Each) -> tuple[int, ...]:
+        """A shape with a dimension of its own for samples, the one after `rows.at`."""
+        before = shape[rows.at] // (self.samples * rows.inner)
+        return (*shape[: rows.at], before, self.samples, rows.inner, *shape[rows.at + 1 :])
+
+    def _emit(self, eqn: Any, reads: list[int], shares: list[Share], params: dict[str, Any]) -> list[int]:
+        changed = eqn.params | params
+
+        def compute(values: list[Any], _: Part) -> Sequence[Any]:
+            found = _bound(eqn.primitive, values, changed)
+            return found if eqn.primitive.multiple_results else [found]
+
+        results = [(var.aval, share) for var, share in zip(eqn.outvars, shares, strict=True)]
+        made = self.step(compute, reads, results, eqn.primitive.name in COSTLY)
+        self._made.update(dict.fromkeys(made, (eqn, reads)))
+        return made
+
+    def step(
+        self, compute: Any, reads: list[int], results: list[tuple[Any, Share]], is_costly: bool = False
+    ) -> list[int]:
+        makes = tuple(self._new(aval, share) for aval, share in results)
+        self.steps.append(Step(tuple(reads), makes, compute, is_costly))
+        return list(makes)
+
+    def needed(self, wanted: set[int], known: set[int]) -> list[Step]:
+        """The steps that make what is wanted of what is known, in order."""
+        wanted, found = set(wanted) - known, []
+        for step in reversed(self.steps):
+            if wanted.intersection(step.makes):
+                found.append(step)
+                wanted |= set(step.reads) - known
+        return found[::-1]
+
+    def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
+        """What is wanted, of what is known."""
+        values = self.constants | known
+        for step in self.needed(set(wanted), set(values)):
+            values.update(zip(step.makes, step.compute([values[at] for at in step.reads], part), strict=True))
+        return [values[at] for at in wanted]
+
+
+def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
+    given = primitive.get_bind_params(params)
+    # Until JAX 0.11, callables were apart.
+    callables, rest = given if isinstance(given, tuple) else ((), given)
+    return primitive.bind(*callables, *values, **rest)
+
+
+def _counts(params: dict[str, Any]) -> tuple[int, int]:
+    """How many operands of a scan are constants, and how many are carried."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    # Since JAX 0.12, trees say so.
+    consts, carry, _ = params["ft_in"].unpack()
+    return len(consts), len(carry)
+
+
+def _closed(jaxpr: Any) -> Any:
+    return jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
+
+
+def _keeps_precision(eqn: Any) -> bool:
+    """A sum that becomes narrower is rounded once, not for each part."""
+    if eqn.primitive.name != "convert_element_type":
+        return True
+    before, after = (atom.aval.dtype.itemsize for atom in (eqn.invars[0], eqn.outvars[0]))
+    return bool(after >= before)
+
+
+def _split(items: list[Any], *counts: int) -> list[list[Any]]:
+    found, at = [], 0
+    for count in counts:
+        found.append(items[at : at + count])
+        at += count
+    return [*found, items[at:]]
+
+
+def _within(share: Share) -> Share:
+    return replace(share, turn=0)
+
+
+def _carried(
+    shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
+) -> tuple[Program, list[Share]]:
+    """A loop's body, once what it carries has the same of the samples before and after a step."""
+    for _ in range(len(shares) + 2):
+        body, after = step(shares)
+        joined = [merged(one, other) for one, other in zip(shares, after, strict=True)]
+        if joined == shares:
+            return body, shares
+        shares = joined
+    raise RefusedError("a loop mixes samples")
+
+
+def _given(program: Program, at: int, share: Share) -> int:
+    """A value with what a loop carries of the samples in its place."""
+    own = program.shares[at]
+    if isinstance(own, Whole) and isinstance(share, Each):
+        return program.rows(at, share)
+    if isinstance(own, Whole) and isinstance(share, Partial):
+        return program.counted_once(at)
+    return at
+
+
+def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share], run: Any) -> list[int]:
+    """A loop as two: what is the same for all parts is computed once, the rest for each part."""
+    turn = max(program.shares[at].turn for at in reads)
+    made: dict[int, int] = {}
+    for is_whole in (True, False):
+        places = [at for at, share in enumerate(shares) if isinstance(share, Whole) == is_whole]
+        if not places:
+            continue
+        results = [(eqn.outvars[at].aval, replace(shares[at], turn=turn)) for at in places]
+
+        # For what is the same for all parts, nothing of samples is read.
+        is_read = [not is_whole or isinstance(program.shares[at], Whole) for at in reads]
+
+        def compute(
+            values: list[Any], part: Part, is_read: list[bool] = is_read, places: list[int] = places
+        ) -> list[Any]:
+            given = iter(values)
+            found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
+            return found
+
+        needed = [at for at, is_it in zip(reads, is_read, strict=True) if is_it]
+        made.update(zip(places, program.step(compute, needed, results, not is_whole), strict=True))
+    return [made[at] for at in range(len(shares))]
+
+
+def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+    lax, params = module("jax.lax"), eqn.params
+    counts = _counts(params)
+    shares = [_within(program.shares[at]) for at in reads]
+    consts, carry, xs = _split(shares, *counts)
+    for share in xs:
+        if isinstance(share, Each) and share.at == 0:
+            raise RefusedError("a loop goes over the batch")
+    rows = [share.along(share.at - 1) if isinstance(share, Each) else share for share in xs]
+
+    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
+        body = Program(_closed(params["jaxpr"]), [*consts, *carry, *rows], program.sizes, is_within=True)
+        return body, [body.shares[at] for at in body.results[: counts[1]]]
+
+    body, carry = _carried(carry, step)
+    starts = reads[counts[0] : counts[0] + counts[1]]
+    reads[counts[0] : counts[0] + counts[1]] = [
+        _given(program, at, share) for at, share in zip(starts, carry, strict=True)
+    ]
+    stacked = [body.shares[at] for at in body.results[counts[1] :]]
+    stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
+    results = [*carry, *stacked]
+
+    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+        consts, start, xs = _split(values, *counts)
+        # What is asked for may need more of what is carried.
+        carried = _closure(body, [body.results[at] for at in places], counts)
+        known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
+        rows = {at: value for at, value in zip(body.inputs[sum(counts) :], xs, strict=True) if value is not None}
+        asked = [at for at in places if at >= counts[1]]
+
+        def one(state: list[Any], rows: dict[int, Any]) -> tuple[list[Any], list[Any]]:
+            given = {body.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)}
+            wanted = [body.results[at] for at in [*carried, *asked]]
+            found = body.run(wanted, known | given | rows, part)
+            return found[: len(carried)], found[len(carried) :]
+
+        end, ys = lax.scan(
+            one,
+            [start[at] for at in carried],
+            rows,
+            length=params["length"],
+            reverse=params["reverse"],
+            unroll=params["unroll"],
+        )
+        found = dict(zip(carried, end, strict=True)) | dict(zip(asked, ys, strict=True))
+        return [found[at] for at in places]
+
+    return _emit_loop(program, eqn, reads, results, run)
+
+
+def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[int]:
+    """The places of all that a loop must carry to make what is wanted."""
+    inputs = {at: place for place, at in enumerate(body.inputs[counts[0] : sum(counts)])}
+    places = {place for place, at in enumerate(body.results[: counts[1]]) if at in wanted}
+    while True:
+        targets = {*wanted, *(body.results[place] for place in places)}
+        read = {at for step in body.needed(targets, set(body.constants)) for at in step.reads} | targets
+        found = places | {inputs[at] for at in read if at in inputs}
+        if found == places:
+            return sorted(places)
+        places = found
+
+
+def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+    lax, params = module("jax.lax"), eqn.params
+    counts = params["cond_nconsts"], params["body_nconsts"]
+    shares = [_within(program.shares[at]) for at in reads]
+    asked, consts, carry = _split(shares, *counts)
+
+    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
+        body = Program(_closed(params["body_jaxpr"]), [*consts, *carry], program.sizes, is_within=True)
+        return body, [body.shares[at] for at in body.results]
+
+    body, carry = _carried(carry, step)
+    condition = Program(_closed(params["cond_jaxpr"]), [*asked, *carry], program.sizes, is_within=True)
+    if not isinstance(condition.shares[condition.results[0]], Whole):
+        raise RefusedError("samples decide how often a loop runs")
+    first = sum(counts)
+    reads[first:] = [_given(program, at, share) for at, share in zip(reads[first:], carry, strict=True)]
+
+    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+        asked, consts, start = _split(values, *counts)
+        of_condition = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
+        read = {at for step in condition.steps for at in step.reads} | {condition.results[0]}
+        wanted = [body.results[at] for at in {*places, *(of_condition[at] for at in read if at in of_condition)}]
+        carried = _closure(body, wanted, (counts[1], len(start)))
+
+        def again(state: list[Any]) -> Any:
+            given = {condition.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)}
+            known = dict(zip(condition.inputs, asked, strict=False))
+            return condition.run(condition.results, known | given, part)[0]
+
+        def one(state: list[Any]) -> list[Any]:
+            given = {body.inputs[counts[1] + at]: value for at, value in zip(carried, state, strict=True)}
+            known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
+            return body.run([body.results[at] for at in carried], known | given, part)
+
+        found = dict(zip(carried, lax.while_loop(again, one, [start[at] for at in carried]), strict=True))
+        return [found[at] for at in places]
+
+    return _emit_loop(program, eqn, reads, carry, run)
+
+
+def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+    lax = module("jax.lax")
+    index, *shares = [_within(program.shares[at]) for at in reads]
+    if not isinstance(index, Whole):
+        raise RefusedError("samples decide which branch runs")
+    branches = [Program(_closed(branch), shares, program.sizes, is_within=True) for branch in eqn.params["branches"]]
+    results = [branches[0].shares[at] for at in branches[0].results]
+    for branch in branches[1:]:
+        others = (branch.shares[at] for at in branch.results)
+        results = [merged(one, other) for one, other in zip(results, others, strict=True)]
+    for branch in branches:
+        branch.results = [_given(branch, at, share) for at, share in zip(branch.results, results, strict=True)]
+
+    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+        index, *rest = values
+
+        def of(branch: Program) -> Callable[..., list[Any]]:
+            known = {at: value for at, value in zip(branch.inputs, rest, strict=True) if value is not None}
+            return lambda: branch.run([branch.results[at] for at in places], known, part)
+
+        return list(lax.switch(index, [of(branch) for branch in branches]))
+
+    return _emit_loop(program, eqn, reads, results, run)
+
+
+def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+    jax, params = module("jax"), eqn.params
+    try:
+        within = Program(
+            _closed(params["jaxpr"]), [_within(program.shares[at]) for at in reads], program.sizes, is_within=True
+        )
+    except RefusedError:
+        # What it keeps from being computed twice at once is lost, not its values.
+        return program.call(params["jaxpr"], (), reads)
+
+    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+        given = {at: value for at, value in zip(within.inputs, values, strict=True) if value is not None}
+
+        def inside(given: dict[int, Any]) -> list[Any]:
+            return within.run([within.results[at] for at in places], given, part)
+
+        barrier = (
+            jax.lax.optimization_barrier if params.get("prevent_cse") and params.get("differentiated") else lambda x: x
+        )
+        return list(inside(barrier(given)))
+
+    return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
+
+
+LOOPS: dict[str, Callable[[Program, Any, list[int]], list[int]]] = {
+    "scan": _scan,
+    "while": _while,
+    "cond": _cond,
+    "remat": _checkpoint,
+    "remat2": _checkpoint,
+    "checkpoint": _checkpoint,
+}
+"""Operations with programs of their own."""

@@ -1,0 +1,448 @@
+"""What the operations of a traced program do with the samples of a batch, a rule for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, together
+
+
+@dataclass
+class Outcome:
+    """What becomes of an operation.
+
+    Attributes:
+        results: what each result has of the samples; their turn is the latest of the operands'.
+        operands: the rows that an operand is to have, where it is the same for all parts but has a row for each sample.
+        params: parameters that change.
+        zeros: the number of an operand that only the first part has, and others zeros of its shape.
+    """
+
+    results: list[Share]
+    operands: dict[int, Each] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
+    zeros: int | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation as rules see it: parameters, the shapes of its operands and results, and its operands' shares."""
+
+    name: str
+    params: dict[str, Any]
+    operands: list[tuple[int, ...]]
+    results: list[tuple[int, ...]]
+    shares: list[Share]
+    samples: int
+    parts: int
+
+    def rows(self, number: int = 0) -> Each:
+        """An operand's rows."""
+        share = self.shares[number]
+        if not isinstance(share, Each):
+            raise RefusedError(f"`{self.name}` of what is the same for all samples, by what isn't")
+        return share
+
+    def cut(self, shape: tuple[int, ...], rows: Each) -> tuple[int, ...]:
+        """A part of a shape that has these rows."""
+        return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
+
+
+ELEMENTWISE = frozenset(
+    [
+        "abs",
+        "acos",
+        "acosh",
+        "add",
+        "add_any",
+        "and",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "bessel_i0e",
+        "bessel_i1e",
+        "bitcast_convert_type",
+        "cbrt",
+        "ceil",
+        "clamp",
+        "clz",
+        "complex",
+        "conj",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "cos",
+        "cosh",
+        "digamma",
+        "div",
+        "eq",
+        "eq_to",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "ge",
+        "gt",
+        "igamma",
+        "igamma_grad_a",
+        "igammac",
+        "imag",
+        "integer_pow",
+        "is_finite",
+        "le",
+        "le_to",
+        "lgamma",
+        "log",
+        "log1p",
+        "logistic",
+        "lt",
+        "lt_to",
+        "max",
+        "min",
+        "mul",
+        "ne",
+        "neg",
+        "nextafter",
+        "not",
+        "one_minus_square",
+        "or",
+        "polygamma",
+        "population_count",
+        "pow",
+        "real",
+        "reduce_precision",
+        "regularized_incomplete_beta",
+        "rem",
+        "round",
+        "rsqrt",
+        "select_n",
+        "sharding_constraint",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "stop_gradient",
+        "sub",
+        "tan",
+        "tanh",
+        "threefry2x32",
+        "xor",
+        "zeta",
+    ]
+)
+LINEAR = frozenset(
+    [
+        "add",
+        "add_any",
+        "convert_element_type",
+        "copy",
+        "copy_p",
+        "neg",
+        "reduce_sum",
+        "reshape",
+        "squeeze",
+        "sub",
+        "transpose",
+    ]
+)
+"""Of sums over the batch, what may be done with each part's share of them."""
+SCALING = frozenset(["mul", "div"])
+"""The same by what is the same for all parts."""
+COSTLY = frozenset(
+    [
+        "checkpoint",
+        "cond",
+        "conv_general_dilated",
+        "dot_general",
+        "ragged_dot_general",
+        "remat",
+        "scan",
+        "while",
+    ]
+)
+"""Nobody wants these done twice."""
+
+Rule = Callable[[Operation], Outcome]
+
+
+def elementwise(op: Operation) -> Outcome:
+    rows = together(op.shares)
+    wanted = {}
+    for number, (shape, share) in enumerate(zip(op.operands, op.shares, strict=True)):
+        if isinstance(share, Whole) and shape and shape[rows.at] != 1:
+            wanted[number] = rows
+    return Outcome([rows] * len(op.results), wanted)
+
+
+def broadcast_in_dim(op: Operation) -> Outcome:
+    rows = op.rows().along(op.params["broadcast_dimensions"][op.rows().at])
+    return Outcome([rows], params={"shape": op.cut(op.results[0], rows)})
+
+
+def reshape(op: Operation) -> Outcome:
+    rows, before, after = op.rows(), op.operands[0], op.results[0]
+    # How many elements of slower-varying indices there are, of the same dimension among them.
+    slower = math.prod(before[: rows.at + 1]) // (op.samples * rows.inner)
+    for at, bound in enumerate(after):
+        outside = math.prod(after[:at])
+        if slower % outside == 0 and bound % (slower // outside * op.samples) == 0:
+            found = replace(rows, at=at, inner=bound // (slower // outside * op.samples))
+            return Outcome([found], params={"new_sizes": op.cut(after, found)})
+    raise RefusedError("a reshape takes the batch apart")
+
+
+def transpose(op: Operation) -> Outcome:
+    return Outcome([op.rows().along(op.params["permutation"].index(op.rows().at))])
+
+
+def squeeze(op: Operation) -> Outcome:
+    rows = op.rows()
+    return Outcome([rows.along(rows.at - sum(at < rows.at for at in op.params["dimensions"]))])
+
+
+def reduced(op: Operation) -> Outcome:
+    rows, axes = together(op.shares), op.params["axes"]
+    if rows.at not in axes:
+        return Outcome([rows.along(rows.at - sum(at < rows.at for at in axes))] * len(op.results))
+    if op.name != "reduce_sum":
+        raise RefusedError(f"`{op.name}` goes over the batch")
+    return Outcome([Partial()])
+
+
+def along_an_axis(op: Operation) -> Outcome:
+    """Scans, sorts and the like: along another dimension than the samples'."""
+    axes = [op.params[name] for name in ("axis", "dimension") if name in op.params]
+    axes += list(op.params.get("dimensions", ()))
+    rows = together(op.shares)
+    last = len(op.operands[0]) - 1
+    if rows.at in (axes or [last]):
+        raise RefusedError(f"`{op.name}` goes along the batch")
+    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
+    return Outcome([rows] * len(op.results), wanted)
+
+
+def concatenate(op: Operation) -> Outcome:
+    rows = together(op.shares)
+    if op.params["dimension"] == rows.at:
+        raise RefusedError("arrays are joined along the batch")
+    return Outcome([rows], {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)})
+
+
+def pad(op: Operation) -> Outcome:
+    if any(op.params["padding_config"][op.rows().at]):
+        raise RefusedError("the batch is padded")
+    return Outcome([op.rows()])
+
+
+def slice_(op: Operation) -> Outcome:
+    rows, params = op.rows(), op.params
+    limits = list(params["limit_indices"])
+    is_all = params["start_indices"][rows.at] == 0 and limits[rows.at] == op.operands[0][rows.at]
+    if not is_all or (params["strides"] or [1] * len(limits))[rows.at] != 1:
+        raise RefusedError("a part of the batch is taken")
+    limits[rows.at] //= op.parts
+    return Outcome([rows], params={"limit_indices": tuple(limits)})
+
+
+def dynamic_slice(op: Operation) -> Outcome:
+    rows, sizes = op.rows(), op.params["slice_sizes"]
+    if sizes[rows.at] != op.operands[0][rows.at] or any(isinstance(share, Each) for share in op.shares[1:]):
+        raise RefusedError("a part of the batch is taken")
+    return Outcome([rows], params={"slice_sizes": op.cut(sizes, rows)})
+
+
+def dynamic_update_slice(op: Operation) -> Outcome:
+    rows = together(op.shares[:2])
+    if op.operands[0][rows.at] != op.operands[1][rows.at] or any(isinstance(share, Each) for share in op.shares[2:]):
+        raise RefusedError("a part of the batch is overwritten")
+    wanted = {number: rows for number in (0, 1) if isinstance(op.shares[number], Whole)}
+    return Outcome([rows], wanted)
+
+
+def window(op: Operation) -> Outcome:
+    rows, params = together(op.shares), op.params
+    names = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
+    if any(params[name][rows.at] != 1 for name in names if name in params) or any(params["padding"][rows.at]):
+        raise RefusedError("samples are neighbours of one another in a window")
+    given = zip(op.shares, op.operands, strict=True)
+    wanted = {number: rows for number, (share, shape) in enumerate(given) if isinstance(share, Whole) and shape}
+    return Outcome([rows] * len(op.results), wanted)
+
+
+def before_the_last(count: int) -> Rule:
+    """What works on the last so many dimensions."""
+
+    def rule(op: Operation) -> Outcome:
+        rows = together(op.shares)
+        if rows.at >= len(op.operands[0]) - count:
+            raise RefusedError(f"`{op.name}` works on all of the batch")
+        wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
+        return Outcome([rows] * len(op.results), wanted)
+
+    return rule
+
+
+def dot_general(op: Operation) -> Outcome:
+    (contracted, batched) = op.params["dimension_numbers"]
+    places = [_kept(contracted[side], batched[side], len(op.operands[side])) for side in (0, 1)]
+    free = [len(op.operands[0]) - len(contracted[0]) - len(batched[0]), 0]
+    return _product(op, contracted, batched, [places[0], [at + free[0] for at in places[1]]])
+
+
+def _kept(contracted: Any, batched: Any, rank: int) -> list[int]:
+    """By dimension of a factor, its place in the product, the other factor's free dimensions left out; -1 if summed."""
+    places, at = [-1] * rank, len(batched)
+    for number, dimension in enumerate(batched):
+        places[dimension] = number
+    for dimension in range(rank):
+        if dimension not in batched and dimension not in contracted:
+            places[dimension], at = at, at + 1
+    return places
+
+
+def _product(op: Operation, contracted: Any, batched: Any, places: list[list[int]]) -> Outcome:
+    sides = [side for side in (0, 1) if isinstance(op.shares[side], Each)]
+    rows = op.rows(sides[0])
+    one, other = sides[0], 1 - sides[0]
+    for pairs, is_sum in ((contracted, True), (batched, False)):
+        if rows.at in pairs[one]:
+            number = list(pairs[one]).index(rows.at)
+            across = rows.along(pairs[other][number])
+            if len(sides) == 2 and (op.rows(other).at, op.rows(other).inner) != (across.at, across.inner):
+                raise RefusedError("a value has one number for each two samples")
+            wanted = {} if len(sides) == 2 else {other: across}
+            kept: Share = Partial() if is_sum else rows.along(number)
+            return Outcome([kept], wanted)
+    if len(sides) == 2:
+        raise RefusedError("a value has one number for each two samples")
+    at = places[one][rows.at]
+    # The second factor's free dimensions come after the first's.
+    return Outcome([rows.along(at)])
+
+
+def convolution(op: Operation) -> Outcome:
+    numbers = op.params["dimension_numbers"]
+    if op.params["batch_group_count"] != 1:
+        raise RefusedError("a convolution has groups of the batch")
+    left, right, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    return _product(
+        op,
+        # Features of the first are those that the second reads; a gradient of the weights has the batch there.
+        ((left[1],), (right[1],)) if op.params["feature_group_count"] == 1 else ((), ()),
+        ((), ()),
+        [
+            [out[0] if at == left[0] else _refuse_window(op, 0, at) for at in range(len(op.operands[0]))],
+            [out[1] if at == right[0] else _refuse_window(op, 1, at) for at in range(len(op.operands[1]))],
+        ],
+    )
+
+
+def _refuse_window(op: Operation, side: int, at: int) -> int:
+    numbers = op.params["dimension_numbers"]
+    spec = (numbers.lhs_spec, numbers.rhs_spec)[side]
+    share = op.shares[side]
+    if isinstance(share, Each) and share.at == at and at != spec[1]:
+        raise RefusedError("samples are neighbours of one another in a window")
+    return -1
+
+
+def gather(op: Operation) -> Outcome:
+    numbers, sizes = op.params["dimension_numbers"], op.params["slice_sizes"]
+    rank = len(op.results[0])
+    of_result = [at for at in range(rank) if at not in numbers.offset_dims]
+    taken, indices = op.shares[:2]
+    if isinstance(taken, Whole):
+        rows = op.rows(1)
+        return Outcome([rows.along(of_result[rows.at])])
+    rows = op.rows(0)
+    if rows.at in numbers.operand_batching_dims:
+        across = numbers.start_indices_batching_dims[list(numbers.operand_batching_dims).index(rows.at)]
+        found = rows.along(of_result[across])
+        if isinstance(indices, Each):
+            together([rows.along(across), indices])
+            return Outcome([found])
+        return Outcome([found], {1: rows.along(across)})
+    if isinstance(indices, Each) or sizes[rows.at] != op.operands[0][rows.at]:
+        raise RefusedError("samples are looked up in one another")
+    left_out = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    windows = [at for at in range(len(op.operands[0])) if at not in left_out]
+    found = rows.along(numbers.offset_dims[windows.index(rows.at)])
+    return Outcome([found], params={"slice_sizes": op.cut(sizes, rows)})
+
+
+def scatter(op: Operation) -> Outcome:
+    numbers = op.params["dimension_numbers"]
+    into, indices, updates = op.shares
+    of_updates = [at for at in range(len(op.operands[2])) if at not in numbers.update_window_dims]
+    left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    windows = [at for at in range(len(op.operands[0])) if at not in left_out]
+    # The dimension of each operand that is one and the same: a batch's, or a window's, which indices don't have.
+    shared: list[tuple[int, int | None, int]] = [
+        (at, across, of_updates[across])
+        for at, across in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+    ]
+    shared += [(at, None, of) for at, of in zip(windows, numbers.update_window_dims, strict=True)]
+    having = [(number, share) for number, share in enumerate(op.shares) if isinstance(share, Each)]
+    for places in shared:
+        if all(share.at == places[number] for number, share in having):
+            rows = together([share.along(places[0]) for _, share in having])
+            whole = [number for number, share in enumerate(op.shares) if isinstance(share, Whole)]
+            return Outcome([rows], {number: rows.along(at) for number in whole if (at := places[number]) is not None})
+    # Rows of all samples are added up, such as the gradient of an embedding.
+    is_of_rows = not isinstance(updates, Each) or updates.at in of_updates
+    if op.name != "scatter-add" or isinstance(into, Each) or not is_of_rows:
+        raise RefusedError("samples are written to one place")
+    if isinstance(updates, Each):
+        across = updates.along(of_updates.index(updates.at))
+        return Outcome([Partial()], {} if isinstance(indices, Each) else {1: across}, zeros=0)
+    return Outcome([Partial()], {2: op.rows(1).along(of_updates[op.rows(1).at])}, zeros=0)
+
+
+def random_bits(op: Operation) -> Outcome:
+    return Outcome([op.rows()])
+
+
+RULES: dict[str, Rule] = dict.fromkeys(ELEMENTWISE, elementwise) | {
+    "broadcast_in_dim": broadcast_in_dim,
+    "reshape": reshape,
+    "transpose": transpose,
+    "squeeze": squeeze,
+    "concatenate": concatenate,
+    "pad": pad,
+    "slice": slice_,
+    "dynamic_slice": dynamic_slice,
+    "dynamic_update_slice": dynamic_update_slice,
+    "dot_general": dot_general,
+    "conv_general_dilated": convolution,
+    "gather": gather,
+    "scatter": scatter,
+    "scatter-add": scatter,
+    "cholesky": before_the_last(2),
+    "triangular_solve": before_the_last(2),
+    "lu": before_the_last(2),
+    "eigh": before_the_last(2),
+    "random_wrap": before_the_last(1),
+}
+RULES |= dict.fromkeys(["random_bits", "random_split", "random_fold_in", "random_unwrap"], random_bits)
+RULES |= dict.fromkeys(
+    ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"], reduced
+)
+RULES |= dict.fromkeys(
+    ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "rev", "split", "top_k"], along_an_axis
+)
+RULES |= dict.fromkeys(
+    ["reduce_window_max", "reduce_window_sum", "reduce_window_min", "select_and_scatter_add", "select_and_gather_add"],
+    window,
+)

@@ -1,0 +1,270 @@
+"""`microbatch`: parts of a batch compute what the whole batch does, or nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilewise as tw
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+KEYS = jax.random.split(jax.random.key(0), 8)
+NORMAL = jax.random.normal
+ROWS, PARTS = 32, 4
+X = NORMAL(KEYS[0], (ROWS, 8))
+LABELS = jax.random.randint(KEYS[1], (ROWS,), 0, 5)
+# Parts have unequal numbers of samples that count.
+MASK = jnp.arange(ROWS) < 11
+PARAMS = {"w": NORMAL(KEYS[2], (8, 16)), "v": NORMAL(KEYS[3], (16, 5))}
+STACK = NORMAL(KEYS[4], (3, 8, 8))
+# The first half of the rows has eight tokens, the other two.
+TOKENS = jax.random.randint(KEYS[5], (ROWS, 8), 1, 11) * ((jnp.arange(ROWS) < 16)[:, None] | (jnp.arange(8) < 2))
+
+
+def network(params, x):
+    return jnp.tanh(x @ params["w"]) @ params["v"]
+
+
+def entropy(logits, labels):
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], -1)[..., 0]
+
+
+def adam(params, state, x, labels, mask):
+    """A training step: a masked mean, Adam, and the norm of the gradient."""
+
+    def loss(params):
+        return (entropy(network(params, x), labels) * mask).sum() / mask.sum()
+
+    value, slope = jax.value_and_grad(loss)(params)
+    means = jax.tree.map(lambda mean, slope: 0.9 * mean + 0.1 * slope, state[0], slope)
+    squares = jax.tree.map(lambda square, slope: 0.99 * square + 0.01 * slope**2, state[1], slope)
+    params = jax.tree.map(lambda p, m, s: p - 0.1 * m / (jnp.sqrt(s) + 1e-3), params, means, squares)
+    return params, (means, squares), value, jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope)))
+
+
+def layers_in_a_loop(stack, x, mask):
+    """A checkpointed scan over layers."""
+
+    def loss(stack):
+        @jax.checkpoint
+        def layer(x, weight):
+            return jnp.tanh(x @ weight), None
+
+        return (jnp.sum(jax.lax.scan(layer, x, stack)[0] ** 2, 1) * mask).sum() / mask.sum()
+
+    return jax.value_and_grad(loss)(stack)
+
+
+def steps_of_time(weight, x):
+    """A recurrent network, whose loop carries the batch and stacks it up."""
+
+    def loss(weight):
+        def step(state, now):
+            state = jnp.tanh(state @ weight + now)
+            return state, state
+
+        end, states = jax.lax.scan(step, jnp.zeros((x.shape[0], 8)), x.swapaxes(0, 1))
+        return (states**2).mean() + end.sum() / x.shape[0]
+
+    return jax.value_and_grad(loss)(weight)
+
+
+def language_model(params, tokens):
+    """Attention with an embedding that is the head, too; the loss is divided by the tokens that count."""
+
+    def loss(params):
+        hidden = params["embedding"][tokens]
+        scores = jnp.einsum("btd,bsd->bts", hidden @ params["queries"], hidden) / 3
+        scores = jnp.where(jnp.tril(jnp.ones(scores.shape[1:], bool)), scores, -1e9)
+        hidden = hidden + jax.nn.softmax(scores) @ hidden
+        weights = tokens[:, 1:] > 0
+        lost = entropy((hidden @ params["embedding"].T)[:, :-1], tokens[:, 1:])
+        return (lost * weights).sum() / weights.sum()
+
+    return jax.value_and_grad(loss)(params)
+
+
+def convolutions(kernel, pictures, labels, key):
+    """Convolutions, pooling and dropout, whose random numbers are those of the whole batch."""
+
+    def loss(kernel):
+        x = jax.lax.conv_general_dilated(pictures, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = jax.lax.reduce_window(jax.nn.relu(x), -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        x = x * jax.random.bernoulli(key, 0.5, x.shape)
+        return entropy(x.mean((1, 2)), labels).mean()
+
+    return jax.value_and_grad(loss)(kernel)
+
+
+def sharpness(params, x, labels):
+    """A gradient where the weights went up by the batch's own gradient."""
+
+    def loss(params):
+        return entropy(network(params, x), labels).mean()
+
+    slope = jax.grad(loss)(params)
+    norm = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(slope)))
+    return jax.grad(loss)(jax.tree.map(lambda weight, up: weight + 0.05 * up / norm, params, slope))
+
+
+def gradients_of_samples(params, x, labels):
+    """Each sample's gradient, clipped by its norm."""
+
+    def loss(params, x, label):
+        return entropy(network(params, x), label)
+
+    slopes = jax.vmap(jax.grad(loss), (None, 0, 0))(params, x, labels)
+    norms = jnp.sqrt(sum(jnp.sum(leaf.reshape(len(x), -1) ** 2, 1) for leaf in jax.tree.leaves(slopes)))
+    return jax.tree.map(lambda leaf: (leaf / jnp.maximum(1, norms)[:, None, None]).sum(0) / len(x), slopes)
+
+
+def inference(params, x):
+    """Rows of each sample come back in their order, beside what is of all."""
+    logits = network(params, x)
+    return jax.nn.softmax(logits), {"best": logits.argmax(-1), "mean": logits.mean(), "width": jnp.ones(3)}
+
+
+def until(weight, x):
+    """A loop of as many steps as the weights say."""
+    return jax.lax.while_loop(
+        lambda at: at[0] < weight[0, 0] * 0 + 3, lambda at: (at[0] + 1, jnp.tanh(at[1] @ weight)), (0, x)
+    )
+
+
+def branches(weight, x):
+    return jax.lax.cond(weight[0, 0] > 0, lambda x: jnp.sin(x @ weight), lambda x: x, x).sum(0)
+
+
+ZEROS = jax.tree.map(jnp.zeros_like, PARAMS)
+STEPS = [
+    (adam, (2, 3, 4), (PARAMS, (ZEROS, ZEROS), X, LABELS, MASK.astype(jnp.float32))),
+    (layers_in_a_loop, (1, 2), (STACK, X, MASK)),
+    (steps_of_time, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
+    (language_model, 1, ({"embedding": NORMAL(KEYS[6], (11, 8)), "queries": STACK[0]}, TOKENS)),
+    (convolutions, (1, 2), (NORMAL(KEYS[6], (3, 3, 3, 5)), NORMAL(KEYS[7], (ROWS, 8, 8, 3)), LABELS, KEYS[0])),
+    (sharpness, (1, 2), (PARAMS, X, LABELS)),
+    (gradients_of_samples, (1, 2), (PARAMS, X, LABELS)),
+    (inference, 1, (PARAMS, X)),
+    (until, 1, (STACK[0], X)),
+    (branches, 1, (STACK[0], X)),
+]
+
+
+@pytest.mark.parametrize(("step", "numbers", "arguments"), STEPS, ids=lambda given: getattr(given, "__name__", ""))
+def test_parts_return_what_the_whole_batch_does(step, numbers, arguments):
+    expected = jax.jit(step)(*arguments)
+    for parts in (PARTS, ROWS):
+        found = jax.jit(tw.microbatch(step, parts, numbers))(*arguments)
+        assert jax.tree.structure(found) == jax.tree.structure(expected)
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_the_batch_may_be_another_dimension():
+    def step(weight, x):
+        return steps_of_time(weight, x.swapaxes(0, 1))
+
+    x = NORMAL(KEYS[6], (6, ROWS, 8))
+    found = tw.microbatch(step, PARTS, 1, axis=1)(STACK[0], x)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(step(STACK[0], x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_the_batch_may_lie_within_a_merged_dimension():
+    """[time, batch] as one, with the numbers of its rows."""
+
+    def step(weight, x):
+        rows = jnp.tanh(x.reshape(-1, 8) @ weight) * jnp.arange(6 * ROWS)[:, None]
+        return (rows.reshape(6, ROWS, 8) ** 2).mean(), rows
+
+    x = NORMAL(KEYS[6], (6, ROWS, 8))
+    found = tw.microbatch(step, PARTS, batch_argnames="x", axis=1)(STACK[0], x)
+    for one, other in zip(found, step(STACK[0], x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_two_byte_gradients_are_added_up_in_float32():
+    """Parts come as near to the gradient in float32 as the whole batch does."""
+
+    def step(weight, x):
+        return jax.grad(lambda weight: (x @ weight).sum().astype(jnp.float32))(weight)
+
+    x = NORMAL(KEYS[6], (4096, 8), jnp.bfloat16)
+    weight = STACK[0].astype(jnp.bfloat16)
+    exact = step(weight.astype(jnp.float32), x.astype(jnp.float32))
+    found = tw.microbatch(step, 64, 1)(weight, x)
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_allclose(found.astype(jnp.float32), exact, rtol=0.02, atol=0.5)
+
+
+def contrastive(params, x):
+    def loss(params):
+        found = network(params, x)
+        return jax.nn.logsumexp(found @ found.T, -1).mean()
+
+    return jax.grad(loss)(params)
+
+
+def normalized(params, x):
+    def loss(params):
+        hidden = x @ params["w"]
+        return (((hidden - hidden.mean(0)) / hidden.std(0)) @ params["v"]).mean()
+
+    return jax.grad(loss)(params)
+
+
+def halves(params, x):
+    found = network(params, x).sum(-1)
+    return jax.nn.log_sigmoid(found[: ROWS // 2] - found[ROWS // 2 :]).mean()
+
+
+REFUSED = [
+    (contrastive, "one number for each two samples"),
+    (normalized, "what follows from all of the batch"),
+    (halves, "a part of the batch is taken"),
+    (lambda params, x: jnp.sort(x, 0), "`sort` goes along the batch"),
+    (lambda params, x: x.max(0), "`reduce_max` goes over the batch"),
+    (lambda params, x: jnp.cumsum(x, 0), "`cumsum` goes along the batch"),
+    (lambda params, x: jax.lax.map(lambda row: row @ params["w"], x), "a loop goes over the batch"),
+    (lambda params, x: jnp.fft.fft(x, axis=0), "`fft` isn't known to keep samples apart"),
+    (lambda params, x: x[::-1], "goes along the batch"),
+    (lambda params, x: x.reshape(8, 4, 8).sum(1), "a reshape takes the batch apart"),
+]
+
+
+@pytest.mark.parametrize(("step", "why"), REFUSED, ids=[why for _, why in REFUSED])
+def test_what_parts_compute_otherwise_is_refused(step, why):
+    with pytest.raises(tw.Error, match="can't be computed in parts of its batch") as raised:
+        tw.microbatch(step, PARTS, 1)(PARAMS, X)
+    assert why in raised.value.message
+
+
+def test_unequal_parts_are_refused():
+    with pytest.raises(tw.Error, match="32 samples aren't 5 equal parts"):
+        tw.microbatch(inference, 5, 1)(PARAMS, X)
+    with pytest.raises(tw.Error, match="one size along dimension 0"):
+        tw.microbatch(lambda x, y: x, 4, (0, 1))(X, X[:8])
+
+
+def test_the_compiler_holds_less():
+    """The part's activations are all that is alive."""
+    wide = jax.ShapeDtypeStruct((8192, 256), jnp.float32)
+    weights = [jax.ShapeDtypeStruct((256, 256), jnp.float32)] * 4
+
+    def step(weights, x):
+        def loss(weights):
+            hidden = x
+            for weight in weights:
+                hidden = jnp.tanh(hidden @ weight)
+            return (hidden**2).mean()
+
+        return jax.grad(loss)(weights)
+
+    whole, parts = (
+        jax.jit(one).lower(weights, wide).compile().memory_analysis().temp_size_in_bytes
+        for one in (step, tw.microbatch(step, 16, 1))
+    )
+    assert parts < whole / 4
