@@ -17,19 +17,26 @@ from compile import CASES, Draw, devices, followed
 
 SMALL = 32
 """What the dimension that is taken apart becomes."""
+CAP = 30.0
+"""Of logits that have a soft cap."""
 MOST = 1 << 27
 """Elements of arguments; with more nothing is run."""
 
 
 def filled(leaf, size, random):
-    """An array of numbers in place of a shape."""
+    """An array of numbers in place of a shape. The later half of a batch is mostly zeros, as padding is: parts that have as
+    many samples have other numbers of tokens then, so that a sum divided by the wrong one shows."""
     shape = tuple(SMALL if at == 0 and bound == size else bound for at, bound in enumerate(leaf.shape))
     if np.prod(shape, dtype=np.int64) > MOST:
         raise MemoryError(f"{leaf.shape} is too large to run")
     if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
-        return jax.numpy.asarray(random.standard_normal(shape, np.float32)).astype(leaf.dtype)
-    # Small enough for an index of anything.
-    return jax.numpy.asarray(random.integers(0, 2 if leaf.dtype == np.bool_ else SMALL // 2, shape)).astype(leaf.dtype)
+        numbers = random.standard_normal(shape, np.float32)
+    else:
+        # Small enough for an index of anything.
+        numbers = random.integers(len(shape) > 1, 2 if leaf.dtype == np.bool_ else SMALL // 2, shape)
+    if shape[:1] == (SMALL,) and len(shape) > 1:
+        numbers[SMALL // 2 :, max(shape[1] // 4, 1) :] = 0
+    return jax.numpy.asarray(numbers).astype(leaf.dtype)
 
 
 def are_close(one, other):
@@ -43,13 +50,18 @@ def head_difference(advice):
     hidden = random.standard_normal((16, 24, 8), np.float32)
     head = random.standard_normal((8, 50), np.float32)
     labels = random.integers(0, 50, (16, 24))
+    # Half of the rows have as many tokens as all, the others a quarter.
+    weights = jax.numpy.asarray((np.arange(16) < 8)[:, None] | (np.arange(24) < 6)).astype(np.float32)
+
+    def capped(logits):
+        return CAP * jax.numpy.tanh(logits / CAP) if "cap" in advice["code"] else logits
 
     def plain(hidden, head):
-        chosen = jax.nn.log_softmax(hidden @ head)
-        return -jax.numpy.take_along_axis(chosen, labels[..., None], -1).mean()
+        chosen = jax.nn.log_softmax(capped(hidden @ head))
+        return -(jax.numpy.take_along_axis(chosen, labels[..., None], -1)[..., 0] * weights).sum() / weights.sum()
 
     def chunked(hidden, head):
-        names = {"hidden": hidden, "head": head, "labels": jax.numpy.asarray(labels)}
+        names = {"hidden": hidden, "head": head, "labels": jax.numpy.asarray(labels), "weights": weights, "cap": CAP}
         exec(advice["imports"], names)
         exec(advice["code"], names)
         return names["loss"]

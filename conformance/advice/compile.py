@@ -1,9 +1,10 @@
 """Compiles the programs of a case for a TPU, without one.
 
-`compile.py NAME TPU TEXT` prints a line in JSON for the program, whose text goes to the file TEXT, and one for each
-change of it: `variant` (empty for the program itself), `kind`, `target`, `shape`, and `total` in bytes or an `error`.
-`compile.py NAME TPU` follows advice instead, a line of standard input each, with `imports` and `code`. `compile.py`
-alone lists the cases with their generations, and a digest of all that decides what the compiler says of them.
+`compile.py NAME TPU FOLDER` prints a line in JSON for the program and one for each change of it: `variant` (empty for the
+program itself), `kind`, `target`, `shape`, `text`, the name of the file in FOLDER that the compiled program goes to, and
+`total` in bytes or an `error`. `compile.py NAME TPU FOLDER --follow` follows advice instead, a line of standard input each,
+with `imports` and `code`. `compile.py` alone lists the cases with their generations, and a digest of all that decides what
+the compiler says of them.
 """
 
 import hashlib
@@ -43,57 +44,55 @@ def digest(make):
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
 
 
-def total(program, path=None):
-    """The bytes of arguments, of results that don't lie in them, and of temporaries."""
+def total(program, path):
+    """The bytes of arguments, of results that don't lie in them, and of temporaries; the text goes to that path."""
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
     compiled = lowered.compile(program.compiler)
-    if path:
-        Path(path).write_text(text(lowered, compiled, program.compiler))
+    path.write_text(text(lowered, compiled, program.compiler))
     found = compiled.memory_analysis()
     kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
     return kept + found.temp_size_in_bytes
 
 
-def changes(case, path):
-    """What is said of the program and its changes, each with how to find its total."""
-    yield Change("", "", "", case.program), lambda: total(case.program, path)
-    for change in case.changes:
-        yield change, lambda change=change: total(change.program)
+def changes(case):
+    """The program and its changes, each with how to find its total."""
+    for change in [Change("", "", "", case.program), *case.changes]:
+        yield change, lambda path, change=change: total(change.program, path)
 
 
 def advised(case):
     """The same of advice, each piece followed once those before it are."""
     program = case.program
 
-    def follow(advice):
+    def follow(advice, path):
         nonlocal program
         after = followed(program, advice)
-        found = total(after)
+        found = total(after, path)
         program = after
         return found
 
-    for line in sys.stdin:
-        yield Change("followed", "", "", program), lambda line=line: follow(json.loads(line))
+    for number, line in enumerate(sys.stdin):
+        yield Change(f"followed_{number}", "", "", program), lambda path, line=line: follow(json.loads(line), path)
 
 
 def main():
     """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
         listed = {
-            name: {"tpus": tpus, "digest": digest(make), "origin": origin(make)}
-            for name, (tpus, make) in CASES.items()
+            name: {"tpus": tpus, "digest": digest(make), "origin": origin(make)} for name, (tpus, make) in CASES.items()
         }
         print(json.dumps(listed))
         return
-    name, tpu, *path = sys.argv[1:]
+    name, tpu, folder, *follow = sys.argv[1:]
     # Libraries print to standard output as well.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     case = CASES[name][1](Draw("", tpu, devices(tpu)))
-    for change, measure in changes(case, path[0]) if path else advised(case):
+    for change, measure in advised(case) if follow else changes(case):
         said = {"variant": change.name, "kind": change.kind, "target": change.target, "shape": change.shape}
+        said["text"] = ".".join(filter(None, [name, tpu, change.name, "hlo"]))
         try:
-            said["total"] = measure()
+            said["total"] = measure(Path(folder) / said["text"])
         except Exception as error:
             said["error"] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         print(json.dumps(said), file=answers, flush=True)

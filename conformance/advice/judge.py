@@ -11,12 +11,14 @@ import argparse
 import csv
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
@@ -30,6 +32,8 @@ KEPT_OF_BOUND = 0.5
 """The same of what is promised as a bound."""
 BEYOND = 1.1
 """How much more than it frees a bound may promise."""
+CLOSE = 0.2
+"""How far what an exact promise frees may be from it."""
 HOLDING = 0.9
 """The least share of the advice that must hold."""
 NOTABLE = 0.2
@@ -58,7 +62,8 @@ def asked(options, case, advice=()):
         found = json.loads(kept.read_text())
         if found["digest"] == digest:
             return found["rows"]
-    command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], *([] if advice else [case["text"]])]
+    command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], options.folder]
+    command += ["--follow"] if advice else []
     try:
         done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
@@ -95,14 +100,26 @@ def computes(given):
     return any(sign in (given.get("code") or "") for sign in ("_in_parts(", "def loss_of"))
 
 
-def audit(options, case):
-    """The advice that `tilewise audit` gives for a program."""
-    command = [options.tilewise, "audit", "--format", "json", "--tpu", case["tpu"], case["text"]]
+def audit(options, case, text):
+    """What `tilewise audit` says of one of a case's programs."""
+    command = [options.tilewise, "audit", "--format", "json", "--tpu", case["tpu"], options.folder / text]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
-        return json.loads(done.stdout)["advice"]
+        return json.loads(done.stdout)
     except (ValueError, KeyError):
-        sys.exit(f"{case['label']}: tilewise gives no advice: {done.stdout[-300:]}{done.stderr[-300:]}")
+        sys.exit(f"{text} is not audited: {done.stdout[-300:]}{done.stderr[-300:]}")
+
+
+def longer(before, after):
+    """By which share the estimated time of a run changes; `None` where the two can't be compared."""
+    before, after = before.get("time"), after.get("time")
+    if not before or not after or not before["estimate_seconds"]:
+        return None
+    # What the compiler has no cycles for, and loops of which nobody knows how often they run.
+    left_out = [
+        ({row["kind"]: row["operations"] for row in time["unpriced"]}, time["is_at_least"]) for time in (before, after)
+    ]
+    return after["estimate_seconds"] / before["estimate_seconds"] - 1 if left_out[0] == left_out[1] else None
 
 
 def is_runnable(given):
@@ -129,6 +146,10 @@ class Verdict:
     """The most that following it in any way freed."""
     same: bool | None = None
     """Whether its code computes the same as the program; `None` where it computes nothing, or could not be run."""
+    longer: float | None = None
+    """By which share the estimated time of a run changes; `None` where the two can't be compared."""
+    limit: float = 0
+    """The most that it may free by what is promised: of parts of a batch, in any number of them."""
 
     @property
     def holds(self):
@@ -139,14 +160,31 @@ class Verdict:
         return self.freed >= KEPT * self.owed
 
     @property
+    def is_exact(self):
+        """Whether it frees what it promises, neither much less nor much more."""
+        return abs(self.freed - self.owed) <= CLOSE * self.owed
+
+    @property
+    def is_beaten(self):
+        """Whether what it promises as a bound is none."""
+        return self.is_bound and self.freed > BEYOND * self.limit + MIB
+
+    @property
     def harms(self):
         """Whether the program becomes larger."""
         return self.freed < -MIB
 
 
-def judged(case, advice, ran):
+def in_any_number_of_parts(given):
+    """How many times as much more parts of a batch may free as those that a promise is of."""
+    parts = re.search(r"(\d+) (?:parts free this much|chunks need)", given["sentence"])
+    parts = int(parts[1]) if parts else 2 if "halves free this much" in given["sentence"] else None
+    return parts / (parts - 1) if parts else 1
+
+
+def judged(options, case, advice, ran):
     """The verdicts on advice; `ran` is what `compile.py` says of the code of each piece, where that can be run."""
-    verdicts, owed, before = [], Counter(), case["total"]
+    verdicts, owed, limits, before, report = [], Counter(), Counter(), case["total"], case["report"]
     for given, followed in zip(advice, ran, strict=True):
         about = given["kind"], given["target"]
         found = Verdict(*about, given["shape"], given["peak_bytes_saved"], given["is_bound"])
@@ -155,38 +193,46 @@ def judged(case, advice, ran):
             for change in case["changes"]
             if (change["kind"], change["target"]) == about and found.shape.startswith(change["shape"])
         }
-        found.owed = found.promised
+        found.owed, found.limit = found.promised, found.promised * in_any_number_of_parts(given)
         if followed and "total" in followed:
             found.how, found.freed = "its code", before - followed["total"]
-            before = followed["total"]
+            after = audit(options, case, followed["text"])
+            found.longer, before, report = longer(report, after), followed["total"], after
         elif freed:
             found.how = max(freed, key=freed.get)
             found.freed = freed[found.how]
-            owed[found.how] += found.promised
-            found.owed = owed[found.how]
+            owed[found.how] += found.owed
+            limits[found.how] += found.limit
+            found.owed, found.limit = owed[found.how], limits[found.how]
+            text = next(change["text"] for change in case["changes"] if change["variant"] == found.how)
+            found.longer = longer(case["report"], audit(options, case, text))
         if followed and "error" in followed:
             found.how += f" (its code is refused: {followed['error'][:120]})"
         if found.freed is not None:
             found.best = max([found.freed, *freed.values()])
         verdicts.append(found)
+    # A change that several pieces promise is measured against all of it.
+    last = {found.how: found for found in verdicts if found.how in limits}
+    for found in verdicts:
+        found.limit = max(found.limit, last.get(found.how, found).limit)
     return verdicts
 
 
 def measured(options, name, tpu, about):
     """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
-    case = {"name": name, "tpu": tpu, "label": label, "text": options.folder / f"{label}.hlo"}
-    case |= {key: about[key] for key in ("digest", "origin")}
+    case = {"name": name, "tpu": tpu, "label": label} | {key: about[key] for key in ("digest", "origin")}
     rows = asked(options, case)
     for row in rows:
         if "error" in row:
             sys.exit(f"{label}: {row['variant'] or 'the program'} is not compiled: {row['error']}")
     case["total"] = rows[0]["total"]
     case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:]]
-    advice = [given for given in audit(options, case) if given["peak_bytes_saved"]]
+    case["report"] = audit(options, case, rows[0]["text"])
+    advice = [given for given in case["report"]["advice"] if given["peak_bytes_saved"]]
     runnable = [given for given in advice if is_runnable(given)]
     ran = iter(asked(options, case, runnable) if runnable else [])
-    case["verdicts"] = judged(case, advice, [next(ran) if given in runnable else None for given in advice])
+    case["verdicts"] = judged(options, case, advice, [next(ran) if given in runnable else None for given in advice])
     computing = [verdict for verdict, given in zip(case["verdicts"], advice, strict=True) if computes(given)]
     rows = compared(options, case, list(filter(computes, advice))) if computing else []
     for verdict, row in zip(computing, rows, strict=True):
@@ -222,9 +268,9 @@ def mib(bytes):
 
 def table(cases):
     """The lines of a Markdown table: one for each piece of advice."""
-    columns = ["program", "TPU", "MiB", "advice", "promised", "freed", "kept", "measured by", "best change", "frees"]
-    yield f"| {' | '.join([*columns, 'first is best'])} |"
-    yield "| --- | --- | ---: | --- | ---: | ---: | ---: | --- | --- | ---: | --- |"
+    columns = ["program", "TPU", "MiB", "advice", "promised", "freed", "kept", "est. time", "measured by"]
+    yield f"| {' | '.join([*columns, 'best change', 'frees', 'first is best'])} |"
+    yield "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | --- | --- | ---: | --- |"
     for case in cases:
         change = best(case)
         expert = [f"{change['kind']} {change['target']}", mib(change["freed"])] if change else ["none", ""]
@@ -234,13 +280,14 @@ def table(cases):
             row = [f"{verdict.kind} {verdict.target} `{verdict.shape}`"]
             row += [("up to " if verdict.is_bound else "") + mib(verdict.promised)]
             if verdict.freed is None:
-                row += ["", "", verdict.how or "unjudged"]
+                row += ["", "", "", verdict.how or "unjudged"]
             else:
-                row += [mib(verdict.freed), f"{verdict.freed / verdict.owed:.0%}", verdict.how]
+                time = "" if verdict.longer is None else f"{verdict.longer:+.0%}"
+                row += [mib(verdict.freed), f"{verdict.freed / verdict.owed:.0%}", time, verdict.how]
             yield f"| {' | '.join([*lead, *row, *expert])} |"
             lead, expert = [""] * 3, [""] * 3
         if not case["verdicts"]:
-            yield f"| {' | '.join([*lead, 'none', *[''] * 4, *expert])} |"
+            yield f"| {' | '.join([*lead, 'none', *[''] * 5, *expert])} |"
 
 
 def summary(cases):
@@ -270,6 +317,9 @@ def summary_of(cases):
     refused = sum("refused" in verdict.how for verdict in verdicts)
     changed, same = (sum(verdict.same is is_same for verdict in verdicts) for is_same in (False, True))
     ran = sum(verdict.how == "its code" for verdict in known)
+    kept = [verdict.freed / verdict.owed for verdict in known]
+    exact = [verdict for verdict in known if not verdict.is_bound]
+    close, beaten = sum(verdict.is_exact for verdict in exact), sum(verdict.is_beaten for verdict in known)
     lines = [
         "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "
         "for all advice of its kind, and what is kept is the share of all that this advice promises.",
@@ -278,6 +328,10 @@ def summary_of(cases):
         f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
         f"{KEPT_OF_BOUND:.0%}, and the bound is at most {BEYOND} times what such a change frees); {harmful} make the "
         "program larger.",
+        f"Of what is promised, {median(kept or [1]):.0%} is freed in the median; {sum(share < KEPT for share in kept)} of "
+        f"{len(kept)} free less than {KEPT:.0%} of it.",
+        f"{close} of {len(exact)} that promise a number, not a bound, are within {CLOSE:.0%} of it; {beaten} free more than "
+        "they promise as a bound, in any number of parts.",
         f"{changed + same} pieces of code compute something and were run on small shapes; {changed} of them change a "
         "result.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
