@@ -53,9 +53,10 @@ function squarified(rows: Row[]): Place[] {
 export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): HTMLElement {
   const shown = rows.filter((row) => row.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   // Labels that would repeat say what differs.
+  const texts = ({ name, module, shape }: Row) => [name, module.split("/").slice(-2).join("/"), shape.split("{")[0]!];
   const named = new Map<string, number>();
-  for (const { name } of shown) named.set(name, (named.get(name) ?? 0) + 1);
-  const label = (row: Row) => ((named.get(row.name) ?? 0) > 1 && row.shape ? (row.module.split("/").slice(-2).join("/") || row.shape.split("{")[0]!) : row.name);
+  for (const text of shown.flatMap(texts)) named.set(text, (named.get(text) ?? 0) + 1);
+  const label = (row: Row) => texts(row).find((text) => text && named.get(text) === 1) ?? (row.shape ? texts(row)[2]! : row.name);
   const rest = shown.slice(MOST);
   if (rest.length) {
     const name = `${rest.length} smaller`;
