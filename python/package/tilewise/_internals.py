@@ -260,6 +260,14 @@ def _functions(places: Sequence[str], name: str) -> list[tuple[Any, str]]:
     return [(each, name) for each in loaded if hasattr(each, name)]
 
 
+def size_of(size: Any, names: dict[str, int] | Any) -> int:
+    """A dimension of an exported program, a number or an expression such as ``2*b``, with these values of its names."""
+    if isinstance(size, int):
+        return size
+    with _of("symbolic dimensions"):
+        return int(size._evaluate(dict(names)))
+
+
 def platforms_of(lowered: Any) -> tuple[str, ...]:
     """The platforms that a program was lowered for; empty where it doesn't say."""
     return tuple(getattr(getattr(lowered, "_lowering", None), "_platforms", None) or ())

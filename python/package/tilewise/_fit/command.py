@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewise._fit.adapters import adapter
 from tilewise._fit.factory import FromFile
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
@@ -76,12 +77,15 @@ def _formatted(found: Fit, name: str) -> str:
 
 
 def factory(program: str) -> Callable[..., Any]:
-    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` names.
+    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
     Raises:
         ValueError: the text has no name.
         OSError, ImportError, AttributeError: there is none.
     """
+    library = adapter(program)
+    if library is not None:
+        return library
     place, colon, name = program.rpartition(":")
     if not colon or not name:
         message = f"the program is FILE.py:FACTORY or MODULE:FACTORY, not {program!r}"

@@ -7,15 +7,17 @@ import importlib.util
 import inspect
 import pickle
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tilewise._errors import Skip
+from tilewise._fit.adapters import Adapter
 from tilewise._fit.candidates import NAMES, Made, Place, candidate
 from tilewise._modules import module
-from tilewise._program import Program, trace
+from tilewise._program import Program, sendable, trace
 
 
 def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Program:
@@ -26,6 +28,9 @@ def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Pla
         settings: what it takes, and what it doesn't of `candidates.NAMES`.
         place: the slice, and the axis that is the batch.
     """
+    if isinstance(make, Adapter):
+        begun = time.perf_counter()
+        return sendable(make.lowered(settings, place), place.tpu, place.topology, begun)
     made = program(make, settings, place)
     return trace(made.f, made.args, place.tpu, place.topology, made.options)
 
@@ -92,7 +97,7 @@ def check_settings(make: Callable[..., Any], names: set[str]) -> None:
     Raises:
         TypeError: says which, and what there is.
     """
-    if isinstance(make, Stretched):
+    if isinstance(make, (Adapter, Stretched)):
         return
     try:
         parameters = inspect.signature(make).parameters
