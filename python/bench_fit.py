@@ -2,8 +2,8 @@
 
 The folder has ``facts.csv`` (program, tpu, settings as JSON, range_end, largest_batch, compile_cpu_seconds) and
 ``programs``, a package with a module a program whose ``make(batch=…)`` is a factory. All contenders compile in the same
-kind of process; seconds are of CPU, of this process and its children. `tw.fit` asks about every size above its answer,
-which is about 0.1 s each; with ``above="near"``, as the others, about few of them.
+kind of process; seconds are of CPU, of this process and its children. With ``above="all"`` `tw.fit` asks about every
+size above its answer, which is about 0.1 s each.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ def compiled(search: Callable[[Fits, int], int | None], make: Any, tpu: str, end
         return search(fits, end)
 
 
-def ours(above: Literal["all", "near"], make: Any, tpu: str, end: int) -> int | None:
+def ours(above: Literal["auto", "all"], make: Any, tpu: str, end: int) -> int | None:
     """What `fit` finds."""
     found = tw.fit(make, tpu=tpu, largest={"batch": range(1, end + 1)}, above=above, cache=None, progress=False)
     return (found.largest or {}).get("batch")
 
 
 CONTENDERS: dict[str, Callable[[Any, str, int], int | None]] = {
-    "`tw.fit`": functools.partial(ours, "all"),
-    '`tw.fit`, `above="near"`': functools.partial(ours, "near"),
+    "`tw.fit`": functools.partial(ours, "auto"),
+    '`tw.fit`, `above="all"`': functools.partial(ours, "all"),
     "bisection (MaxText)": functools.partial(compiled, bisection),
     "doubling, bisection (Lightning)": functools.partial(compiled, doubling),
 }
