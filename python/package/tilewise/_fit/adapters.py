@@ -34,7 +34,7 @@ class Adapter:
 
 
 class MaxText(Adapter):
-    """The training step of a MaxText configuration: a file, or one of its own, such as ``base``; settings are its keys."""
+    """The training step of a MaxText configuration, a file or one of its own (``base``); settings are its keys."""
 
     def lowered(self, settings: Mapping[str, Any], place: Place) -> Any:
         """As MaxText's ``train_compile`` lowers it."""
