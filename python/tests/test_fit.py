@@ -93,6 +93,16 @@ def test_the_largest_batch_of_each_combination(fitted: Fitted) -> None:
     assert found.to_polars()["total_bytes"].max() == max(row.total_bytes or 0 for row in found)
 
 
+def asking(batch: int) -> Any:
+    if "TPU" not in jax.devices()[0].device_kind:
+        raise ValueError("not on a TPU")
+    return make(batch)
+
+
+def test_a_factory_may_ask_which_tpu_it_runs_on(fitted: Fitted) -> None:
+    assert fitted(asking, largest={"batch": [1, 2]}).largest == {"batch": 2}
+
+
 def _flat(made: Any) -> tuple[Any, ...]:
     return made[0], *made[1]
 

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ class MaxText(Adapter):
         # Of a run that only compiles; what the caller says counts.
         settled: dict[str, Any] = {
             "run_name": "tilewise",
+            "base_output_directory": tempfile.gettempdir(),
             "enable_checkpointing": False,
             "skip_jax_distributed_system": True,
             "dataset_type": "synthetic",
@@ -55,7 +57,7 @@ class MaxText(Adapter):
         with contextlib.redirect_stdout(io.StringIO()):
             config = pyconfig.initialize(["", self._file(), *(f"{name}={value}" for name, value in settled.items())])
             kinds = jax.sharding.AxisType
-            kind = kinds.Explicit if str(config.shard_mode).endswith("explicit") else kinds.Auto
+            kind = kinds.Explicit if str(config.shard_mode).lower().endswith("explicit") else kinds.Auto
             shape = tools.create_device_mesh(config, devices)
             mesh = jax.sharding.Mesh(shape, config.mesh_axes, axis_types=(kind,) * len(config.mesh_axes))
             args, kwargs, states, _, model = steps.get_shaped_inputs(mesh, config)

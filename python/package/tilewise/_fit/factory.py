@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewise._device import traced_for
 from tilewise._errors import Skip
 from tilewise._fit.adapters import Adapter
 from tilewise._fit.candidates import NAMES, Made, Place, candidate
@@ -40,17 +41,27 @@ def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place)
     wanted = {name: settings[name] for name in NAMES if name in settings and not _takes(make, name)}
     kept = {name: value for name, value in settings.items() if name not in wanted}
     if not wanted:
-        return made(make, kept)
+        return _made_for(make, kept, place)
     batch = kept.pop(place.axis, None)
 
     def at(batch: int | None) -> Made:
-        return made(make, kept if batch is None else {**kept, place.axis: batch})
+        return _made_for(make, kept if batch is None else {**kept, place.axis: batch}, place)
 
     try:
         key: Any = pickle.dumps(make)
     except Exception:
         key = id(make)
     return candidate(at, wanted, replace(place, key=(key, repr(kept)), smallest=place.smallest or batch))(batch)
+
+
+def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
+    """What the factory returns; where it raises, as if it ran on the TPU, whose kind it may ask for."""
+    try:
+        return made(make, settings)
+    except Skip:
+        raise
+    except Exception:
+        return traced_for(place.tpu, lambda: made(make, settings))
 
 
 def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
