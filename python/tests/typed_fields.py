@@ -85,7 +85,7 @@ def kernel_use_fields(kernel: tw.KernelUse) -> None:
     lines: list[tw.SourceLine | None] = [kernel.source]
     print(texts, maybe_counts, maybe_texts, flags, lines)
     arrays: list[tw.KernelArray] = [*kernel.operands, *kernel.results]
-    counts: list[int] = [kernel.copied_bytes]
+    counts: list[int] = [kernel.copied_bytes, kernel.held_bytes]
     moves: list[str] | None = kernel.body_moves
     print(arrays, counts, moves)
 
