@@ -41,6 +41,7 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
+    parser.add_argument("--after", metavar="NAME", help="begin behind this program")
     parser.add_argument("--most", type=int, default=1000, help="constraints to try")
     return parser.parse_args()
 
@@ -107,7 +108,9 @@ def constrained(program, kind, bounds, order):
 def main():
     given = options()
     begun, rows, refused = time.monotonic(), [], 0
-    for name, (generations, make) in CASES.items():
+    names = list(CASES)
+    for name in names[names.index(given.after) + 1 if given.after else 0 :]:
+        generations, make = CASES[name]
         if time.monotonic() - begun > given.seconds or len(rows) >= given.most:
             break
         generation = generations[0]

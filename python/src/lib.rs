@@ -26,6 +26,7 @@ mod relation;
 mod relayout;
 mod report;
 mod report_json;
+mod report_sizes;
 mod restore;
 mod row;
 mod shape;

@@ -9,8 +9,7 @@ use crate::{
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
     report_json,
-    row::PySourceLine,
-    space::{PyPeakBuffer, PySpaceTotal},
+    space::PySpaceTotal,
     table::{Column, Columns, PyTable, Tabular},
     travel::{Reduced, native, not_held},
     warning::PyReportWarning,
@@ -26,7 +25,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, Machine, Report, SpacePeak, SpaceTotal};
+use tilewise_audit::{BufferRow, Machine, Report};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, ReportView, WriteText, note, notebook};
 
@@ -123,14 +122,6 @@ impl PyReport {
         let (tpu, machine) = (report.given.and_then(Machine::generation), report.given);
         let machine = machine.filter(|_| tpu.is_none());
         (self.module.source(), &report.source, tpu, report.limit(), machine)
-    }
-
-    fn hbm(&self) -> Option<&SpaceTotal> {
-        self.audited.report.memory_space(0)
-    }
-
-    fn peak(&self) -> Option<&SpacePeak> {
-        self.hbm()?.peak.as_ref()
     }
 }
 
@@ -235,123 +226,6 @@ impl PyReport {
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {
         self.audited.report.warnings.iter().map(PyReportWarning::of).collect()
-    }
-
-    /// Padding of all buffers in HBM. Buffers that are never live at the same time share memory, but each is counted.
-    #[getter]
-    fn padding_bytes(&self) -> u64 {
-        self.hbm().map_or(0, SpaceTotal::padding_bytes)
-    }
-
-    /// Padding as a fraction of the bytes that all buffers in HBM take, 0 … 1.
-    #[getter]
-    fn padding_share(&self) -> f64 {
-        self.hbm().map_or(0.0, SpaceTotal::padding_share)
-    }
-
-    /// Bytes of the entry computation's arguments in HBM.
-    #[getter]
-    fn argument_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.argument_bytes
-    }
-
-    /// Bytes of the entry computation's results in HBM.
-    #[getter]
-    fn output_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.output_bytes
-    }
-
-    /// Bytes of the results that reuse the memory of donated arguments.
-    #[getter]
-    fn alias_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.alias_bytes
-    }
-
-    /// Bytes of constants in HBM, each an allocation of its own: `memory_analysis()` doesn't count them.
-    #[getter]
-    fn constant_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.constant_bytes
-    }
-
-    /// The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if its file's name or the caller tells.
-    #[getter]
-    fn libtpu(&self) -> Option<String> {
-        self.audited.report.libtpu.map(|libtpu| libtpu.to_string())
-    }
-
-    /// What that compiler's `memory_analysis()` says of temporaries (`temp_size_in_bytes`): `temporary_bytes`, and before
-    /// libtpu 0.0.51 the gaps between them a second time.
-    #[getter]
-    fn reported_temporary_bytes(&self) -> Option<u64> {
-        self.audited.report.reported_temporary_bytes()
-    }
-
-    /// Bytes of temporaries in HBM, as the compiler allocates them; `None` for a program that isn't scheduled.
-    ///
-    /// Examples:
-    ///     >>> import pathlib
-    ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).temporary_bytes
-    ///     310476800
-    #[getter]
-    fn temporary_bytes(&self) -> Option<u64> {
-        self.audited.report.memory_bounds.temporary_bytes
-    }
-
-    /// The least HBM the program can need, in bytes: its arguments, its results, its constants, and temporaries where they
-    /// are known.
-    #[getter]
-    fn at_least_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.at_least_bytes()
-    }
-
-    /// The HBM the program needs, in bytes; if it isn't scheduled, as if no two buffers shared memory.
-    #[getter]
-    fn at_most_bytes(&self) -> u64 {
-        self.audited.report.memory_bounds.at_most_bytes
-    }
-
-    /// The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: what
-    /// advice lets fall. `None` for a program that isn't scheduled.
-    ///
-    /// Examples:
-    ///     >>> import pathlib
-    ///     >>> report = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"))
-    ///     >>> report.peak_bytes, report.peak_instruction, str(report.peak_source)
-    ///     (326497792, 'fusion.6', 'model.py:439')
-    #[getter]
-    fn peak_bytes(&self) -> Option<u64> {
-        let bounds = &self.audited.report.memory_bounds;
-        bounds.temporary_bytes.map(|_| bounds.at_least_bytes())
-    }
-
-    /// Bytes of everything alive in HBM when that is the most; `None` for a program that isn't scheduled.
-    #[getter]
-    fn peak_live_bytes(&self) -> Option<u64> {
-        Some(self.peak()?.live_bytes)
-    }
-
-    /// Padding of what is alive in HBM then.
-    #[getter]
-    fn peak_padding_bytes(&self) -> Option<u64> {
-        Some(self.peak()?.padding_bytes)
-    }
-
-    /// The instruction that runs then.
-    #[getter]
-    fn peak_instruction(&self) -> Option<&str> {
-        Some(&self.peak()?.instruction)
-    }
-
-    /// The line of the user's program that it comes from.
-    #[getter]
-    fn peak_source(&self) -> Option<PySourceLine> {
-        self.peak()?.source.as_ref().map(PySourceLine::of)
-    }
-
-    /// What is alive in HBM then, the largest first; empty for a program that isn't scheduled.
-    #[getter]
-    fn peak_buffers(&self) -> Vec<PyPeakBuffer> {
-        self.peak().map_or(Vec::new(), PyPeakBuffer::all)
     }
 
     /// Where the time of a run goes, estimated from the compiler's own cycle counts, not measured: a `Time`. `None` where
