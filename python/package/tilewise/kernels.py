@@ -112,8 +112,8 @@ class KernelBudget:
         vmem_bytes: bytes of VMEM that it declares.
         smem_bytes: bytes of SMEM that it declares.
         guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
-        body_most_bytes: what nine bodies of ten take at most that hold as much as its body; at least it may be nothing.
-            ``None`` of a text, which has no body.
+        body_most_bytes: what six bodies of seven take at most that hold as much, in libraries that it wasn't learned
+            from; at least it may be nothing. ``None`` of a text, which has no body.
         limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
@@ -167,7 +167,7 @@ class KernelBudget:
         if self.body_most_bytes is None:
             return table
         asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
-        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in nine kernels of ten{asked}"
+        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in six kernels of seven{asked}"
 
 
 def _bounds(values: list[Any] | None) -> Any:
