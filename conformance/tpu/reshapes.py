@@ -47,13 +47,13 @@ def grouped(factors, choice):
     return tuple(bounds)
 
 
-def drawn(choice):
-    """Bounds before and after a reshape, of five dimensions and 2^22 elements at most."""
+def drawn(choice, most):
+    """Bounds before and after a reshape, of five dimensions and so many elements at most."""
     while True:
         factors = [choice.choice([2, 2, 3, 4, 5, 7, 8, 8, 12, 16, 64, 100, 128, 128, 256]) for _ in range(choice.randrange(2, 6))]
         factors += choice.choice([[], [128], [8, 128]])
         before, after = grouped(factors, choice), grouped(factors, choice)
-        if before != after and max(len(before), len(after)) <= 5 and math.prod(before) <= 1 << 22:
+        if before != after and max(len(before), len(after)) <= 5 and math.prod(before) <= most:
             return before, after
 
 
@@ -145,10 +145,10 @@ def compiled(generation, pairs):
     return are_bitcasts(text, len(pairs))
 
 
-def asked(tilewise, generation, choice):
+def asked(tilewise, generation, choice, most):
     """Reshapes of one program: (kind, from, its bounds, to, its bounds, how `to` was chosen), and what JAX's rule and we offer."""
     kinds = [choice.choice([kind for kind in KINDS if kind not in NOT_EARLY or generation not in ("v2", "v3", "v4")]) for _ in range(RESHAPES)]
-    bounds = [drawn(choice) for _ in kinds]
+    bounds = [drawn(choice, most) for _ in kinds]
     orders = [[choice.sample(range(len(side)), len(side)) for side in pair] for pair in bounds]
     shapes = [
         predicted(tilewise, generation, [written(kind, pair[at], order[at]) for kind, pair, order in zip(kinds, bounds, orders, strict=True)])
@@ -172,6 +172,7 @@ def asked(tilewise, generation, choice):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("count", type=int, help="how many reshapes")
+    parser.add_argument("--elements", type=int, default=1 << 15, help="the most of an array; large ones compile long")
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
@@ -179,15 +180,14 @@ def main():
     options = parser.parse_args()
     choice = random.Random(options.seed)
     table, rules = collections.Counter(), collections.Counter()
-    begun, number, refused = time.monotonic(), 0, 0
+    begun, number = time.monotonic(), 0
     while sum(table.values()) < options.count and time.monotonic() - begun < options.seconds:
         generation = list(TOPOLOGIES)[number % len(TOPOLOGIES)]
         number += 1
-        rows = asked(options.tilewise, generation, choice)
+        rows = asked(options.tilewise, generation, choice, options.elements)
         try:
             theirs = compiled(generation, [row[0] for row in rows])
         except (ValueError, jax.errors.JaxRuntimeError) as error:
-            refused += 1
             tell(f"{generation}: not compiled: {' '.join(str(error).split())[:300]}")
             continue
         lines = "\n".join(f"{one}\t{other}" for (_, one, _, other, _), *_ in rows)

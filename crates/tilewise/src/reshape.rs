@@ -219,12 +219,15 @@ impl Tiled {
         let (mut fewer, more): (Vec<u64>, Vec<u64>) = rows.into_iter().partition(|&rows| rows <= own_rows);
         fewer.reverse();
         for rows in fewer.into_iter().chain(more) {
+            let row = rows.saturating_mul(columns);
             match rank {
                 0 => {}
-                1 if rows == 1 => offer(&[&[1, columns]], packed),
-                1 if packed.is_empty() => offer(&[&[rows.saturating_mul(columns)]], packed),
-                1 => offer(&[&[rows.saturating_mul(columns)], &[columns]], packed),
+                1 if packed.is_empty() => offer(&[&[row]], packed),
+                1 => offer(&[&[row], &[columns]], packed),
                 _ => offer(&[&[rows, columns]], packed),
+            }
+            if (rank, rows) == (1, 1) {
+                offer(&[&[1, columns]], packed);
             }
         }
         if !own.is_empty() {
