@@ -114,9 +114,9 @@ def main():
         if time.monotonic() - begun > given.seconds or len(rows) >= given.most:
             break
         generation = generations[0]
-        program = make(Draw("", generation, devices(generation))).program
         with tempfile.NamedTemporaryFile(suffix=".hlo") as file:
             try:
+                program = make(Draw("", generation, devices(generation))).program
                 before = total(program, file.name)
                 values = padded(given.tilewise, file.name)
             except Exception as error:  # A library that isn't installed, a program that the compiler refuses.
