@@ -251,10 +251,11 @@ fn row<'m>(
     })
 }
 
-/// Bytes that shapes take, by their text.
+/// Bytes that shapes take, by their text, and results, by their instruction: a wide tuple has many readers.
 #[derive(Default)]
 struct Bytes<'m> {
     known: HashMap<&'m str, u64>,
+    results: HashMap<usize, u64>,
 }
 
 impl<'m> Bytes<'m> {
@@ -267,11 +268,21 @@ impl<'m> Bytes<'m> {
         })
     }
 
+    /// Bytes of all arrays in an instruction's result.
+    fn of_result(&mut self, instruction: &Instruction<'m>) -> u64 {
+        if let Some(known) = self.results.get(&instruction.index()) {
+            return *known;
+        }
+        let found = self.of(instruction.shape_text());
+        self.results.insert(instruction.index(), found);
+        found
+    }
+
     /// Bytes that an instruction reads and writes.
     fn moved(&mut self, instruction: &Instruction<'m>) -> u64 {
         let mut reads = instruction.operands().map(|operand| match (operand.shape_text(), operand.instruction()) {
             (Some(text), _) => self.of(text),
-            (None, Some(operand)) => self.of(operand.shape_text()),
+            (None, Some(operand)) => self.of_result(&operand),
             (None, None) => 0,
         });
         match instruction.opcode() {
@@ -298,7 +309,7 @@ impl<'m> Bytes<'m> {
             // What it wraps is in the text, and counted there.
             Opcode::AsyncStart if instruction.wrapped_opcode().is_none() => 0,
             Opcode::DynamicUpdateSlice => reads.nth(1).unwrap_or(0).saturating_mul(2),
-            Opcode::Slice | Opcode::DynamicSlice => self.of(instruction.shape_text()).saturating_mul(2),
+            Opcode::Slice | Opcode::DynamicSlice => self.of_result(instruction).saturating_mul(2),
             Opcode::AllGatherStart
             | Opcode::AllReduceStart
             | Opcode::CollectivePermuteStart
@@ -312,7 +323,7 @@ impl<'m> Bytes<'m> {
             }
             _ => {
                 let read = reads.fold(0, u64::saturating_add);
-                read.saturating_add(self.of(instruction.shape_text()))
+                read.saturating_add(self.of_result(instruction))
             }
         }
     }

@@ -93,8 +93,7 @@ impl<'d> Resolver<'d> {
 
     /// Of a part of the text; for one that the text leaves out, of the instruction at hand.
     fn warn(&mut self, kind: WarningKind, span: Span) {
-        // A name may be empty, as in `calls=%,`.
-        let is_written = span.start < span.end && span.end as usize <= self.data.length;
+        let is_written = span.end as usize <= self.data.length;
         let span = if is_written { span } else { self.place(self.at) };
         self.warnings.push(Warning::new(kind, span));
     }
@@ -202,7 +201,9 @@ impl<'d> Resolver<'d> {
                 Some(uses) if by_fusion => uses.by_fusion = true,
                 Some(uses) => uses.otherwise = true,
                 None if self.data.has_header => {
-                    self.warn(WarningKind::UndefinedComputation, self.data.span_of(name));
+                    // A name may be empty, as in `calls=%,`.
+                    let span = if name.is_empty() { self.place(self.at) } else { self.data.span_of(name) };
+                    self.warn(WarningKind::UndefinedComputation, span);
                 }
                 None => {}
             }
