@@ -1,10 +1,16 @@
+"""Three programs of a small server, which shares its weights and a cache in pages: docs/server.md."""
+
+from functools import partial
+
 import jax
 import jax.numpy as jnp
+from jax import ShapeDtypeStruct
 
 LAYERS, WIDTH, HEADS, HEAD, WORDS, PAGE = 2, 1024, 8, 128, 8192, 16
 
 
 def step(weights, cache, tokens, tables, positions):
+    """A token of each sequence through all layers, attending to the pages that its table names."""
     x = weights["embed"][tokens]
     for number, layer in enumerate(weights["layers"]):
         q, k, v = (jnp.einsum("bd,dhn->bhn", x, layer[name]) for name in "qkv")
@@ -21,14 +27,15 @@ def step(weights, cache, tokens, tables, positions):
 
 
 def program(batch, pages=1024, donate=True):
-    array = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.bfloat16)
-    number = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)
-    layer = {name: array(WIDTH, HEADS, HEAD) for name in "qkv"} | {"o": array(HEADS, HEAD, WIDTH)}
-    weights = {"embed": array(WORDS, WIDTH), "head": array(WIDTH, WORDS), "layers": [layer] * LAYERS}
-    cache = [(array(pages, PAGE, HEADS, HEAD),) * 2] * LAYERS
+    """A step for so many sequences, with its arguments and what `jax.jit` is told."""
+    array, number = (partial(ShapeDtypeStruct, dtype=dtype) for dtype in (jnp.bfloat16, jnp.int32))
+    layer = {name: array((WIDTH, HEADS, HEAD)) for name in "qkv"} | {"o": array((HEADS, HEAD, WIDTH))}
+    weights = {"embed": array((WORDS, WIDTH)), "head": array((WIDTH, WORDS)), "layers": [layer] * LAYERS}
+    cache = [(array((pages, PAGE, HEADS, HEAD)),) * 2] * LAYERS
     options = {"donate_argnums": 1} if donate else {}
-    return step, (weights, cache, number(batch), number(batch, 8), number(batch)), options
+    return step, (weights, cache, number((batch,)), number((batch, 8)), number((batch,))), options
 
 
 def server(pages=1024):
+    """The programs by name; the last returns the cache without being donated it."""
     return {"small": program(8, pages), "large": program(256, pages), "undonated": program(64, pages, donate=False)}

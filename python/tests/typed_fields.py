@@ -318,6 +318,11 @@ def calls_of_shapes(shape: tw.Shape) -> None:
     assert_type((tw.__version__, tw.CHECKED_WITH), "tuple[str, str]")
 
 
+def calls_of_reshapes(shape: tw.Shape) -> None:
+    assert_type(shape.free_reshape([8, 512, 12, 64]), "list[tw.Shape]")
+    assert_type(tw.free_reshapes(shape, (8, 512, 12, 64), tpu="v6e"), "list[tuple[tw.Shape, tw.Shape]]")
+
+
 def calls_of_steps(steps: tw.Steps) -> Iterator[tw.Step]:
     assert_type((steps.as_numpy(), steps.as_einops(), steps.as_mlir()), "tuple[str, str, str]")
     assert_type(len(steps), int)
@@ -386,6 +391,22 @@ def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:
     assert_type(tw.FitRow.from_dict(row.to_dict()).to_json(), str)
     assert_type((owner.file, owner.line, owner.op), "tuple[str | None, int | None, str]")
     assert_type((owner.shape, owner.bytes), "tuple[str, int]")
+
+
+def calls_of_servers(
+    found: tw.Together,
+    loaded: tw.LoadedProgram,
+    array: tw.ResidentArray,
+    pages: tw.PageArrays,
+    option: tw.Alternative,
+) -> None:
+    sizes: list[int] = [found.resident_bytes, found.largest_temporaries, found.call_bytes, found.total_bytes]
+    sizes += [loaded.temporary_bytes, loaded.undonated_bytes, array.bytes, pages.page_bytes, option.freed_bytes]
+    known: list[int | None] = [found.code_bytes, found.limit_bytes, loaded.costs_pages, pages.fitting, option.pages]
+    known.append(loaded.code_bytes)
+    assert_type(array.programs, "tuple[str, ...]")
+    assert_type(found.to_json(), str)
+    assert_type(tw.audit_together({"tanh": (print, [1])}, tpu="v5e"), tw.Together)
 
 
 def calls_of_errors(explainer: tw.OomExplainer) -> None:
