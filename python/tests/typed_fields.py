@@ -371,6 +371,8 @@ def calls_of_advice(report: tw.Report) -> None:
         )
     assert_type(checked.peak_bytes_saved, int)
     print(compared)
+    in_parts = tw.microbatch(calls_of_advice, 4, batch_argnums=0)
+    in_parts(report)
 
 
 def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:
