@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilewise import _tilewise
 from tilewise._audit import audit
@@ -14,13 +14,7 @@ from tilewise._plan import plan_of
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
-    from tilewise._types import Limit, Program, Tpu
-
-Member: TypeAlias = (
-    "Report | Program | tuple[Callable[..., Any], Sequence[Any]] | "
-    "tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]"
-)
-"""A program of a set: a report, what `audit` takes, or a function with its arguments and options of ``jax.jit``."""
+    from tilewise._types import Limit, Member, Tpu
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from tilewise._tilewise import Report
 
 
 class HasDeviceKind(Protocol):
@@ -141,6 +143,13 @@ DtypeLike: TypeAlias = npt.DTypeLike | TorchDtype
 Program: TypeAlias = (
     str | PathLike[str] | HasReadText | bytes | bytearray | memoryview | HasSerializeToString | HasAsText | HasToString
 )
+Member: TypeAlias = (
+    Report
+    | Program
+    | tuple[Callable[..., Any], Sequence[Any]]
+    | tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]
+)
+"""A program of a set: a report, what `audit` takes, or a function with its arguments and options of ``jax.jit``."""
 Message: TypeAlias = str | PathLike[str] | HasReadText | BaseException
 Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[Any]
 ArrayLike: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._fit.command import factory, setting
 from tilewise._fit.factory import is_set, made, taken
 from tilewise._limits import bytes_of
-from tilewise._together import Member, Together, audit_together
+from tilewise._together import Together, audit_together
+
+if TYPE_CHECKING:
+    from tilewise._types import Member
 
 
 def members(program: str, settings: Mapping[str, Any]) -> dict[str, Member]:

@@ -136,13 +136,13 @@ def _turns(program: Program, results: list[int], known: set[int]) -> list[list[i
     turns: list[list[int]] = []
     computed: set[int] = set()
     while targets:
-        found = {at: of(at) for at in targets}
-        before = set().union(*(read for read, _ in found.values()))
-        again = set().union(*(of(at)[1] for at in before))
+        found: dict[int, tuple[set[int], set[int]]] = {at: of(at) for at in targets}
+        before = set[int]().union(*(read for read, _ in found.values()))
+        again = set[int]().union(*(of(at)[1] for at in before))
         # A loss that only the caller reads is computed with the gradient that has its forward pass.
         early = {at for at in targets - before if not found[at][0] and found[at][1] & again}
         now = sorted(targets - before - early)
-        costly = set().union(*(found[at][1] for at in now))
+        costly = set[int]().union(*(found[at][1] for at in now))
         if not now or costly & computed:
             raise RefusedError("what follows from all of the batch, such as its mean, is used for each sample")
         computed |= costly

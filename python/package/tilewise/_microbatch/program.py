@@ -10,8 +10,15 @@ from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, RULES, SCALI
 from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
 
-INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
-INLINED |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr"}
+INLINED = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vjp_call_jaxpr": "fun_jaxpr",
+}
 """Calls whose callee stands in their place, with the parameter that has it."""
 
 
@@ -214,7 +221,8 @@ class Program:
 
     def needed(self, wanted: set[int], known: set[int]) -> list[Step]:
         """The steps that make what is wanted of what is known, in order."""
-        wanted, found = set(wanted) - known, []
+        wanted = set(wanted) - known
+        found: list[Step] = []
         for step in reversed(self.steps):
             if wanted.intersection(step.makes):
                 found.append(step)
@@ -232,7 +240,8 @@ class Program:
 def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
     given = primitive.get_bind_params(params)
     # Until JAX 0.11, callables were apart.
-    callables, rest = given if isinstance(given, tuple) else ((), given)
+    both: tuple[Any, Any] = given if isinstance(given, tuple) else ((), given)
+    callables, rest = both
     return primitive.bind(*callables, *values, **rest)
 
 
