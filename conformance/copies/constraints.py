@@ -9,7 +9,6 @@ import argparse
 import json
 import re
 import subprocess
-
 import sys
 import tempfile
 import time

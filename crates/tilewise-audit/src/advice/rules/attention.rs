@@ -60,7 +60,7 @@ pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> 
     (scores >= changed().fold(0, total) / 2).then_some(AttentionScores { positions })
 }
 
-/// `[heads, positions, positions]`, with or without a batch and whatever a loop stacks up.
+/// `[heads, positions, positions]`, with or without a batch and dimensions that a loop stacks up.
 fn positions(bounds: &[u64]) -> Option<u64> {
     match bounds {
         [_, .., queries, keys] if queries == keys && *keys >= POSITIONS => Some(*keys),

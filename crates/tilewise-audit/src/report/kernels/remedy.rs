@@ -123,7 +123,7 @@ fn cheapest(
         let others = other_orders(array, generation);
         views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
     }
-    // The operand itself is copied, whatever its tiles, and so is what is its bytes in its order.
+    // The operand itself is copied: neither it in other tiles nor its bytes in its own order is a view that spares the copy.
     let order: Vec<usize> = (0..own_bounds.len()).rev().collect();
     let operand = tpu::layout_for_order(array.element_type()?, &own_bounds, &order, generation).ok()?;
     let is_other = |view: &View| {
