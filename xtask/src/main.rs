@@ -3,6 +3,7 @@
 mod advice;
 mod bench;
 mod capi;
+mod checks;
 mod conformance;
 #[path = "../../testing/src/corpus.rs"]
 #[expect(
@@ -33,7 +34,7 @@ mod versions;
 mod web;
 
 use clap::{Parser, Subcommand};
-use std::path::Path;
+use std::{path::Path, process::ExitCode};
 use xshell::Shell;
 
 /// Development tasks of tilewise.
@@ -101,7 +102,18 @@ enum Verb {
     Coverage,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        // Without the stack, which tells nothing of what a check found.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     let shell = Shell::new()?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     shell.change_dir(root);

@@ -1,18 +1,19 @@
 //! `cargo xtask test`: every check a change must pass, from a fresh checkout.
 
 use crate::{
-    capi, gpu, kernels,
+    capi,
+    checks::Checks,
+    gpu, kernels,
     package::{self, Profile},
     python, tpu, web,
 };
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use std::{
     path::Path,
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
 };
-use xshell::{Cmd, Shell, cmd};
+use xshell::{Shell, cmd};
 
 /// How much is checked.
 #[derive(Args)]
@@ -200,50 +201,4 @@ fn in_background<T: Send + 'static>(
 
 fn finished<T>(made: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
     made.join().unwrap_or_else(|_| Err(anyhow!("it panicked")))
-}
-
-#[derive(Default)]
-struct Checks {
-    done: Vec<(&'static str, bool, Duration)>,
-    skipped: Vec<(&'static str, &'static str)>,
-}
-
-impl Checks {
-    fn run(&mut self, name: &'static str, command: Cmd<'_>) {
-        eprintln!("\n== {name}: {command}");
-        let start = Instant::now();
-        let passed = command.quiet().run().is_ok();
-        self.done.push((name, passed, start.elapsed()));
-    }
-
-    /// What later checks need; `None` if it can't be made.
-    fn make<T>(&mut self, name: &'static str, make: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
-        eprintln!("\n== {name}");
-        let start = Instant::now();
-        let made = make().inspect_err(|error| eprintln!("{error:#}")).ok();
-        self.done.push((name, made.is_some(), start.elapsed()));
-        made
-    }
-
-    /// Leaves a check out that this machine can't run.
-    fn skip(&mut self, name: &'static str, why: &'static str) {
-        eprintln!("\n== {name}: skipped: {why}");
-        self.skipped.push((name, why));
-    }
-
-    fn finish(self) -> anyhow::Result<()> {
-        eprintln!();
-        for (name, passed, time) in &self.done {
-            eprintln!("{} {name} ({:.0} s)", if *passed { "passed" } else { "FAILED" }, time.as_secs_f64());
-        }
-        for (name, why) in &self.skipped {
-            eprintln!("skipped {name}: {why}");
-        }
-        let failed = self.done.iter().filter(|(_, passed, _)| !passed).count();
-        if failed > 0 {
-            bail!("{failed} of {} checks failed", self.done.len());
-        }
-        eprintln!("all {} checks passed", self.done.len());
-        Ok(())
-    }
 }
