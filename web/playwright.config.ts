@@ -2,6 +2,12 @@ import { defineConfig } from "@playwright/test";
 
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
+/// Serves a folder on a port that is free: another run may have its own.
+export const served = (folder: string) => ({
+  command: `vite preview --outDir ${folder} --host 127.0.0.1 --port 0`,
+  wait: { stdout: /127\.0\.0\.1:(?<tilewise_port>\d+)/ },
+});
+
 export default defineConfig({
   testDir: "tests",
   fullyParallel: true,
@@ -13,7 +19,9 @@ export default defineConfig({
   retries: 2,
   reporter: "list",
   use: {
-    baseURL: "http://127.0.0.1:4174",
+    baseURL: `http://127.0.0.1:${process.env["TILEWISE_PORT"]}`,
+    // What a service worker answers, no test can stop or see: tests of it allow it.
+    serviceWorkers: "block",
     permissions: ["clipboard-read", "clipboard-write"],
     launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: flags },
   },
@@ -21,5 +29,5 @@ export default defineConfig({
     { name: "tests", testMatch: /.*\.spec\.ts/ },
     { name: "measure", testMatch: /measure\.ts/, workers: 1, fullyParallel: false, retries: 0 },
   ],
-  webServer: { command: "vite preview --host 127.0.0.1 --port 4174 --strictPort", url: "http://127.0.0.1:4174" },
+  webServer: served("dist"),
 });

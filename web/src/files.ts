@@ -10,14 +10,21 @@ interface Group {
   inputs: Input[];
 }
 
+interface Recalled {
+  group: Group | undefined;
+  tab: number;
+}
+
 export interface Files {
   element: HTMLElement;
   /// What an entry of the history has of it.
   entry: () => { group?: string; tab?: number };
   /// Takes these for what is shown together, `at` first; fewer than two are none.
   open: (inputs: Input[], at: number) => void;
-  /// Goes to what an entry of the history had.
-  restore: (entry: unknown) => Promise<void>;
+  /// What an entry of the history had of it.
+  recall: (entry: unknown) => Promise<Recalled>;
+  /// Shows that again.
+  restore: (recalled: Recalled) => void;
 }
 
 /// `chosen` hears of the input whose tab is pressed.
@@ -49,13 +56,16 @@ export function openedTogether(chosen: (input: Input) => void): Files {
       }
       draw();
     },
-    async restore(entry) {
+    async recall(entry) {
       const { group: name, tab: at = 0 } = (entry ?? {}) as { group?: string; tab?: number };
       if (name && !known.has(name)) {
         const inputs = await kept<Input[]>(name).catch(() => undefined);
         if (inputs) known.set(name, { name, inputs });
       }
-      [group, tab] = [name ? known.get(name) : undefined, at];
+      return { group: name ? known.get(name) : undefined, tab: at };
+    },
+    restore(recalled) {
+      ({ group, tab } = recalled);
       draw();
     },
   };

@@ -345,15 +345,26 @@ async function showReport(text: string, mine: number): Promise<void> {
   }
 }
 
+/// Shows what the address stands for, unless something is opened meanwhile.
+async function follow(entry: unknown): Promise<void> {
+  const mine = ++opening;
+  const [group, next] = await Promise.all([files.recall(entry), decode(location.hash)]);
+  if (mine !== opening) return;
+  files.restore(group);
+  await show(next, false);
+}
+
 /// What of several files was not shown.
 let left = "";
 
 async function openEntries(entries: Entry[]): Promise<void> {
   if (!entries.length) return;
+  const mine = ++opening;
   asked = () => openEntries(entries);
   status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
   try {
     const { inputs, left: others } = await ofFiles(entries);
+    if (mine !== opening) return;
     const names = inputs.map((input) => input.name);
     left = entries.length > 1 ? `Took ${names.join(", ") || "nothing"}.${others.length ? ` Left: ${others.join(", ")}.` : ""}` : "";
     // A plan is shown by itself only where nothing else is.
@@ -368,7 +379,7 @@ async function openEntries(entries: Entry[]): Promise<void> {
     await openInput(first);
     left = "";
   } catch (error) {
-    fail(error);
+    if (mine === opening) fail(error);
   }
 }
 
@@ -452,6 +463,6 @@ addEventListener("paste", (event) => {
   paste(text);
 });
 theme();
-addEventListener("popstate", (event) => void files.restore(event.state).then(async () => show(await decode(location.hash), false)));
-void files.restore(history.state).then(async () => show(await decode(location.hash), false));
+addEventListener("popstate", (event) => void follow(event.state));
+void follow(history.state);
 keepOffline();

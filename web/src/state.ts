@@ -51,7 +51,7 @@ export async function encode(state: State): Promise<string | null> {
   if (state.view === "damaged") return null;
   if (state.kept !== undefined) {
     const { machine, at, shown } = state as Look;
-    return new URLSearchParams({ kept: state.kept, ...(machine && { machine }), ...(at && { at: `${at}` }), ...(shown && { shown: JSON.stringify(shown) }) }).toString();
+    return new URLSearchParams({ kept: state.kept, ...(machine && { machine }), ...(at !== undefined && { at: `${at}` }), ...(shown && { shown: JSON.stringify(shown) }) }).toString();
   }
   if (state.view === "kept" || state.text === undefined || state.text.length > LONGEST_TEXT) return null;
   const small = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { accessible, expect, hlo, open, root, test } from "./page";
+import { accessible, expect, hlo, open, root, test, whole } from "./page";
 
 /// A program that is too large for a link.
 function grown(): Buffer {
@@ -90,7 +90,7 @@ test("the whole page by keyboard", async ({ quiet: page }) => {
   };
   await tabTo("gnn_large.v5e.hlo");
   await page.keyboard.press("Enter");
-  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await whole(page);
   await tabTo("VMEM");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: /At the peak: 48.83 MiB/ })).toBeVisible();
@@ -113,7 +113,7 @@ test("the whole page by keyboard", async ({ quiet: page }) => {
   await expect(page.locator(".detail")).toContainText("padding");
   await page.keyboard.press("Escape");
   await expect(page.locator(".detail")).toBeHidden();
-  expect(await focused()).toContain("f32[400000,12]");
+  await expect.poll(focused).toContain("f32[400000,12]");
   await tabTo("The program’s text");
   await page.keyboard.press("Enter");
   await expect(page.locator(".lines [aria-current]")).toContainText("fusion.6");

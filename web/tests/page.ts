@@ -39,6 +39,32 @@ export async function open(page: Page, name: string, buffer: Buffer): Promise<vo
   await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles({ name, mimeType: "", buffer });
 }
 
+/// Opens a program, and waits until all of it is shown.
+export async function openProgram(page: Page, name: string, buffer: Buffer): Promise<void> {
+  // What was shown before isn't it.
+  await page.evaluate(() => document.querySelector("article")?.remove());
+  await open(page, name, buffer);
+  await whole(page);
+}
+
+/// Waits until all of a program is shown: its advice moves what stands below.
+export async function whole(page: Page): Promise<void> {
+  await expect(page.locator("article.program:not([aria-busy])")).toBeVisible({ timeout: 60_000 });
+}
+
+/// The timeline, once it is drawn: where it is now, and its picture.
+export async function timeline(page: Page) {
+  await whole(page);
+  const frame = page.getByRole("slider", { name: "Moment in the program's order" });
+  await frame.scrollIntoViewIfNeeded();
+  const canvas = frame.locator("canvas").first();
+  const picture = () => canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const empty = await page.evaluate(() => document.createElement("canvas").toDataURL());
+  await expect.poll(picture).not.toBe(empty);
+  const box = async () => (await frame.boundingBox())!;
+  return { frame, box, canvas, picture };
+}
+
 /// The command line, which the page's answers are held against.
 export function commandLine(): string {
   const target = process.env["CARGO_TARGET_DIR"] ?? `${root}/target`;
@@ -46,5 +72,12 @@ export function commandLine(): string {
   if (!existsSync(binary)) throw new Error(`${binary} isn't built: cargo build --package tilewise-cli`);
   return binary;
 }
+
+/// Bytes as the page and the command line print them.
+export const printed = (bytes: number) => {
+  let [value, unit] = [bytes, 0];
+  while (value >= 1024) [value, unit] = [value / 1024, unit + 1];
+  return unit === 0 ? `${bytes} B` : `${value.toFixed(2)} ${["B", "KiB", "MiB", "GiB"][unit]}`;
+};
 
 export { expect };

@@ -37,6 +37,8 @@ export interface MemoryOptions {
 export interface Memory {
   timeline: HTMLElement | null;
   alive: HTMLElement;
+  /// When the timeline is drawn, too.
+  drawn: Promise<void>;
   /// Marks what is chosen, wherever that was, or nothing.
   mark(row: Row | null): void;
   /// Chooses what an instruction makes, if that lies in this memory.
@@ -162,14 +164,11 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
 
   show();
   // A task of its own: of large programs, each takes a while, and the page answers in between.
-  setTimeout(() => {
-    draw();
-    show();
-  });
   const again = () => {
     draw();
     show();
   };
+  const drawn = new Promise<void>((done) => setTimeout(() => (again(), done())));
   const colours = (timeline?.layers.length ?? 0) > 1 && tabs("Colours", [["lines", "By line"], ["layers", "By layer"]], state.colours, (id) => {
     set({ colours: id as Colouring });
     again();
@@ -181,6 +180,7 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
   return {
     timeline: isDrawn ? el("div", {}, el("div", { class: "tools" }, colours, widths), picture, legend) : null,
     alive: el("div", {}, el("div", { class: "row" }, heading, ways), areas, path, rows.element),
+    drawn,
     mark,
     choose(instruction) {
       if (!timeline) return;

@@ -96,7 +96,10 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
       else header.removeAttribute("aria-sort");
     });
     const shown = isAll ? wanted : wanted.slice(0, SHOWN);
+    // What has the focus keeps it.
+    const focused = body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.dataset["key"]! : null;
     fill(body, shown.flatMap((row) => line(row, total, words, away.has(row) ? "away" : "")));
+    if (focused !== null) focus(lineOf(focused), { preventScroll: true });
     const left = wanted.length - shown.length;
     more.hidden = left <= 0;
     more.textContent = `${grouped(left)} more`;
@@ -110,7 +113,7 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
       if (isOpen) opened.delete(key(row));
       else opened.add(key(row));
       draw();
-      focus(body.querySelector(`[data-key="${CSS.escape(key(row))}"]`));
+      focus(lineOf(key(row)));
     };
     const inner = row.rows && el("button", { type: "button", class: "link opens", "aria-expanded": String(isOpen), "aria-label": `${grouped(row.rows.length)} rows of ${row.name}`, onclick: toggle }, isOpen ? "▾" : "▸");
     const act = () => (row.shape || drills ? open(row) : toggle());
@@ -129,7 +132,8 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
     return [element, ...(isOpen ? inside.flatMap((one) => line(one, total, words, "inner")) : [])];
   }
 
-  const focus = (row: Element | null | undefined) => row?.querySelector<HTMLElement>("td:last-child button")?.focus();
+  const lineOf = (key: string) => body.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const focus = (row: Element | null | undefined, options?: FocusOptions) => row?.querySelector<HTMLElement>("td:last-child button")?.focus(options);
   body.addEventListener("keydown", (event) => {
     const row = (event.target as Element).closest("tr");
     const opens = row?.querySelector<HTMLElement>(".opens");

@@ -75,34 +75,39 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     panel.close();
   }
   // The story is there to be read before the rest is made.
-  setTimeout(() => show(timeline));
+  const shown = new Promise<void>((done) => setTimeout(() => (show(timeline), done(memory.drawn))));
   if (texts) texts.addEventListener("toggle", () => texts.open && void text?.show(report.memory_spaces.find(({ memory_space }) => memory_space === 0)?.peak_instruction ?? ""));
   const spaces = report.memory_spaces.filter(({ memory_space, peak_buffers }) => peak_buffers !== null && MEMORIES.includes(memory_space));
   const other = options.timelines;
-  const memories =
-    other && timeline && spaces.length > 1
-      ? tabs("Memory", spaces.map((space) => [`${space.memory_space}`, space.memory_space_name.toUpperCase()] as const), "0", (id) => void (id === "0" ? Promise.resolve(timeline) : other(Number(id))).then(show))
-      : null;
+  /// The tab that was pressed last: what comes late of another is dropped.
+  let wanted = "0";
+  const turn = async (id: string) => {
+    wanted = id;
+    const space = id === "0" ? timeline : await other!(Number(id));
+    if (wanted === id) show(space);
+  };
+  const names = spaces.map((space) => [`${space.memory_space}`, space.memory_space_name.toUpperCase()] as const);
+  const memories = other && timeline && spaces.length > 1 && tabs("Memory", names, wanted, (id) => void turn(id));
   const chart = timeline && timeline.moments > 0 && el("section", { "aria-label": "Memory over the program's order" }, el("div", { class: "row" }, el("h2", {}, "Memory over the program’s order"), memories), above);
   // What is chosen stands beside the chart and the rows.
   const work = el("div", { class: "work" }, el("div", {}, chart, alive), panel.element);
-  const element = el("article", { class: "program" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
+  const element = el("article", { class: "program", "aria-busy": "true" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
   const rest = () => {
     fill(first, firstOf(audit));
     fill(changes, advice(audit, choose), contents(audit));
     fill(tables, kernelTables(report.kernels), otherTables(audit, choose));
   };
-  if (options.rest) {
-    fill(changes, el("p", { class: "muted" }, "Computing advice …"));
-    void options.rest.then(
-      ({ summary, kernels }) => {
-        audit.summary = summary;
-        report.kernels = kernels;
-        rest();
-      },
-      () => fill(changes),
-    );
-  } else rest();
+  if (options.rest) fill(changes, el("p", { class: "muted" }, "Computing advice …"));
+  else rest();
+  const made = options.rest?.then(
+    ({ summary, kernels }) => {
+      audit.summary = summary;
+      report.kernels = kernels;
+      rest();
+    },
+    () => fill(changes),
+  );
+  void Promise.all([shown, made]).then(() => element.removeAttribute("aria-busy"));
   element.addEventListener("keydown", (event) => event.key === "Escape" && panel.close());
   return element;
 }

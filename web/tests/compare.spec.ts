@@ -1,0 +1,51 @@
+// Two programs, before and after a change.
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accessible, commandLine, expect, hlo, test } from "./page";
+import { GNN, half } from "./programs";
+
+test("two programs: the peak's change by owner, both over their order, and copies", async ({ quiet: page }) => {
+  await page.goto("./");
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles([
+    { name: "after.hlo", mimeType: "", buffer: half() },
+    { name: "before.hlo", mimeType: "", buffer: hlo(GNN) },
+  ]);
+  await expect(page.locator("article.program")).toBeVisible();
+  await page.getByRole("button", { name: "Compare" }).click();
+  const lead = page.locator("article.compared .lead");
+  await expect(lead).toContainText("→ 311.37 MiB of HBM");
+  const first = page.getByRole("region", { name: "At each peak, by owner" }).first().locator("tbody tr").first();
+  await expect(first).toContainText("+97.66 MiB");
+  await page.getByRole("button", { name: "Swap" }).click();
+  await expect(lead).toContainText("311.37 MiB →");
+  await expect(first).toContainText("−97.66 MiB");
+  await page.reload();
+  await expect(lead).toContainText("311.37 MiB →");
+  await page.goBack();
+  await expect(lead).toContainText("→ 311.37 MiB of HBM");
+  await accessible(page);
+});
+
+test("two programs as a report in one file: what the page shows of them", async ({ quiet: page, context }) => {
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  writeFileSync(join(folder, "before.hlo"), hlo(GNN));
+  writeFileSync(join(folder, "after.hlo"), half());
+  execFileSync(commandLine(), ["audit", "after.hlo", "--against", join(folder, "before.hlo"), "-o", "change.html"], { cwd: folder, stdio: "ignore" });
+  await page.goto("./");
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(["before.hlo", "after.hlo"].map((name) => join(folder, name)));
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Swap" }).click();
+  const tables = page.locator("article.compared section:has(table)");
+  await expect(page.locator(".lead")).toContainText("311.37 MiB →");
+  const shown = await tables.allTextContents();
+  expect(shown.length).toBeGreaterThan(2);
+  await context.setOffline(true);
+  await page.goto(`file://${folder}/change.html`);
+  await expect(page.locator(".lead")).toContainText("311.37 MiB →");
+  expect(await tables.allTextContents()).toEqual(shown);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("before.hlo → after.hlo");
+  await accessible(page);
+});
