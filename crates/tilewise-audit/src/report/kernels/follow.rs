@@ -22,6 +22,13 @@ pub(super) struct Way {
     pub(super) ops: Vec<OpId>,
 }
 
+impl Way {
+    fn copied_bytes(&self) -> u64 {
+        let copies = self.between.iter().filter(|change| change.is_copy());
+        copies.map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)
+    }
+}
+
 /// Who reads a kernel's result at the end of a way.
 #[derive(Clone, Copy)]
 pub(super) enum User {
@@ -38,17 +45,32 @@ pub(super) struct Follower<'a, 'm> {
 }
 
 impl Follower<'_, '_> {
-    /// From an operand back to what makes it: to what a loop begins with, if that is copied on its way into the loop.
+    /// From an operand back to what makes it: to what a loop begins with, or what a branch is handed, if that is copied on its way
+    /// into the loop or out of the branch.
     pub(super) fn back(&mut self, operand: Position) -> Way {
         let mut way = self.back_from(Way { end: operand, between: Vec::new(), ops: Vec::new() });
-        while let Some(start) = self.loop_start(way.end) {
-            let longer = self.back_from(Way { end: start, ..way.clone() });
-            if !longer.between.iter().skip(way.between.len()).any(BoundaryChange::is_copy) {
-                break;
-            }
+        for _ in 0..REACH {
+            let length = way.between.len();
+            let is_copied = |longer: &Way| longer.between.iter().skip(length).any(BoundaryChange::is_copy);
+            let mut starts = self.branch_ends(way.end);
+            starts.extend(self.loop_start(way.end));
+            let ways = starts.into_iter().map(|start| self.back_from(Way { end: start, ..way.clone() }));
+            // One branch runs: the one that copies most.
+            let Some(longer) = ways.filter(is_copied).max_by_key(Way::copied_bytes) else { break };
             way = longer;
         }
         way
+    }
+
+    /// What each branch makes of a conditional's result.
+    fn branch_ends(&self, result: Position) -> Vec<Position> {
+        let op = self.flow.op_at(result);
+        if self.flow[op].opcode != Opcode::Conditional {
+            return Vec::new();
+        }
+        let offset = result.since(self.flow[op].position);
+        let ends = self.flow.calls(op).iter().take(REACH).map(|(_, branch)| self.flow.result(*branch));
+        ends.filter(|end| offset < self.flow.extent(*end)).map(|end| end.plus(offset)).collect()
     }
 
     /// What a loop begins with, of what it carries.
@@ -442,5 +464,29 @@ ENTRY e {
         for other in [behind_a_branch(128, donated), behind_a_branch(8, "")] {
             assert!(matches!(other.remedy, Some(crate::Remedy::View(_))), "{:?}", other.remedy);
         }
+    }
+
+    #[test]
+    fn a_copy_in_a_branch_is_one_for_the_kernel_behind_it() {
+        let text = "HloModule m, is_scheduled=true
+kept {
+  p = f32[256,512]{0,1:T(8,128)} parameter(0)
+  ROOT copied = f32[256,512]{1,0:T(8,128)} copy(p)
+}
+updated {
+  p = f32[256,512]{0,1:T(8,128)} parameter(0)
+  first = f32[256,512]{1,0:T(8,128)} copy(p)
+  ROOT y = f32[256,512]{1,0:T(8,128)} negate(first)
+}
+ENTRY e {
+  pool = f32[256,512]{0,1:T(8,128)} parameter(0)
+  is_new = s32[] parameter(1)
+  after = f32[256,512]{1,0:T(8,128)} conditional(is_new, pool, pool), branch_computations={kept, updated}
+  ROOT k = f32[256,512]{1,0:T(8,128)} custom-call(after), custom_call_target=\"tpu_custom_call\"
+}
+";
+        let operand = &kernel(text).operands[0];
+        assert_eq!(ways(std::slice::from_ref(operand)), expected(&[("pool", &[("copied", true, 2 * 256 * 512 * 4)])]));
+        assert_eq!(operand.forced_by, Some(crate::ForcedBy::Branch));
     }
 }

@@ -268,8 +268,8 @@ impl<'a> Boundaries<'a> {
             inner != outer && way.ops.iter().any(|copy| flow[*copy].body == outer)
         };
         let is_in_branch = || {
-            let caller = flow.caller(flow.op_at(operand));
-            caller.is_some_and(|caller| flow[caller].opcode == Opcode::Conditional)
+            let mut inside = way.ops.iter().copied().chain([flow.op_at(operand)]);
+            inside.any(|op| flow.caller(op).is_some_and(|caller| flow[caller].opcode == Opcode::Conditional))
         };
         is_copied(way).then(|| match flow[op].opcode {
             Opcode::Parameter if flow.caller(op).is_none() => {
