@@ -1,4 +1,4 @@
-//! `sum_together`: programs that are loaded at once, which travel to Python as JSON and as text.
+//! `sum_together`: programs that are loaded at once, which travel to Python as JSON, as text and as a page.
 
 use crate::{errors::Result, report::PyReport, travel::not_held};
 use pyo3::prelude::*;
@@ -8,14 +8,14 @@ use tilewise_report::{AsJson, ProgramSet, WriteText};
 /// Columns of the text.
 const WIDTH: usize = 120;
 
-/// The sum of programs, each with its name and the bytes of its code: its JSON and its text.
+/// The sum of programs, each with its name and the bytes of its code: its JSON, its text and its page.
 #[pyfunction]
 pub(crate) fn sum_together(
     py: Python<'_>,
     programs: Vec<(Py<PyReport>, Option<String>, Option<u64>)>,
     limit: Option<u64>,
     pages: Option<&str>,
-) -> Result<(String, String)> {
+) -> Result<(String, String, String)> {
     let pages = pages.map(str::parse::<PagesOf>).transpose()?;
     let members = programs.iter().map(|(report, name, code_bytes)| Member {
         report: report.get().report(),
@@ -25,5 +25,6 @@ pub(crate) fn sum_together(
     let members: Vec<Member<'_>> = members.collect();
     let together = py.detach(|| Together::of(&members, limit, pages.as_ref()))?;
     let json = serde_json::to_string(&AsJson(&together)).map_err(not_held)?;
-    Ok((json, ProgramSet(together).to_text(WIDTH)))
+    let set = ProgramSet(together);
+    Ok((json, set.to_text(WIDTH), set.to_html()))
 }

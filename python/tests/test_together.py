@@ -29,6 +29,7 @@ def test_programs_from_texts() -> None:
     held = json.loads(server.to_json())
     assert held["total_bytes"] == server.total_bytes
     assert "What makes room" in str(server)
+    assert "undonated: 147.25 MiB" in server.to_html()
     shared = next(array for array in server.residents if array.name == "cache[0][0]")
     assert (shared.programs, shared.donated_to) == (("small", "large", "undonated"), ("small", "large"))
 
@@ -58,4 +59,10 @@ def test_factories_are_compiled(capfd: pytest.CaptureFixture[str]) -> None:
     together = json.loads(capfd.readouterr().out)["together"]
     assert [each["name"] for each in together["programs"]] == ["small", "large", "undonated"]
     assert together["code_bytes"] > SMALL_CODE
+
+
+def test_only_a_page_is_written_of_factories(capfd: pytest.CaptureFixture[str]) -> None:
+    program = f"{SERVER / 'server.py'}:server"
+    assert main(["audit", "--together", program, "--tpu", "v6e", "-o", "server.svg"]) == 2
+    assert "to FILE.html" in capfd.readouterr().err
     assert together["pages"]["count"] == 64

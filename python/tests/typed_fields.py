@@ -408,7 +408,8 @@ def calls_of_servers(
     known.append(loaded.code_bytes)
     assert_type(array.programs, "tuple[str, ...]")
     assert_type(found.to_json(), str)
-    assert_type(tw.audit_together({"tanh": (print, [1])}, tpu="v5e"), tw.Together)
+    server = assert_type(tw.audit_together({"tanh": (print, [1])}, tpu="v5e"), tw.Together)
+    assert_type(server.to_html(), str)
 
 
 def calls_of_errors(explainer: tw.OomExplainer) -> None:

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod axis;
+mod budget;
 mod draw;
 mod error;
 mod figure;
 mod grid;
-mod kernel;
 mod options;
 mod padded;
 mod palette;
@@ -22,8 +22,8 @@ mod text;
 mod trace;
 mod views;
 
+pub use budget::{BudgetPart, BudgetPicture, BudgetRow};
 pub use error::{Error, ErrorKind};
-pub use kernel::{KernelPart, KernelPicture};
 pub use options::{ColorMode, Options, Theme, View};
 pub use plan::{MemoryPicture, Peak, Piece};
 pub use scene::Scene;

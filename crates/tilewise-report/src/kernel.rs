@@ -12,7 +12,7 @@ use tilewise::tpu::{
     kernel::{self, Array, Budget, BufferCause, Kernel, Limits, Memory, Unsupported, Verdict},
 };
 use tilewise_audit::Failure;
-use tilewise_draw::{KernelPart, KernelPicture};
+use tilewise_draw::{BudgetPart, BudgetPicture};
 
 /// What `tilewise kernel` answers to one kernel.
 #[derive(Clone, Debug, Serialize)]
@@ -109,7 +109,7 @@ impl KernelBudget {
     /// The picture of its VMEM: each buffer of each window and its scratch, padding striped, the guess of the body, and the
     /// limit as a line.
     #[must_use]
-    pub fn picture(&self) -> KernelPicture {
+    pub fn picture(&self) -> BudgetPicture {
         let windows = self.budget.windows.iter().filter(|row| row.operand.memory == Memory::Vmem);
         let windows =
             windows.map(|row| (&row.name, Some(&row.operand.array), row.padded.as_ref(), row.bytes, row.buffers));
@@ -121,16 +121,17 @@ impl KernelBudget {
             let block = padded.map(|padded| listed(padded.dimensions())).unwrap_or_default();
             let data = padded.map_or(0, PaddedBlock::data_bytes).saturating_mul(buffers);
             let label = format!("{name}: [{block}] of {array}{times}");
-            KernelPart { label, bytes, padding_bytes: bytes.saturating_sub(data), buffers }
+            BudgetPart { label, bytes, padding_bytes: bytes.saturating_sub(data), buffers }
         });
         let body = self.guess_bytes.filter(|guess| *guess > 0);
         let body =
-            body.map(|bytes| KernelPart { label: "the body, a guess".to_owned(), bytes, padding_bytes: 0, buffers: 1 });
-        KernelPicture {
+            body.map(|bytes| BudgetPart { label: "the body, a guess".to_owned(), bytes, padding_bytes: 0, buffers: 1 });
+        BudgetPicture {
             title: format!("{}: VMEM on TPU {}", self.name.as_deref().unwrap_or("kernel"), self.tpu),
             summary: format!("{}.", self.verdict_in_words()),
             parts: parts.chain(body).collect(),
             limit: self.limit_bytes,
+            ..BudgetPicture::default()
         }
     }
 

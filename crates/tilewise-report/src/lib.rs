@@ -34,6 +34,7 @@ pub mod notebook;
 mod operand_cost;
 mod output;
 mod pages;
+mod program_set;
 mod shape;
 pub mod style;
 pub mod summary;
@@ -58,8 +59,9 @@ pub use json::{AsJson, Item, JsonLine};
 pub use kernel::KernelBudget;
 pub use lock::Lock;
 pub use operand_cost::OperandCost;
-pub use output::{AuditOutput, ProgramSet};
+pub use output::AuditOutput;
 pub use pages::Page;
+pub use program_set::ProgramSet;
 pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, FreeViews, LayoutSummary, Located, NotationPart, Pair, Placement,
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,

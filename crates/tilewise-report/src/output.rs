@@ -2,7 +2,7 @@
 
 use crate::{AsJson, LISTED, ReportView, Summary};
 use serde::{Serialize, Serializer};
-use tilewise_audit::{Report, Together};
+use tilewise_audit::Report;
 
 /// A report, and how much of it is asked for: what `tilewise audit` prints. It serialises as the fields of its JSON.
 #[derive(Clone, Debug)]
@@ -49,7 +49,3 @@ impl Serialize for AuditOutput {
         AsJson(&self.view()).serialize(serializer)
     }
 }
-
-/// Programs that are loaded at once: what `tilewise audit --together` prints.
-#[derive(Clone, Debug)]
-pub struct ProgramSet(pub Together);

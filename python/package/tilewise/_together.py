@@ -190,6 +190,7 @@ class Together:
     pages: PageArrays | None
     options: tuple[Alternative, ...]
     _text: str
+    _page: str
 
     def __str__(self) -> str:
         return self._text
@@ -204,8 +205,23 @@ class Together:
             >>> json.loads(server.to_json())["machine"]
             'tpu:v5e'
         """
-        held = {name: value for name, value in vars(self).items() if name != "_text"}
+        held = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return json.dumps(held, default=vars)
+
+    def to_html(self) -> str:
+        """A page in one file: a bar of what is held, each program beneath, and all that is printed.
+
+        Examples:
+            >>> import jax, jax.numpy as jnp
+            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
+            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+            >>> server.to_html()[:15]
+            '<!doctype html>'
+        """
+        return self._page
+
+    def _repr_html_(self) -> str:
+        return self._page
 
 
 def audit_together(
@@ -262,13 +278,13 @@ def _together_of(
     summed: Sequence[tuple[Report, str | None, int | None]], limit: int | None, pages: str | None
 ) -> Together:
     """Of reports, each with its name and the bytes of its code."""
-    held, text = _tilewise.sum_together(summed, limit, pages)
+    held, text, page = _tilewise.sum_together(summed, limit, pages)
     fields: dict[str, Any] = json.loads(held)
     fields["programs"] = tuple(LoadedProgram(**each) for each in fields["programs"])
     fields["residents"] = tuple(_resident(each) for each in fields["residents"])
     fields["pages"] = None if fields["pages"] is None else PageArrays(**fields["pages"])
     fields["options"] = tuple(Alternative(**each) for each in fields["options"])
-    return Together(**fields, _text=text)
+    return Together(**fields, _text=text, _page=page)
 
 
 def _resident(held: dict[str, Any]) -> ResidentArray:

@@ -13,7 +13,7 @@ use std::{
 };
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
-use tilewise_draw::{KernelPicture, Options, Scene, Theme, View};
+use tilewise_draw::{BudgetPicture, Options, Scene, Theme, View};
 use tilewise_report::{PictureFormat, Reader, parse_index};
 
 #[derive(clap::Args)]
@@ -139,13 +139,12 @@ fn write_scaled(scene: &Scene, path: &Path, scale: f32) -> Result<(), Failure> {
     write(path, &bytes)
 }
 
-/// Writes the picture of a kernel's VMEM.
-pub(super) fn write_kernel(picture: &KernelPicture, path: &Path) -> Result<(), Failure> {
-    let options = terminal().options();
+/// Writes the picture of what takes a memory.
+pub(super) fn write_budget(picture: &BudgetPicture, options: &Options, path: &Path) -> Result<(), Failure> {
     let bytes = match picture_format(path, SCALE)? {
         #[cfg(feature = "png")]
-        PictureFormat::Png(scale) => picture.to_png(&options, scale).map_err(undrawn)?,
-        _ => picture.to_svg(&options).into_bytes(),
+        PictureFormat::Png(scale) => picture.to_png(options, scale).map_err(undrawn)?,
+        _ => picture.to_svg(options).into_bytes(),
     };
     write(path, &bytes)
 }
@@ -163,7 +162,7 @@ pub(super) fn picture_format(path: &Path, scale: f32) -> Result<PictureFormat, F
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file::write(path, bytes).map_err(|error| Failure::new("io", format!("can't write {}: {error}", path.display())))
 }
 

@@ -1,6 +1,6 @@
 //! `tilewise kernel`: what a Pallas kernel takes of VMEM and SMEM.
 
-use super::draw::write_kernel;
+use super::draw::write_budget;
 use crate::{
     input::read_bytes,
     output::{FormatArgs, Output, Status, terminal::terminal},
@@ -115,7 +115,7 @@ fn draw(args: &Args, input: &str, path: &Path, output: &mut Output) -> io::Resul
         if path.as_os_str() == "-" {
             return Ok(Some(picture.to_svg(&terminal().options())));
         }
-        write_kernel(&picture, path).map(|()| None)
+        write_budget(&picture, &terminal().options(), path).map(|()| None)
     });
     match drawn {
         Ok(Some(svg)) => output.raw(|out| out.write_all(svg.as_bytes())),

@@ -259,3 +259,26 @@ fn a_page_holds_two_programs() {
     assert_eq!(compare(&[&after, Path::new("--format=html")]).stdout, written.as_bytes());
     assert_eq!(compare(&[&after, &after, Path::new("--format=html")]).status.code(), Some(2));
 }
+
+#[test]
+fn programs_together_are_a_picture_and_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = ["small", "large"].map(|name| programs::example(&format!("server/{name}.v6e.hlo.gz")));
+    let written = |name: &str| {
+        let out = folder.path().join(name);
+        let command = Command::new(env!("CARGO_BIN_EXE_tilewise"))
+            .args(["audit", "--tpu", "v6e", "--together"])
+            .args(&server)
+            .arg("-o")
+            .arg(&out)
+            .output();
+        assert!(command.expect("the program runs").status.success());
+        std::fs::read_to_string(out).expect("a file")
+    };
+    let (svg, page) = (written("server.svg"), written("server.html"));
+    for text in ["cache: 1024 pages in 4 arrays", "large: 136.54 MiB", "limit 31.24 GiB"] {
+        assert!(svg.contains(text) && page.contains(text), "{text}");
+    }
+    // The page has what is printed, too.
+    assert!(page.contains("Arrays that are held once"));
+}

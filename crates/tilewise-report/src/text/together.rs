@@ -5,7 +5,6 @@ use crate::{
     ProgramSet,
     findings::set_change,
     style::{FAINT, STRONG, bytes, cut, percent, styled},
-    summary::memory_name,
 };
 use std::{
     borrow::Cow,
@@ -22,7 +21,7 @@ const OUTSIDE: &str = "Not counted, because only a running server shows it: arra
 impl WriteText for ProgramSet {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let together = &self.0;
-        write_verdict(together, out)?;
+        writeln!(out, "{}", styled(STRONG, self.verdict_in_words()))?;
         write_parts(together, terminal, out)?;
         if let Some(pages) = &together.pages {
             write_pages(pages, together, terminal, out)?;
@@ -33,29 +32,6 @@ impl WriteText for ProgramSet {
         writeln!(out)?;
         write_wrapped(OUTSIDE, FAINT, ["", ""], terminal.width, out)
     }
-}
-
-fn write_verdict(together: &Together, out: &mut dyn Write) -> io::Result<()> {
-    let at_least = if together.code_bytes.is_none() { "at least " } else { "" };
-    let programs = match &together.programs[..] {
-        [one] => format!("`{}` holds", visible(&one.name)),
-        several => format!("{} programs together hold", several.len()),
-    };
-    let held = format!("{programs} {at_least}{}", bytes(together.total_bytes));
-    let memory = memory_name(together.machine);
-    let verdict = match (together.limit, together.fits()) {
-        (None, _) => String::new(),
-        (Some(limit), Some(false)) => {
-            let missing = bytes(together.total_bytes.saturating_sub(limit));
-            format!(", more than the {} of {memory} by {missing}", bytes(limit))
-        }
-        (Some(limit), is_known) => {
-            let left = bytes(limit.saturating_sub(together.total_bytes));
-            let code = if is_known.is_none() { " without their code" } else { "" };
-            format!(" of {} of {memory}: {left} are left{code}", bytes(limit))
-        }
-    };
-    writeln!(out, "{}", styled(STRONG, format!("{held}{verdict}")))
 }
 
 fn write_parts(together: &Together, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {

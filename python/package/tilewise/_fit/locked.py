@@ -18,6 +18,7 @@ from tilewise._fit.candidates import Place
 from tilewise._fit.command import factory, setting
 from tilewise._fit.factory import program as program_made
 from tilewise._fit.together import summed
+from tilewise._kept import write_whole
 from tilewise._limits import share_of
 from tilewise._plan import plan_of
 
@@ -235,8 +236,12 @@ def audited(arguments: Sequence[str]) -> int:
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--pages")
     parser.add_argument("--hbm-limit")
+    parser.add_argument("-o", "--out", type=Path)
     given = parser.parse_args(arguments)
     try:
+        if given.out and not (given.together and given.out.suffix == ".html"):
+            message = "of a FILE.py:FACTORY only programs together are written, to FILE.html"
+            raise ValueError(message)
         if given.together:
             return _print_together(given)
         if given.against is None:
@@ -287,8 +292,10 @@ def _print_together(given: argparse.Namespace) -> int:
     together = summed(given)
     if given.format == "json":
         print(json.dumps({"schema": 1, "input": " ".join(given.program), "together": json.loads(together.to_json())}))
+    elif given.out:
+        write_whole(given.out, together.to_html().encode())
     else:
-        print(together)
+        print(together.to_html() if given.format == "html" else together)
     return int(together.fits is False)
 
 

@@ -1,9 +1,16 @@
 //! `tilewise audit --together A B C`: programs that are loaded on one device at once.
 
 use super::{Args, AuditFormat, Found, Limits, Request, dump, too_large};
-use crate::output::{Output, Status, say};
-use std::io;
+use crate::{
+    commands::draw,
+    output::{Output, Status, say},
+};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 use tilewise_audit::{Failure, Machine, Member, Together};
+use tilewise_draw::Options;
 use tilewise_report::{AuditOutput, ProgramSet};
 
 pub(super) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
@@ -14,16 +21,34 @@ pub(super) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
                 say(format!("{input}: {}", too_large(together.machine, together.total_bytes, limit)));
                 output.raise(Status::Flagged);
             }
-            output.item(&input, Ok(ProgramSet(together)))
+            let set = ProgramSet(together);
+            match &args.out {
+                Some(path) => match write(&set, args, path) {
+                    Ok(()) => output.note(&format!("wrote {}", path.display())),
+                    Err(failure) => output.failure(&input, failure),
+                },
+                None if args.format == AuditFormat::Html => io::stdout().write_all(set.to_html().as_bytes()),
+                None => output.item(&input, Ok(set)),
+            }
         }
         Err((source, failure)) => output.failure(&source, failure),
     }
 }
 
+/// Writes the picture or the page.
+fn write(set: &ProgramSet, args: &Args, path: &Path) -> Result<(), Failure> {
+    if path.extension().is_some_and(|end| end == "html") {
+        return draw::write(path, set.to_html().as_bytes());
+    }
+    draw::write_budget(&set.picture(), &Options::new().with_theme(args.theme.into()), path)
+}
+
 fn summed(args: &Args) -> Result<Together, (String, Failure)> {
     let usage = |message: &str| Err((String::new(), Failure::new("usage", message)));
-    if args.out.is_some() || !matches!(args.format, AuditFormat::Human | AuditFormat::Json) {
-        return usage("programs together are printed for people or as json");
+    if !matches!(args.format, AuditFormat::Human | AuditFormat::Json | AuditFormat::Html) {
+        return usage(
+            "programs together are printed for people, as json or html, or written to FILE.svg, .png or .html",
+        );
     }
     if args.judges_programs() || args.all || args.time {
         return usage("--all, --time, --fail-above and --fail-on-copies are of one program, not of programs together");

@@ -1,4 +1,4 @@
-//! The picture of a kernel's VMEM: each buffer of each window as a part of a bar, to scale with the limit.
+//! The picture of what takes a memory: the parts of a bar, to scale with the limit, and bars of what belongs together below.
 
 #[cfg(feature = "png")]
 use crate::Error;
@@ -17,38 +17,43 @@ use crate::{
     text::{bytes, shown},
 };
 
-/// What a kernel takes of VMEM, ready to be drawn as SVG or PNG.
+/// What takes a memory, such as a kernel's VMEM or what programs hold in HBM, ready to be drawn as SVG or PNG.
 ///
-/// A bar has a part for each buffer of each window and for scratch, the padding of each striped; the limit is a line. Below
-/// stands what each part is. Of the options, the theme alone has an effect.
+/// A bar has a part for each buffer, padding striped; the limit is a line. Below stands what each part is, and below that a bar
+/// for each row, in the same colours, to a scale of its own. Of the options, the theme alone has an effect.
 ///
 /// ```
-/// use tilewise_draw::{KernelPart, KernelPicture, Options};
+/// use tilewise_draw::{BudgetPart, BudgetPicture, Options};
 ///
-/// let part = |label: &str, bytes, padding_bytes, buffers| KernelPart { label: label.into(), bytes, padding_bytes, buffers };
-/// let picture = KernelPicture {
+/// let part = |label: &str, bytes, padding_bytes, buffers| BudgetPart { label: label.into(), bytes, padding_bytes, buffers };
+/// let picture = BudgetPicture {
 ///     title: "matmul on v5e".into(),
 ///     summary: "It declares 12.00 MiB.".into(),
 ///     parts: vec![part("in0 × 2", 4 << 20, 0, 2), part("scratch0", 8 << 20, 4 << 20, 1)],
 ///     limit: Some(16 << 20),
+///     ..BudgetPicture::default()
 /// };
 /// assert!(picture.to_svg(&Options::new()).starts_with("<svg "));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct KernelPicture {
+pub struct BudgetPicture {
     /// What it shows.
     pub title: String,
     /// The verdict, in sentences.
     pub summary: String,
-    /// Windows and scratch, in their order.
-    pub parts: Vec<KernelPart>,
-    /// Bytes that the kernel may have.
+    /// What takes the memory, in its order.
+    pub parts: Vec<BudgetPart>,
+    /// Bytes that there are.
     pub limit: Option<u64>,
+    /// What the rows are, as a heading.
+    pub rows_heading: String,
+    /// Bars below, such as one for each of several programs.
+    pub rows: Vec<BudgetRow>,
 }
 
-/// A window or scratch of a [`KernelPicture`].
+/// A part of a [`BudgetPicture`], such as a window of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KernelPart {
+pub struct BudgetPart {
     /// What it is: `in0: [1024,1024] of bf16[8192,8192]`.
     pub label: String,
     /// Bytes of all its buffers.
@@ -59,14 +64,26 @@ pub struct KernelPart {
     pub buffers: u64,
 }
 
+/// A bar below that of a [`BudgetPicture`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BudgetRow {
+    /// Whose it is.
+    pub label: String,
+    /// Its bytes, each with the number of the part whose colour it has.
+    pub bytes: Vec<(usize, u64)>,
+}
+
 const BAR: f64 = 64.0;
 /// The side of a sample of a colour, and from one entry to the next below.
 const SIDE: f64 = 13.0;
 const HEIGHT: f64 = 21.0;
 /// Buffers of one window that are drawn apart, at most.
 const MOST_BUFFERS: u64 = 16;
+/// The height of a row's bar, and how many rows are drawn, at most.
+const ROW: f64 = 16.0;
+const MOST_ROWS: usize = 64;
 
-impl KernelPicture {
+impl BudgetPicture {
     /// The picture as an SVG document.
     #[must_use]
     pub fn to_svg(&self, options: &Options) -> String {
@@ -87,10 +104,11 @@ impl KernelPicture {
         let mut head = Group::new(None, (0.0, 0.0));
         let heading = shown(&self.title);
         let y = title(&mut head, &heading, &self.summary, content, MARGIN) + SPACE;
-        let mut bar = Group::new(Some("vmem"), (MARGIN, y.round()));
+        let mut bar = Group::new(Some("budget"), (MARGIN, y.round()));
         self.bar(&mut bar, content);
         let mut legend = Group::new(None, (0.0, 0.0));
         let y = self.legend(&mut legend, y + BAR + SPACE + Style::Label.size());
+        let y = self.rows(&mut legend, y, content);
         let size = (WIDEST, (y + MARGIN).ceil());
         Figure {
             title: heading,
@@ -142,7 +160,9 @@ impl KernelPicture {
     fn legend(&self, group: &mut Group<'static>, mut y: f64) -> f64 {
         let sizes: Vec<String> = self.parts.iter().map(|part| bytes(u128::from(part.bytes))).collect();
         let widest = sizes.iter().map(|size| width(size, Style::Text.size())).fold(0.0, f64::max).ceil();
-        for (number, (part, size)) in self.parts.iter().zip(sizes).enumerate() {
+        // What takes nothing has no colour in the bar.
+        let parts = self.parts.iter().zip(sizes).enumerate().filter(|(_, (part, _))| part.bytes > 0);
+        for (number, (part, size)) in parts {
             y += HEIGHT;
             group.rect(Class::Part(Part::Owner(number % TILES)), (MARGIN, y - SIDE + 2.0), (SIDE, SIDE));
             let at = MARGIN + SIDE + 8.0 + widest;
@@ -155,6 +175,37 @@ impl KernelPicture {
         }
         y
     }
+
+    /// The bars of the rows, the largest as wide as the picture; returns where they end.
+    fn rows(&self, group: &mut Group<'static>, mut y: f64, content: f64) -> f64 {
+        if self.rows.is_empty() {
+            return y;
+        }
+        y += SPACE + Style::Heading.size();
+        group.text(Text::new(Style::Heading, (MARGIN, y), self.rows_heading.clone()));
+        let total = |row: &BudgetRow| row.bytes.iter().map(|(_, bytes)| u128::from(*bytes)).sum::<u128>();
+        let most = self.rows.iter().map(total).max().unwrap_or(0).max(1);
+        for row in self.rows.iter().take(MOST_ROWS) {
+            y += SPACE * 0.5 + Style::Text.size();
+            let label = format!("{}: {}", shown(&row.label), bytes(total(row)));
+            group.text(Text::new(Style::Text, (MARGIN, y), label));
+            y += 6.0;
+            let mut at = 0_u128;
+            for (part, count) in row.bytes.iter().filter(|(_, count)| *count > 0) {
+                #[expect(clippy::cast_precision_loss, reason = "positions in a picture")]
+                let wide = |count: u128| count as f64 / most as f64 * content;
+                let (from, length) = (wide(at), wide(u128::from(*count)));
+                group.rect(Class::Part(Part::Owner(part % TILES)), (MARGIN + from, y), (length, ROW));
+                at += u128::from(*count);
+            }
+            y += ROW;
+        }
+        if let Some(left) = self.rows.len().checked_sub(MOST_ROWS).filter(|left| *left > 0) {
+            y += SPACE * 0.5 + Style::Text.size();
+            group.text(Text::new(Style::Text, (MARGIN, y), format!("… and {left} more")));
+        }
+        y
+    }
 }
 
 #[cfg(test)]
@@ -163,9 +214,9 @@ mod tests {
 
     #[test]
     fn each_buffer_is_drawn_to_scale() {
-        let part = |label: &str, bytes, buffers| KernelPart { label: label.into(), bytes, padding_bytes: 0, buffers };
+        let part = |label: &str, bytes, buffers| BudgetPart { label: label.into(), bytes, padding_bytes: 0, buffers };
         let parts = vec![part("in0", 4 << 20, 2), part("scratch0", 2 << 20, 1), part("many", 2 << 20, 1 << 60)];
-        let picture = KernelPicture { parts, limit: Some(16 << 20), ..KernelPicture::default() };
+        let picture = BudgetPicture { parts, limit: Some(16 << 20), ..BudgetPicture::default() };
         let mut group = Group::new(None, (0.0, 0.0));
         picture.bar(&mut group, 1600.0);
         let drawn: Vec<_> = group
@@ -178,6 +229,15 @@ mod tests {
             .collect();
         assert_eq!(drawn[..3], [(0.0, 200.0), (200.0, 200.0), (400.0, 200.0)]);
         assert_eq!(drawn.len(), 3 + 16, "of many buffers a few are drawn");
-        assert!(!KernelPicture::default().to_svg(&Options::new()).is_empty(), "a kernel without windows");
+        let row = |bytes: &[(usize, u64)]| BudgetRow { label: "program".into(), bytes: bytes.to_vec() };
+        let picture = BudgetPicture { rows: vec![row(&[(0, 3 << 20), (2, 1 << 20)]), row(&[])], ..picture };
+        let mut rows = Group::new(None, (0.0, 0.0));
+        picture.rows(&mut rows, 0.0, 1600.0);
+        let drawn = rows.marks.iter().filter_map(|mark| match mark {
+            Mark::Rect(Rect { corner, size, .. }) => Some((corner.0 - MARGIN, size.0)),
+            _ => None,
+        });
+        assert_eq!(drawn.collect::<Vec<_>>(), [(0.0, 1200.0), (1200.0, 400.0)]);
+        assert!(!BudgetPicture::default().to_svg(&Options::new()).is_empty(), "a memory that nothing takes");
     }
 }
