@@ -29,7 +29,7 @@ SHARED += [TPU / "requirements.txt"]
 REQUIREMENTS = HERE / "requirements.txt"
 
 
-LIBRARIES = ("libraries", "models", "trainings")
+LIBRARIES = ("libraries", "models", "trainings", "examples", "research")
 """The modules of programs that are built from public libraries."""
 
 

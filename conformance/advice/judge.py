@@ -22,7 +22,7 @@ from statistics import median
 
 HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
-LIBRARIES = ["libraries", "models", "trainings"]
+LIBRARIES = ["libraries", "models", "trainings", "examples", "research"]
 """The modules of programs that are built from public libraries."""
 WORKERS = 2
 MIB = 1 << 20

@@ -1,6 +1,7 @@
 """The programs that `cargo xtask advice` compiles: each module adds its own to `CASES`."""
 
 from . import (
+    examples,
     geometry,
     graphs,
     images,
@@ -11,6 +12,7 @@ from . import (
     models,
     optimizers,
     recurrent,
+    research,
     simple,
     trainings,
 )
