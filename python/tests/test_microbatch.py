@@ -186,6 +186,21 @@ def test_the_batch_may_lie_within_a_merged_dimension():
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
+def test_a_batch_of_several_arguments_is_named_once():
+    """`*batch` stands for all arguments from its own on."""
+
+    def step(weights, *batch):
+        x, mask = batch
+        return jax.grad(lambda weights: ((x @ weights) ** 2 * mask).sum() / mask.sum())(weights), x.shape[0]
+
+    in_parts = tw.microbatch(step, PARTS, batch_argnames="batch")
+    found, rows = in_parts(jnp.ones(8), X, MASK)
+    np.testing.assert_allclose(found, step(jnp.ones(8), X, MASK)[0], rtol=1e-3, atol=1e-5)
+    assert rows == ROWS
+    with pytest.raises(tw.Error, match="all arrays of the batch need one size"):
+        in_parts(jnp.ones(8), X, MASK[:4])
+
+
 def test_two_byte_gradients_are_added_up_in_float32():
     """Parts come as near to the gradient in float32 as the whole batch does."""
 

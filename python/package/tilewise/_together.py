@@ -288,7 +288,8 @@ def _together_of(
 
 
 def _resident(held: dict[str, Any]) -> ResidentArray:
-    return ResidentArray(**{**held, "programs": tuple(held["programs"]), "donated_to": tuple(held["donated_to"])})
+    programs, donated_to = (tuple(held.pop(field)) for field in ("programs", "donated_to"))
+    return ResidentArray(**held, programs=programs, donated_to=donated_to)
 
 
 def _audited(
@@ -303,7 +304,8 @@ def _audited(
     if tpu is None:
         message = "functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')"
         raise TypeError(message)
-    f, args, options = (*member, None)[:3]
+    f, args, *rest = member
+    options = rest[0] if rest else None
     answer, _ = plan_of(f, tuple(args), tpu=tpu, topology=topology, jit_options=options, confirm=confirm, libtpu=libtpu)
     assert answer.report is not None
     return answer.report, None if answer.sizes is None else answer.sizes.code_bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -35,7 +36,7 @@ def microbatch(
         step: a function of arrays; it may be under `jax.jit`.
         parts: how many; they have equally many samples.
         batch_argnums: which positional arguments have the batch, in all of their arrays.
-        batch_argnames: the same by the names of parameters.
+        batch_argnames: the same by the names of parameters; ``*batch`` is all positional arguments from its own on.
         axis: the dimension of these arrays that is the batch.
 
     Raises:
@@ -56,12 +57,16 @@ def microbatch(
     jax = module("jax")
     numbers = {batch_argnums} if isinstance(batch_argnums, int) else set(batch_argnums)
     names = {batch_argnames} if isinstance(batch_argnames, str) else set(batch_argnames)
-    numbers |= {at for at, name in enumerate(inspect.signature(step).parameters) if name in names}
+    parameters = list(inspect.signature(step).parameters.values())
+    named = {at for at, parameter in enumerate(parameters) if parameter.name in names}
+    # `*batch` is all positional arguments from its own on.
+    rest = next((at for at in named if parameters[at].kind is inspect.Parameter.VAR_POSITIONAL), sys.maxsize)
+    numbers |= named
 
     @functools.wraps(step)
     def in_parts(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = jax.tree.flatten((args, kwargs))
-        its = [*(at in numbers for at in range(len(args))), *(name in names for name in sorted(kwargs))]
+        its = [*(at in numbers or at >= rest for at in range(len(args))), *(name in names for name in sorted(kwargs))]
         of_each = [*args, *(kwargs[name] for name in sorted(kwargs))]
         is_of_batch = [is_its for is_its, tree in zip(its, of_each, strict=True) for _ in jax.tree.leaves(tree)]
         size = _size(jax, leaves, is_of_batch, parts, axis)

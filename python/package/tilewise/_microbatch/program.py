@@ -238,10 +238,9 @@ class Program:
 
 
 def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
-    given = primitive.get_bind_params(params)
+    given: tuple[Sequence[Any], dict[str, Any]] | dict[str, Any] = primitive.get_bind_params(params)
     # Until JAX 0.11, callables were apart.
-    both: tuple[Any, Any] = given if isinstance(given, tuple) else ((), given)
-    callables, rest = both
+    callables, rest = ((), given) if isinstance(given, dict) else given
     return primitive.bind(*callables, *values, **rest)
 
 
@@ -267,7 +266,8 @@ def _keeps_precision(eqn: Any) -> bool:
 
 
 def _split(items: list[Any], *counts: int) -> list[list[Any]]:
-    found, at = [], 0
+    found: list[list[Any]] = []
+    at = 0
     for count in counts:
         found.append(items[at : at + count])
         at += count
@@ -409,18 +409,22 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
         asked, consts, start = _split(values, *counts)
-        of_condition = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
+        of_condition: dict[int, int] = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
         read = {at for step in condition.steps for at in step.reads} | {condition.results[0]}
         wanted = [body.results[at] for at in {*places, *(of_condition[at] for at in read if at in of_condition)}]
         carried = _closure(body, wanted, (counts[1], len(start)))
 
         def again(state: list[Any]) -> Any:
-            given = {condition.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)}
+            given: dict[int, Any] = {
+                condition.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)
+            }
             known = dict(zip(condition.inputs, asked, strict=False))
             return condition.run(condition.results, known | given, part)[0]
 
         def one(state: list[Any]) -> list[Any]:
-            given = {body.inputs[counts[1] + at]: value for at, value in zip(carried, state, strict=True)}
+            given: dict[int, Any] = {
+                body.inputs[counts[1] + at]: value for at, value in zip(carried, state, strict=True)
+            }
             known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
             return body.run([body.results[at] for at in carried], known | given, part)
 
@@ -466,15 +470,13 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
         return program.call(params["jaxpr"], (), reads)
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
-        given = {at: value for at, value in zip(within.inputs, values, strict=True) if value is not None}
+        given: dict[int, Any] = {
+            at: value for at, value in zip(within.inputs, values, strict=True) if value is not None
+        }
 
-        def inside(given: dict[int, Any]) -> list[Any]:
-            return within.run([within.results[at] for at in places], given, part)
-
-        barrier = (
-            jax.lax.optimization_barrier if params.get("prevent_cse") and params.get("differentiated") else lambda x: x
-        )
-        return list(inside(barrier(given)))
+        if params.get("prevent_cse") and params.get("differentiated"):
+            given = jax.lax.optimization_barrier(given)
+        return within.run([within.results[at] for at in places], given, part)
 
     return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
 

@@ -22,8 +22,8 @@ class Outcome:
     """
 
     results: list[Share]
-    operands: dict[int, Each] = field(default_factory=dict)
-    params: dict[str, Any] = field(default_factory=dict)
+    operands: dict[int, Each] = field(default_factory=dict[int, Each])
+    params: dict[str, Any] = field(default_factory=dict[str, Any])
     zeros: int | None = None
 
 
@@ -179,7 +179,7 @@ Rule = Callable[[Operation], Outcome]
 
 def elementwise(op: Operation) -> Outcome:
     rows = together(op.shares)
-    wanted = {}
+    wanted: dict[int, Each] = {}
     for number, (shape, share) in enumerate(zip(op.operands, op.shares, strict=True)):
         if isinstance(share, Whole) and shape and shape[rows.at] != 1:
             wanted[number] = rows
@@ -368,7 +368,8 @@ def gather(op: Operation) -> Outcome:
         return Outcome([rows.along(of_result[rows.at])])
     rows = op.rows(0)
     if rows.at in numbers.operand_batching_dims:
-        across = numbers.start_indices_batching_dims[list(numbers.operand_batching_dims).index(rows.at)]
+        batching: tuple[int, ...] = tuple(numbers.operand_batching_dims)
+        across: int = numbers.start_indices_batching_dims[batching.index(rows.at)]
         found = rows.along(of_result[across])
         if isinstance(indices, Each):
             together([rows.along(across), indices])
@@ -414,7 +415,8 @@ def random_bits(op: Operation) -> Outcome:
     return Outcome([op.rows()])
 
 
-RULES: dict[str, Rule] = dict.fromkeys(ELEMENTWISE, elementwise) | {
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(ELEMENTWISE, elementwise),
     "broadcast_in_dim": broadcast_in_dim,
     "reshape": reshape,
     "transpose": transpose,
@@ -434,15 +436,22 @@ RULES: dict[str, Rule] = dict.fromkeys(ELEMENTWISE, elementwise) | {
     "lu": before_the_last(2),
     "eigh": before_the_last(2),
     "random_wrap": before_the_last(1),
+    **dict.fromkeys(["random_bits", "random_split", "random_fold_in", "random_unwrap"], random_bits),
+    **dict.fromkeys(
+        ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"],
+        reduced,
+    ),
+    **dict.fromkeys(
+        ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "rev", "split", "top_k"], along_an_axis
+    ),
+    **dict.fromkeys(
+        [
+            "reduce_window_max",
+            "reduce_window_sum",
+            "reduce_window_min",
+            "select_and_scatter_add",
+            "select_and_gather_add",
+        ],
+        window,
+    ),
 }
-RULES |= dict.fromkeys(["random_bits", "random_split", "random_fold_in", "random_unwrap"], random_bits)
-RULES |= dict.fromkeys(
-    ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"], reduced
-)
-RULES |= dict.fromkeys(
-    ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "rev", "split", "top_k"], along_an_axis
-)
-RULES |= dict.fromkeys(
-    ["reduce_window_max", "reduce_window_sum", "reduce_window_min", "select_and_scatter_add", "select_and_gather_add"],
-    window,
-)
