@@ -1,4 +1,4 @@
-"""Training steps after the examples of Flax, Haiku, Equinox and Optax, rebuilt small, each with its source named."""
+"""Training steps after examples of Flax, Haiku, Equinox, Optax and JAX, rebuilt small, each with its source named."""
 
 import functools
 
@@ -53,7 +53,7 @@ class ResNet(nn.Module):
 
 @case("v5e")
 def flax_resnet(draw: Draw) -> Case:
-    """Flax's `examples/imagenet`: a residual network whose normalization joins the batch."""
+    """After Flax's `examples/imagenet`: a residual network whose normalization joins the batch."""
     x, y = draw.array((256, 128, 128, 3), jnp.bfloat16), draw.array((256,), jnp.int32)
     optimizer = optax.sgd(0.1, 0.9, nesterov=True)
 
@@ -108,7 +108,7 @@ class Translator(nn.Module):
 
 @case("v5e")
 def flax_translation(draw: Draw) -> Case:
-    """Flax's `examples/wmt`: smoothed labels, the loss divided by the number of tokens that aren't padding."""
+    """After Flax's `examples/wmt`: smoothed labels, the loss divided by the number of tokens that aren't padding."""
     source, target = draw.array((64, 256), jnp.int32), draw.array((64, 256), jnp.int32)
     model = Translator()
 
@@ -140,7 +140,7 @@ def flax_translation(draw: Draw) -> Case:
 
 @case("v6e")
 def haiku_codebook(draw: Draw) -> Case:
-    """Haiku's `examples/vqvae`: pictures by a codebook, whose averages are updated without a gradient."""
+    """After Haiku's `vqvae_example`, without residual layers: a codebook whose averages have no gradient."""
     pictures = draw.array((1024, 32, 32, 3))
 
     def forward(x):
@@ -186,7 +186,7 @@ def haiku_codebook(draw: Draw) -> Case:
 
 @case("v5e")
 def optax_private(draw: Draw) -> Case:
-    """Optax's `examples/contrib/differentially_private_sgd`: a gradient for each sample, clipped by its norm."""
+    """After Optax's `examples/contrib/differentially_private_sgd`: a gradient for each sample, clipped by its norm."""
 
     class Network(nn.Module):
         @nn.compact
@@ -226,8 +226,8 @@ def optax_private(draw: Draw) -> Case:
 
 
 @case("v4")
-def optax_meta(draw: Draw) -> Case:
-    """Optax's `examples/meta_learning`: tasks of which each learns for some steps, through which the gradient goes."""
+def jax_maml(draw: Draw) -> Case:
+    """After JAX's notebook `maml`, with 16 steps in place of one: tasks that learn, a gradient through their steps."""
     tasks, shots, steps = 128, 256, 16
 
     def predict(params, x):
@@ -259,7 +259,7 @@ def optax_meta(draw: Draw) -> Case:
 
 @case("v4")
 def equinox_scores(draw: Draw) -> Case:
-    """Equinox's `examples/score_based_diffusion`: a mixer of one picture, vmapped, with a random number for each."""
+    """After Equinox's `score_based_diffusion`, without its norms: a mixer of one picture, vmapped, a key for each."""
 
     class Mixer(equinox.Module):
         layers: list

@@ -1,4 +1,4 @@
-"""Training steps and inference after code of research groups, rebuilt small, each with its source named."""
+"""Training steps and inference after code of research groups, rebuilt small in JAX, each with its source named."""
 
 import functools
 
@@ -41,7 +41,7 @@ class Vision(nn.Module):
 
 @case("v5e")
 def vision_sharpness(draw: Draw) -> Case:
-    """big_vision's `trainers/proj/gsam`: the gradient is taken where the weights went up by the batch's own gradient."""
+    """After big_vision's `trainers/proj/gsam` with `alpha=0`: a gradient where the weights went up by another."""
     x, y = draw.array((128, 224, 224, 3)), draw.array((128, 1000))
     optimizer = optax.adam(1e-3)
 
@@ -67,7 +67,7 @@ def vision_sharpness(draw: Draw) -> Case:
 
 @case("v6e")
 def contrastive_views(draw: Draw) -> Case:
-    """google-research's `simclr`: two views of each picture, told from all the others of the batch."""
+    """After google-research's `simclr`: two views of each picture, told from all the others of the batch."""
 
     class Tower(nn.Module):
         @nn.compact
@@ -110,7 +110,7 @@ class Language(nn.Module):
 
 @case("v6e")
 def direct_preference(draw: Draw) -> Case:
-    """TRL's DPO trainer in JAX: chosen and rejected answers in one batch, beside a reference model's likelihoods."""
+    """After TRL's DPO trainer: chosen and rejected answers in one batch, beside a reference model's likelihoods."""
     model = Language(32000)
     pairs, length = 16, 512
     tokens, answer = draw.array((2 * pairs, length), jnp.int32), draw.array((2 * pairs, length))
@@ -143,7 +143,7 @@ def direct_preference(draw: Draw) -> Case:
 
 @case("v5e")
 def radiance_field(draw: Draw) -> Case:
-    """google-research's `jaxnerf`: rays of a volume, each through a network at many points."""
+    """After google-research's `jaxnerf`: rays of a volume, each through a network at many points."""
 
     class Field(nn.Module):
         @nn.compact
@@ -179,7 +179,7 @@ def radiance_field(draw: Draw) -> Case:
 
 @case("v4")
 def world_model(draw: Draw) -> Case:
-    """DreamerV3's recurrent state space model: steps of time in a loop, with the pictures that it predicts."""
+    """After DreamerV3's state space model, without sampling: steps of time in a loop, with the pictures it predicts."""
     batch, length, width = 64, 64, 512
 
     class Cell(nn.Module):
@@ -229,7 +229,7 @@ def world_model(draw: Draw) -> Case:
 
 @case("v6e")
 def prefill_scores(draw: Draw) -> Case:
-    """MaxText's `dot_product` attention: a prompt's scores, with a soft cap, and the cache that it fills."""
+    """After MaxText's `dot_product` attention: a prompt's scores, with a soft cap, and the cache that it fills."""
     layers, heads, groups, depth, length, width = 2, 16, 4, 128, 4096, 2048
 
     def attend(queries, keys, values, places):
@@ -267,7 +267,7 @@ def prefill_scores(draw: Draw) -> Case:
 
 @case("v5p")
 def selective_states(draw: Draw) -> Case:
-    """Mamba in JAX: a state for each channel, by an associative scan along the sequence."""
+    """After Mamba's selective scan: a state for each channel, by an associative scan along the sequence."""
     rows, length, width, states = 8, 1024, 512, 16
 
     def layer(weights, x):
@@ -301,7 +301,7 @@ def selective_states(draw: Draw) -> Case:
 
 @case("v5e")
 def mesh_network(draw: Draw) -> Case:
-    """DeepMind's `meshgraphnets` in Flax: messages along the edges of one mesh, ten times."""
+    """After DeepMind's `meshgraphnets`: messages along the edges of one mesh, five times."""
     nodes, edges, width = 40000, 240000, 128
 
     class Steps(nn.Module):
@@ -339,7 +339,7 @@ def mesh_network(draw: Draw) -> Case:
 
 @case("v4")
 def volume_overlap(draw: Draw) -> Case:
-    """MONAI's Dice loss in Flax: volumes whose overlap with the truth is one ratio of the whole batch's sums."""
+    """After MONAI's `DiceLoss(batch=True)`: volumes whose overlap with the truth is a ratio of the batch's sums."""
 
     class Volumes(nn.Module):
         wrapped: bool = False
@@ -376,7 +376,7 @@ def volume_overlap(draw: Draw) -> Case:
 
 @case("v6e")
 def adversarial_critic(draw: Draw) -> Case:
-    """Equinox's `examples/deep_convolutional_gan` with WGAN's penalty: a gradient of a gradient, undonated."""
+    """After WGAN-GP's penalty on a critic of convolutions: a gradient of a gradient."""
 
     def critic(params, x):
         for weight in params["layers"]:
