@@ -91,7 +91,11 @@ def test_the_readme() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("document", "libraries"),
-    [("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")), ("fit.md", ("jax", "libtpu"))],
+    [
+        ("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")),
+        ("fit.md", ("jax", "libtpu")),
+        ("frameworks.md", ("flax", "optax", "equinox", "libtpu")),
+    ],
 )
 def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: Path) -> None:
     """Its programs print what it says, or run, with another JAX; `WALK_THROUGH=overwrite` stores what they print."""
@@ -100,16 +104,18 @@ def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: P
     path = HERE.parents[1] / "docs" / document
     text = fresh = path.read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    transcripts = re.findall(r"```console\n\$ python (\w+\.py)\n(.*?)```", text, re.DOTALL)
+    transcripts = re.findall(r"```console\n\$ ((?:python|tilewise fit) (\w+\.py).*?)\n(.*?)```", text, re.DOTALL)
     # Reports show the last two parts of a path.
     folder = tmp_path / "train"
     folder.mkdir()
-    for program, (name, shown) in zip(programs, transcripts, strict=True):
+    for program, (command, name, shown) in zip(programs, transcripts, strict=True):
         (folder / name).write_text(program, encoding="utf-8")
-        done = subprocess.run([sys.executable, name], cwd=folder, capture_output=True, text=True)
+        tool, *arguments = command.split()
+        before = ["-m", "tilewise"] if tool == "tilewise" else []
+        done = subprocess.run([sys.executable, *before, *arguments], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         printed = done.stdout.rstrip() + "\n"
-        fresh = fresh.replace(f"$ python {name}\n{shown}", f"$ python {name}\n{printed}")
+        fresh = fresh.replace(f"$ {command}\n{shown}", f"$ {command}\n{printed}")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
     elif is_recorded_with("0.12.0.1", "0.0.50.1"):

@@ -37,7 +37,8 @@ export function openedTogether(chosen: (input: Input) => void): Files {
   function draw() {
     if (!group) return fill(element);
     const { inputs } = group;
-    const names = inputs.map((input, at) => [`${at}`, input.kind === "pair" ? "Compare" : input.name] as const);
+    const label = (input: Input) => ({ pair: "Compare", set: "Together" })[input.kind as string] ?? input.name;
+    const names = inputs.map((input, at) => [`${at}`, label(input)] as const);
     const choose = (at: string) => {
       tab = Number(at);
       chosen(inputs[tab]!);

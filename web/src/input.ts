@@ -10,11 +10,13 @@ export type Input =
   | { kind: "program"; name: string; file: Blob; plans: Entry[] }
   /// Two programs, before and after a change.
   | { kind: "pair"; name: string; files: [Named, Named] }
+  /// Programs that are loaded at once.
+  | { kind: "set"; name: string; files: Named[] }
   /// A compiler's plan without its program.
   | { kind: "assignment"; name: string; file: Blob }
   | { kind: "unknown"; name: string; what: string };
 
-interface Named {
+export interface Named {
   name: string;
   file: Blob;
 }

@@ -3,7 +3,7 @@
 import "./style.css";
 import type { Assignment } from "./assignment";
 import { CoreError, drawn, json, stop, UNLOADED } from "./core";
-import { bytes, copy, el, fill, grouped, theme } from "./dom";
+import { bytes, copy, el, fill, grouped, isDark, theme } from "./dom";
 import { failure } from "./failure";
 import { openedTogether } from "./files";
 import type { Example } from "./gallery";
@@ -13,6 +13,7 @@ import { keep, kept, nextName } from "./kept";
 import { messageView, type Explained } from "./message/view";
 import { keepOffline } from "./offline";
 import type { ComparisonPage } from "./program/compare";
+import type { Together } from "./together";
 import type { Report } from "./program/data";
 import { decode, encode, type Look, type State } from "./state";
 
@@ -113,6 +114,7 @@ const views = {
   compare: () => import("./program/compare").catch(unloaded),
   embedded: () => import("./embedded").catch(unloaded),
   assignment: () => import("./assignment").catch(unloaded),
+  together: () => import("./together").catch(unloaded),
   shape: () => import("./shape/view").catch(unloaded),
 };
 
@@ -172,6 +174,7 @@ async function show(next: State, push: Push = true): Promise<void> {
     case "damaged":
       return fail(new Error("This link is damaged. Ask for it again, or open the file itself."));
     case "pair":
+    case "set":
       return goHome();
     case "program":
       if (next.text === undefined) return goHome();
@@ -208,6 +211,9 @@ async function openInput(input: Input, entry?: { kept?: string } & Look, push: P
     case "pair":
       await enter({ view: "pair", name: input.name });
       return showPair(input, mine);
+    case "set":
+      await enter({ view: "set", name: input.name });
+      return showTogether(input, mine);
     case "assignment":
       return showAssignment(input, mine);
     default:
@@ -303,6 +309,22 @@ async function showPair({ files: [before, after] }: Input & { kind: "pair" }, mi
   }
 }
 
+async function showTogether({ name, files: programs }: Input & { kind: "set" }, mine: number): Promise<void> {
+  status.textContent = `Reading ${programs.length} programs …`;
+  present();
+  try {
+    const contents = await Promise.all(programs.map(async ({ name, file }) => ({ name, bytes: new Uint8Array(await file.arrayBuffer()) })));
+    const held = await json<Together>("together", contents, isDark() ? "dark" : "light");
+    const { togetherView } = await views.together();
+    if (mine !== opening) return;
+    status.textContent = "";
+    document.title = `${name} – tilewise`;
+    present(togetherView(name, held));
+  } catch (error) {
+    if (mine === opening) fail(error);
+  }
+}
+
 /// Two programs to be compared, before and after.
 function pair(before: { name: string; file: Blob }, after: { name: string; file: Blob }): Input {
   const [was, is] = [before, after].map(({ name, file }) => ({ name, file }));
@@ -375,6 +397,7 @@ async function openEntries(entries: Entry[]): Promise<void> {
     const programs = shown.filter((input) => input.kind === "program");
     const [before, after] = programs;
     if (before && after && programs.length === 2) shown.push(pair(before, after));
+    if (programs.length > 1) shown.push({ kind: "set", name: `${programs.length} programs together`, files: programs.map(({ name, file }) => ({ name, file })) });
     files.open(shown, 0);
     await openInput(first);
     left = "";

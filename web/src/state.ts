@@ -15,8 +15,8 @@ export type State =
   | { view: "shape"; text: string; other?: string; picture?: string }
   | { view: "message"; name?: string; text?: string; kept?: string }
   | ({ view: "program"; name: string; text?: string; kept?: string } & Look)
-  /// Two programs are too large for an address together.
-  | { view: "pair"; name: string; text?: undefined; kept?: string }
+  /// Several programs are too large for an address together.
+  | { view: "pair" | "set"; name: string; text?: undefined; kept?: string }
   | { view: "report"; name: string; text?: string; kept?: string }
   /// What this browser keeps, not yet looked up.
   | ({ view: "kept"; kept: string } & Look)

@@ -61,6 +61,11 @@ const ofPrograms = {
     opened.push(...others);
     return others[0]!.compare(was!);
   },
+  /// What the first programs of files hold that are loaded at once.
+  together(files: { name: string; bytes: Uint8Array }[], theme: string): string {
+    close();
+    return programs.together(files.flatMap(({ name, bytes }) => programs.programs(name, bytes, undefined).slice(0, 1)), theme);
+  },
   takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),
   /// What is shown at once. Advice, which takes a plan for each change, is in the summary.

@@ -13,11 +13,13 @@ mod message;
 mod program;
 #[cfg(feature = "shapes")]
 mod shape;
+#[cfg(any(feature = "programs", feature = "shapes"))]
+mod theme;
 
 pub use answer::Answer;
 #[cfg(feature = "messages")]
 pub use message::{explain, is_message};
 #[cfg(feature = "programs")]
-pub use program::{Program, assignment, machines, programs, recognise, select};
+pub use program::{Program, assignment, machines, programs, recognise, select, together};
 #[cfg(feature = "shapes")]
 pub use shape::{compare, draw, generations, place, predict, show, steps};

@@ -1,15 +1,25 @@
 //! Programs: from the bytes of a file to the audit that the command line prints.
 
-use crate::answer::{Answer, json, thrown};
+use crate::{
+    answer::{Answer, json, thrown},
+    theme::themed,
+};
 use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{AssignmentReport, Audit, BufferRow, Content, Failure, Machine, ReportWarning, SpaceTotal};
+use tilewise_audit::{
+    AssignmentReport, Audit, BufferRow, Content, Failure, Machine, Member, ReportWarning, SpaceTotal, Together,
+};
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
-use tilewise_report::{AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ReportView, Summary};
+use tilewise_report::{
+    AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ProgramSet, ReportView, Summary, WriteText,
+};
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
+
+/// Columns of text on the page.
+const COLUMNS: usize = 110;
 
 /// What a file or a pasted text is, by its first bytes, decompressed: the [name](FileKind::as_str) of its kind.
 #[wasm_bindgen]
@@ -48,6 +58,29 @@ pub fn assignment(name: &str, bytes: Vec<u8>) -> Answer {
     let plan = plan.and_then(|plan| plan.ok_or_else(|| Failure::new("no_plan", "no compiler's plan is in this file")));
     let plan = plan.map_err(|failure| thrown(&failure))?;
     json(&JsonLine::of(name, AsJson(&AssignmentReport::of(&plan, name, None))))
+}
+
+/// What programs hold that are loaded on one device at once, as JSON: `headline`, `fits`, the picture as `svg`, and the `text` that
+/// `tilewise audit --together` prints.
+///
+/// # Errors
+/// Programs of different machines, and one without a plan.
+#[wasm_bindgen]
+pub fn together(programs: Vec<Program>, theme: &str) -> Answer {
+    #[derive(Serialize)]
+    struct Shown {
+        headline: String,
+        fits: Option<bool>,
+        svg: String,
+        text: String,
+    }
+    let members: Vec<Member<'_>> = programs.iter().map(|program| Member::new(&program.0.report)).collect();
+    let limit = programs.first().and_then(|program| program.0.report.machine.program_bytes());
+    let set = Together::of(&members, limit, None).map_err(|failure| thrown(&failure))?;
+    let fits = set.fits();
+    let set = ProgramSet(set);
+    let svg = set.picture().to_svg(&themed(theme));
+    json(&Shown { headline: set.verdict_in_words(), fits, svg, text: set.to_text(COLUMNS) })
 }
 
 /// A program with its audit.

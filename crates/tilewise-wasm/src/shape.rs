@@ -1,10 +1,13 @@
 //! Shapes: their parts, sizes, pictures, steps, and what a TPU would choose.
 
-use crate::answer::{Answer, in_text, json, plain, thrown};
+use crate::{
+    answer::{Answer, in_text, json, plain, thrown},
+    theme::themed,
+};
 use serde::Serialize;
 use tilewise::{ElementType, Shape, Tiled, tpu::Generation};
 use tilewise_audit::Failure;
-use tilewise_draw::{Options, Scene, Theme, View};
+use tilewise_draw::{Scene, View};
 use tilewise_report::{
     BitcastAnswer, Derived, Located, NotationPart, Pair, Placement, PredictedShape, Reader, ShapeSummary, StepLanguage,
     causes_in_words, notation_parts, parse_shape,
@@ -44,11 +47,7 @@ pub fn show(text: &str) -> Answer {
 #[wasm_bindgen]
 pub fn draw(text: &str, view: &str, other: Option<String>, slices: &[u32], highlight: &[u32], theme: &str) -> Answer {
     let shape = parse(text)?;
-    let mut options = Options::new().with_theme(match theme {
-        "light" => Theme::Light,
-        "dark" => Theme::Dark,
-        _ => Theme::Auto,
-    });
+    let mut options = themed(theme);
     for slice in slices.chunks_exact(2) {
         options = options.with_slice(i64::from(slice[0]), u64::from(slice[1]));
     }
