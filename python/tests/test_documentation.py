@@ -118,7 +118,7 @@ def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: P
         fresh = fresh.replace(f"$ {command}\n{shown}", f"$ {command}\n{printed}")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
-    elif is_recorded_with("0.12.0.1", "0.0.50.1"):
+    elif is_recorded_with("0.12.0.1", "0.0.52"):
         assert fresh == text
 
 

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, commandLine, expect, hlo, test } from "./page";
+import { accessible, commandLine, expect, hlo, root, test } from "./page";
 import { GNN, half } from "./programs";
 
 test("two programs: the peak's change by owner, both over their order, and copies", async ({ quiet: page }) => {
@@ -47,5 +47,19 @@ test("two programs as a report in one file: what the page shows of them", async 
   await expect(page.locator(".lead")).toContainText("311.37 MiB →");
   expect(await tables.allTextContents()).toEqual(shown);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("before.hlo → after.hlo");
+  await accessible(page);
+});
+
+test("programs of a server together: what is held once, each beneath, and the command line's text", async ({ quiet: page }) => {
+  const names = ["large", "small", "undonated"].map((name) => `${name}.v6e.hlo.gz`);
+  await page.goto("./");
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(names.map((name) => `${root}/examples/server/${name}`));
+  await page.getByRole("group", { name: "Files" }).getByRole("button", { name: "Together" }).click();
+  const article = page.locator("article.together");
+  await expect(article.locator(".lead")).toContainText("3 programs together hold at least 434.54 MiB of 31.24 GiB of HBM");
+  await expect(article.locator("svg")).toContainText("undonated: 147.25 MiB");
+  const printed = execFileSync(commandLine(), ["audit", "--together", ...names, "--tpu", "v6e"], { cwd: `${root}/examples/server`, encoding: "utf8", env: { ...process.env, COLUMNS: "110" } });
+  // The headline stands above.
+  await expect(article.locator("pre")).toHaveText(printed.slice(printed.indexOf("\n") + 1).trim(), { useInnerText: true });
   await accessible(page);
 });
