@@ -103,19 +103,21 @@ def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: P
         pytest.importorskip(library)
     path = HERE.parents[1] / "docs" / document
     text = fresh = path.read_text(encoding="utf-8")
-    programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    transcripts = re.findall(r"```console\n\$ ((?:python|tilewise fit) (\w+\.py).*?)\n(.*?)```", text, re.DOTALL)
     # Reports show the last two parts of a path.
     folder = tmp_path / "train"
     folder.mkdir()
-    for program, (command, name, shown) in zip(programs, transcripts, strict=True):
-        (folder / name).write_text(program, encoding="utf-8")
-        tool, *arguments = command.split()
+    for block in re.finditer(r"```(python|console)\n(.*?)```", text, re.DOTALL):
+        if block[1] == "python":
+            # The prose before names it.
+            name = re.findall(r"`(\w+\.py)`", text[: block.start()])[-1]
+            (folder / name).write_text(block[2], encoding="utf-8")
+            continue
+        command = block[2].splitlines()[0]
+        tool, *arguments = command.removeprefix("$ ").split()
         before = ["-m", "tilewise"] if tool == "tilewise" else []
         done = subprocess.run([sys.executable, *before, *arguments], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        printed = done.stdout.rstrip() + "\n"
-        fresh = fresh.replace(f"$ {command}\n{shown}", f"$ {command}\n{printed}")
+        fresh = fresh.replace(block[0], f"```console\n{command}\n{done.stdout.rstrip()}\n```")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
     elif is_recorded_with("0.12.0.1", "0.0.52"):

@@ -59,10 +59,10 @@ def test_factories_are_compiled(capfd: pytest.CaptureFixture[str]) -> None:
     together = json.loads(capfd.readouterr().out)["together"]
     assert [each["name"] for each in together["programs"]] == ["small", "large", "undonated"]
     assert together["code_bytes"] > SMALL_CODE
+    assert together["pages"]["count"] == 64
 
 
 def test_only_a_page_is_written_of_factories(capfd: pytest.CaptureFixture[str]) -> None:
     program = f"{SERVER / 'server.py'}:server"
     assert main(["audit", "--together", program, "--tpu", "v6e", "-o", "server.svg"]) == 2
     assert "to FILE.html" in capfd.readouterr().err
-    assert together["pages"]["count"] == 64
