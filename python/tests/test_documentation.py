@@ -94,7 +94,7 @@ def test_the_readme() -> None:
     [
         ("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")),
         ("fit.md", ("jax", "libtpu")),
-        ("frameworks.md", ("flax", "optax", "equinox", "libtpu")),
+        ("frameworks.md", ("flax", "optax", "equinox", "flatbuffers", "libtpu")),
     ],
 )
 def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: Path) -> None:
