@@ -106,18 +106,20 @@ def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: P
     # Reports show the last two parts of a path.
     folder = tmp_path / "train"
     folder.mkdir()
-    for block in re.finditer(r"```(python|console)\n(.*?)```", text, re.DOTALL):
+    for block in re.finditer(r"```(python|console|text)\n(.*?)```", text, re.DOTALL):
         if block[1] == "python":
             # The prose before names it.
             name = re.findall(r"`(\w+\.py)`", text[: block.start()])[-1]
             (folder / name).write_text(block[2], encoding="utf-8")
             continue
         command = block[2].splitlines()[0]
+        if not command.startswith(("$ python ", "$ tilewise fit ")) or block[2].count("\n$ "):
+            continue
         tool, *arguments = command.removeprefix("$ ").split()
         before = ["-m", "tilewise"] if tool == "tilewise" else []
         done = subprocess.run([sys.executable, *before, *arguments], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        fresh = fresh.replace(block[0], f"```console\n{command}\n{done.stdout.rstrip()}\n```")
+        fresh = fresh.replace(block[0], f"```{block[1]}\n{command}\n{done.stdout.rstrip()}\n```")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
     elif is_recorded_with("0.12.0.1", "0.0.52"):
