@@ -177,7 +177,7 @@ impl PyExplanation {
     /// Examples:
     ///     >>> import pathlib
     ///     >>> print(explain(pathlib.Path("../examples/out_of_memory.txt")).table())
-    ///     Out of memory in hbm: 314.47M needed, 314.00M available, 477.5K over.
+    ///     Out of memory in hbm: 314.47 MiB needed, 314.00 MiB available, 477.5 KiB over.
     ///     ...
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {

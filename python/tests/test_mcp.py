@@ -95,7 +95,7 @@ def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
 def test_from_a_message_to_what_to_change() -> None:
     async def work(session: Session) -> None:
         told = await session.ask("explain", path=str(EXAMPLES / "out_of_memory.txt"))
-        assert told["headline"].startswith("Out of memory in hbm: 314.47M needed")
+        assert told["headline"].startswith("Out of memory in hbm: 314.47 MiB needed")
         assert told["verdict"] == "padding"
         assert told["advice"][0]["kind"] == "split"
         assert [each["tool"] for each in told["next"]] == ["audit", "explain"]

@@ -167,8 +167,12 @@ impl<'p> Sketch<'p> {
         }
         group.areas(Class::Padded, padded);
         group.lines(Class::Crest, self.crest(&below.iter().map(|bytes| level(*bytes)).collect::<Vec<_>>()));
-        if let Some(held) = self.picture.fragmented() {
-            group.lines(Class::Crest, vec![Line::across((0.0, level(u128::from(held))), self.wide)]);
+        if let (Some(held), Some(peak)) = (self.picture.fragmented(), &self.picture.peak) {
+            let (held, peak) = (level(u128::from(held)), level(u128::from(peak.bytes)));
+            // Nearer to the peak, nobody could tell it from that.
+            if peak - held >= 2.0 {
+                group.lines(Class::Crest, vec![Line::across((0.0, held), self.wide)]);
+            }
         }
         if let Some(limit) = self.limit {
             let at = level(u128::from(limit));

@@ -137,6 +137,7 @@ impl MemoryPicture<'_> {
         let Some(peak) = &self.peak else { return format!("{consists}.") };
         let (most, at) = (bytes(u128::from(peak.bytes)), shown(&peak.instruction));
         let most = match self.fragmented() {
+            // The first is the number that everything else says the program holds at most.
             Some(held) => format!("{} at most, {most} of it in use", bytes(u128::from(held))),
             None => format!("{most} at most,"),
         };
@@ -163,10 +164,10 @@ impl MemoryPicture<'_> {
         parts.join(", ")
     }
 
-    /// Bytes that the program takes, where fragmentation makes that visibly more than what is in use at the peak.
+    /// Bytes that the program takes, where fragmentation makes that more than what is in use at the peak.
     fn fragmented(&self) -> Option<u64> {
         let most = self.peak.as_ref()?.bytes;
-        self.held.filter(|held| held.saturating_sub(most) > most / 100)
+        self.held.filter(|held| *held > most)
     }
 
     fn padding_at_peak(&self) -> u128 {

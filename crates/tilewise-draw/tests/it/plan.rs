@@ -229,14 +229,15 @@ fn the_legend_has_the_largest_at_the_peak() {
 
 /// What the program takes is the first number, and fragmentation what of it nothing uses.
 #[test]
-fn fragmentation_is_told_where_it_is_seen() {
+fn fragmentation_is_told_where_there_is_some() {
     let described = |held: Option<u64>| {
         let svg = svg(&MemoryPicture { held, ..small() });
         let document = Document::parse(&svg).expect("well-formed");
         let description = document.descendants().find(|node| node.has_tag_name("desc")).and_then(|node| node.text());
         description.expect("a sentence").to_owned()
     };
-    assert!(described(Some(403)).starts_with("400 B at most, at b"));
+    assert!(described(Some(400)).starts_with("400 B at most, at b"));
+    assert!(described(Some(403)).starts_with("403 B at most, 400 B of it in use at b"));
     let fragmented = described(Some(450));
     assert!(fragmented.starts_with("450 B at most, 400 B of it in use at b"), "{fragmented}");
     assert!(fragmented.ends_with(", 50 B fragmentation."), "{fragmented}");

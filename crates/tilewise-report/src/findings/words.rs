@@ -79,10 +79,20 @@ pub(super) fn named(name: &ArrayName) -> (String, String) {
     }
 }
 
-/// A size as a message prints it, with a unit if it is a bare number of bytes.
+/// A size with the digits that a message has, so that it is found there, and with the unit that everything else has:
+/// `477.5 KiB` for `477.5K`.
 pub(crate) fn printed(size: &PrintedSize) -> String {
     let text = size.text();
-    if text.bytes().all(|byte| byte.is_ascii_digit()) { bytes(size.bytes()) } else { text.to_owned() }
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).trim_end();
+    let unit = match text.get(digits.len()..).unwrap_or_default().trim_start() {
+        "" | "B" | "bytes" => return bytes(size.bytes()),
+        "K" | "KiB" => "KiB",
+        "M" | "MiB" => "MiB",
+        "G" | "GiB" => "GiB",
+        "T" | "TiB" => "TiB",
+        _ => return text.to_owned(),
+    };
+    format!("{digits} {unit}")
 }
 
 /// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: what keeps most of a layer.

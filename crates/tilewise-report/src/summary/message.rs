@@ -17,14 +17,14 @@ use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code}
 /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
 ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
 /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-/// let sentence = "Enough is free, but not in one piece: 6.48G of 6.78G free, at most 3.33G of it together.";
+/// let sentence = "Enough is free, but not in one piece: 6.48 GiB of 6.78 GiB free, at most 3.33 GiB of it together.";
 /// assert_eq!(MessageSummary::of(&explained).verdict, sentence);
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MessageSummary {
-    /// What ran out: `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
+    /// What ran out: `Out of memory in hbm: 294.50 MiB needed, 250.00 MiB available, 44.50 MiB over.`
     pub headline: String,
     /// What is the cause: the message's [`verdict`](Message::verdict) with its figures.
     pub verdict: String,
@@ -201,7 +201,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
                 .unwrap_or_default()
         ),
         Verdict::Fragmentation => format!(
-            "Packing the temporaries loses {}{missing}: what is alive at the peak would fit.",
+            "Fragmentation takes {}{missing}: what is alive at the peak would fit.",
             size(budget.fragmentation_bytes)
         ),
         Verdict::Reservation => {

@@ -52,10 +52,8 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
         "the program, which the message doesn't break down"
     };
     let own = [("temporaries", "temporaries", budget.temporary_bytes), ("program", program, budget.program_bytes)];
-    let lost = [
-        ("padding", "padding", budget.padding_bytes),
-        ("fragmentation", "lost in packing", budget.fragmentation_bytes),
-    ];
+    let lost =
+        [("padding", "padding", budget.padding_bytes), ("fragmentation", "fragmentation", budget.fragmentation_bytes)];
     let reserved = if is_part { "reserved of that" } else { "also reserved" };
     let room = [("available", "available", budget.capacity_bytes), ("reserved", reserved, budget.reserved_bytes)];
     let parts = known([&others, beside, &own]);

@@ -40,7 +40,7 @@ fn write_parts(together: &Together, terminal: &Terminal, out: &mut dyn Write) ->
     let of_largest = largest.map_or_else(String::new, |program| {
         let gaps = match program.fragmentation_bytes {
             0 => String::new(),
-            gaps => format!(", {} of them gaps", bytes(gaps)),
+            lost => format!(", {} of them fragmentation", bytes(lost)),
         };
         format!("of {}{gaps}", visible(&program.name))
     });
