@@ -40,6 +40,7 @@ export function bytes(count: number): string {
 
 export function percent(part: number, whole: number): string {
   const share = whole > 0 ? (100 * part) / whole : 0;
+  if (share > 0 && share < 0.1) return "<0.1%";
   return `${share > 0 && share < 1 ? share.toFixed(1) : Math.round(share)}%`;
 }
 

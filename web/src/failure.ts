@@ -2,18 +2,32 @@
 
 import { CoreError } from "./core";
 import { el } from "./dom";
+import { prose } from "./said";
+
+/// Of a line, what is shown before what is wrong and behind it: a file may be one line.
+const AROUND = 120;
+/// Longer words are cut.
+const LONGEST = 2000;
 
 /// The text with a caret under what is wrong.
 export function failure(error: unknown, text = ""): HTMLElement {
   const core = error instanceof CoreError ? error : null;
-  const [from, to] = core?.span ?? [0, 0];
-  const start = text.lastIndexOf("\n", from - 1) + 1;
-  const line = text.slice(start).split("\n", 1)[0] ?? "";
+  const words = error instanceof Error ? error.message : String(error);
   return el(
     "div",
     { class: "failure", role: "alert" },
-    core?.span && text && el("pre", { tabindex: "0" }, line, "\n", " ".repeat(from - start), el("span", { class: "caret" }, "^".repeat(Math.max(1, Math.min(to, start + line.length) - from)))),
-    el("p", {}, error instanceof Error ? error.message : String(error)),
-    core?.help && el("p", { class: "muted" }, core.help),
+    core?.span && text && excerpt(text, core.span),
+    el("p", {}, (core ? sentence : prose)(words.length > LONGEST ? `${words.slice(0, LONGEST)} …` : words)),
+    core?.help && el("p", { class: "muted" }, sentence(core.help)),
   );
+}
+
+/// The core's errors are parts of a sentence.
+const sentence = (words: string) => prose(`${words[0]?.toUpperCase() ?? ""}${words.slice(1)}${/[.…:`^]$/.test(words) ? "" : "."}`);
+
+function excerpt(text: string, [from, to]: [number, number]): HTMLElement {
+  const start = Math.max(text.lastIndexOf("\n", from - 1) + 1, from - AROUND);
+  const line = text.slice(start, from + AROUND).split("\n", 1)[0] ?? "";
+  const marked = Math.max(1, Math.min(to, start + line.length) - from);
+  return el("pre", { tabindex: "0" }, line, "\n", " ".repeat(from - start), el("span", { class: "caret" }, "^".repeat(marked)));
 }

@@ -40,10 +40,17 @@ const HEAD = 1 << 20;
 const WHOLE = 64 << 20;
 const LONGEST_LOG = 1 << 30;
 
-/// A file's bytes, and of gzip what it holds: that ends at the limit, or where the data is cut off.
+const magic = async (file: Blob) => String(new Uint8Array(await file.slice(0, 2).arrayBuffer()));
+
+/// A text of two bytes a letter, as consoles of Windows write it, as UTF-8; what is none as it is.
+async function utf8(file: Blob, limit: number): Promise<Blob> {
+  const encoding = { "255,254": "utf-16le", "254,255": "utf-16be" }[await magic(file)];
+  return encoding ? new Blob([new TextDecoder(encoding).decode(await file.slice(0, limit).arrayBuffer())]) : file;
+}
+
+/// A file's text or bytes, and of gzip what it holds: that ends at the limit, or where the data is cut off.
 async function decompressed(file: Blob, limit: number): Promise<Blob> {
-  const magic = new Uint8Array(await file.slice(0, 2).arrayBuffer());
-  if (magic[0] !== 0x1f || magic[1] !== 0x8b) return file;
+  if ((await magic(file)) !== "31,139") return utf8(file, limit);
   const parts: Uint8Array[] = [];
   let length = 0;
   try {
@@ -69,18 +76,22 @@ const CERTAIN = ["program", "proto", "profile", "buffer_assignment", "report", "
 const PROGRAM = /^HloModule|^BufferAssignment|^\s*\{|\0/m;
 const MESSAGE = /RESOURCE_?EXHAUSTED|out of memory|exceed|usage >=|Largest program|vmem|hbm/i;
 
+/// Words without a bracket: no shape, and nothing else that is known.
+export const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
+
 /// What a file is: `message`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
   if (!bytes.length) return "empty";
   const head = new TextDecoder().decode(bytes.subarray(0, 1 << 12));
-  const isMessage = async () => ask("isMessage", bytes.slice());
-  if (!PROGRAM.test(head) && MESSAGE.test(new TextDecoder().decode(bytes)) && (await isMessage())) return "message";
+  const isMessage = async (bytes: Uint8Array) => MESSAGE.test(new TextDecoder().decode(bytes)) && (await ask("isMessage", bytes.slice()));
+  // Most of a log may stand before its message.
+  const end = async () => new Uint8Array(await file.slice(-HEAD).arrayBuffer());
+  if (!PROGRAM.test(head) && ((await isMessage(bytes)) || (file.size > HEAD && (await isMessage(await end()))))) return "message";
   const guess = await ask("recognise", bytes.slice());
   if (CERTAIN.includes(guess)) return guess;
-  // Most of a log may stand before its message.
   const isLog = bytes.length >= HEAD && !head.includes("\0") && guess !== "part";
-  return isLog || (await isMessage()) ? "message" : guess;
+  return isLog || (await ask("isMessage", bytes)) ? "message" : guess;
 }
 
 /// The data inside one of our reports of one file.
@@ -97,9 +108,11 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
     case "proto":
     case "profile":
     case "part":
-      return { kind: "program", name, file, plans: [] };
-    case "shape":
-      return { kind: "shape", name, text: await text() };
+      return { kind: "program", name, file: await utf8(file, LONGEST_LOG), plans: [] };
+    case "shape": {
+      const shape = await text();
+      return PROSE.test(shape.trim()) ? { kind: "unknown", name, what: "words" } : { kind: "shape", name, text: shape };
+    }
     case "message":
       return { kind: "message", name, file: await decompressed(file, LONGEST_LOG) };
     case "report":
@@ -119,8 +132,25 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
 export async function ofText(text: string): Promise<Input> {
   // A short line that begins as a shape is one, right or wrong: nothing else is loaded to see that.
   if (/^[\s(]*[a-z]\w*\s*\[[^\n=]{0,2000}$/i.test(text)) return { kind: "shape", name: "pasted text", text };
-  const file = new Blob([text]);
+  const file = await blobOf(text);
   return inputOf("pasted text", file, await kindOf(file));
+}
+
+/// Units of a text that are copied at once, which takes some milliseconds.
+const PART = 1 << 20;
+
+/// A text as bytes; of a long one part after part, and the page answers in between.
+async function blobOf(text: string): Promise<Blob> {
+  const parts: Blob[] = [];
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PART, text.length);
+    // A character of two units stays whole.
+    if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1]!)) end -= 1;
+    parts.push(new Blob([text.slice(at, end)]));
+    at = end;
+    if (at < text.length) await new Promise((done) => setTimeout(done));
+  }
+  return new Blob(parts);
 }
 
 /// Kinds that are shown wherever they lie, and belong to no program of a dump.

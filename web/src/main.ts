@@ -8,7 +8,7 @@ import { failure } from "./failure";
 import { openedTogether } from "./files";
 import type { Example } from "./gallery";
 import { home } from "./home";
-import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
+import { dropped, ofFiles, ofText, PROSE, type Entry, type Input } from "./input";
 import { keep, kept, nextName } from "./kept";
 import { messageView, type Explained } from "./message/view";
 import { keepOffline } from "./offline";
@@ -303,7 +303,7 @@ async function showPair({ files: [before, after] }: Input & { kind: "pair" }, mi
     status.textContent = "";
     document.title = `${before.name} → ${after.name} – tilewise`;
     const swap = el("button", { type: "button", onclick: () => void openInput(pair(after, before)) }, "Swap");
-    present(compareView(comparison, [swap]));
+    present(compareView(comparison, { actions: [swap], pictures: (shape) => drawn(shape) }));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -361,7 +361,7 @@ async function showReport(text: string, mine: number): Promise<void> {
     if (mine !== opening) return;
     box.value = "";
     status.textContent = isBare ? "A report without its program has no timeline." : "";
-    present(isEmbedded(parsed) ? embeddedView(parsed) : isComparison(parsed) ? compareView(parsed) : reportView(parsed, (shape) => drawn(shape)));
+    present(isEmbedded(parsed) ? embeddedView(parsed) : isComparison(parsed) ? compareView(parsed, { pictures: (shape) => drawn(shape) }) : reportView(parsed, (shape) => drawn(shape)));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -406,8 +406,6 @@ async function openEntries(entries: Entry[]): Promise<void> {
   }
 }
 
-/// Words without a bracket: no shape, and nothing else that is known.
-const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
 const A_WORD = /^[a-z]+$/i;
 const WANTED = "Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as you have; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128].";
 

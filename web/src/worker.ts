@@ -74,6 +74,8 @@ const ofPrograms = {
     return audit(report, summary, JSON.parse(opened[at]!.timeline(0)) as TimelineJson | null);
   },
   rest: (at: number) => ({ summary: JSON.parse(opened[at]!.summary()) as Summary, kernels: JSON.parse(opened[at]!.kernels()) as Kernel[] }),
+  neighbours: (at: number, instruction: string) => opened[at]!.neighbours(instruction),
+  span: (at: number, memorySpace: number, first: number, last: number) => opened[at]!.span(memorySpace, first, last),
   callStack: (at: number, instruction: string) => opened[at]!.callStack(instruction),
   timeline(at: number, memorySpace: number): Timeline | null {
     const timeline = JSON.parse(opened[at]!.timeline(memorySpace)) as TimelineJson | null;

@@ -22,6 +22,16 @@ test("two programs: the peak's change by owner, both over their order, and copie
   await page.getByRole("button", { name: "Swap" }).click();
   await expect(lead).toContainText("311.37 MiB →");
   await expect(first).toContainText("−97.66 MiB");
+  const gone = page.getByRole("region", { name: "Buffers that only the first has" }).first();
+  await gone.getByRole("button", { name: /^[a-z]+\d+\[/ }).first().click();
+  await expect(gone.locator(".picture svg")).toBeVisible();
+  const count = await gone.locator("tbody tr").count();
+  const more = gone.getByRole("button", { name: / more$/ });
+  if (await more.isVisible()) {
+    const [hidden] = (await more.textContent())!.split(" ");
+    await more.click();
+    await expect(gone.locator("tbody tr")).toHaveCount(count + Number(hidden));
+  }
   await page.reload();
   await expect(lead).toContainText("311.37 MiB →");
   await page.goBack();

@@ -125,3 +125,24 @@ test("pasted HLO, and its address", async ({ quiet: page, context }) => {
   await page.goBack();
   await expect(page.locator(".gallery").first()).toBeVisible();
 });
+
+test("texts of Windows, words in a file, and a line without an end", async ({ quiet: page }) => {
+  await page.goto("./");
+  const message = readFileSync(`${root}/crates/tilewise-oom/tests/data/gnn_edges_f32.txt`, "utf8");
+  await open(page, "log.txt", Buffer.from(`\ufeff${message}`, "utf16le"));
+  await expect(page.locator(".lead")).toContainText("Padding is the cause");
+  await openProgram(page, "a.hlo", Buffer.from(`\ufeff${hlo(GNN)}`, "utf16le"));
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await open(page, "words.txt", Buffer.from("Container killed: 264.3 MB of 1 GB physical memory used. OOMKilled (exit 137)"));
+  await expect(page.getByRole("alert")).toContainText("nothing that is known here (words)");
+  await open(page, "line.json", Buffer.from("[".repeat(400_000)));
+  const alert = page.getByRole("alert");
+  await expect(alert).not.toContainText("words");
+  expect((await alert.textContent())!.length).toBeLessThan(4000);
+});
+
+test("a program before optimization says where the one is that runs", async ({ quiet: page }) => {
+  await page.goto("./");
+  await openProgram(page, "module_0001.before_optimizations.txt", Buffer.from("HloModule m\n\nENTRY e {\n  p = f32[8,128]{1,0} parameter(0)\n  ROOT r = f32[8,128]{1,0} negate(p)\n}\n"));
+  await expect(page.locator(".story")).toContainText("after_optimizations.txt");
+});

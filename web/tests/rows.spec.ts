@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, commandLine, expect, hlo, openProgram, printed, test } from "./page";
+import { accessible, commandLine, expect, hlo, openProgram, printed, root, test } from "./page";
 import { GNN, layers } from "./programs";
 
 test("a row shows its layout and its fix", async ({ quiet: page }) => {
@@ -45,6 +45,51 @@ test("rows: filtered, sorted, opened by line, by keyboard", async ({ quiet: page
   const before = await rows.count();
   await opens.click();
   await expect.poll(() => rows.count()).toBeGreaterThan(before);
+  await accessible(page);
+});
+
+test("a filter asks for sizes, element types and moments", async ({ quiet: page }) => {
+  const report = JSON.parse(execFileSync(commandLine(), ["audit", GNN, "--format", "json"], { cwd: root, encoding: "utf8" }));
+  type Buffer = { shape: string; bytes: number; role: string };
+  const alive = (report.memory_spaces[0].peak_buffers as Buffer[]).filter(({ role }) => ["temporary", "table"].includes(role));
+  await page.goto("./");
+  await openProgram(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const filter = page.getByLabel("Filter the table");
+  const rows = page.locator("table.alive tbody tr");
+  const shapes = async () => (await rows.locator("code").allTextContents()).sort();
+  const large = alive.filter(({ bytes }) => bytes > 20 * 2 ** 20);
+  expect(large.length).toBeGreaterThan(0);
+  expect(large.length).toBeLessThan(alive.length);
+  await filter.fill("role:temporary size>20MiB alive:peak");
+  await expect.poll(shapes).toEqual(large.map(({ shape }) => shape).sort());
+  await filter.fill("role:temporary size<=20MiB alive:peak");
+  await expect.poll(shapes).toEqual(alive.filter(({ bytes }) => bytes <= 20 * 2 ** 20).map(({ shape }) => shape).sort());
+  await filter.fill("dtype:bf16 alive:peak");
+  await expect(rows.first()).toContainText("bf16[");
+  await expect(rows.filter({ hasNotText: "bf16[" })).toHaveCount(0);
+  // Half a question leaves out nothing.
+  await filter.fill("size>");
+  await expect(rows.first()).toBeVisible();
+});
+
+test("around an array is what it is made from and what reads it", async ({ quiet: page }) => {
+  const text = hlo(GNN).toString();
+  await page.goto("./");
+  await openProgram(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await page.locator("table.alive tbody tr", { hasText: "f32[400000,12]" }).first().getByRole("button").last().click();
+  const graph = page.getByRole("group", { name: "Instructions around it" });
+  const here = graph.locator("[aria-current]");
+  const name = (await here.locator("b").textContent())!;
+  // The text says what it reads.
+  const line = text.split("\n").find((line) => new RegExp(`^\\s*(ROOT )?%?${name.replaceAll(".", "\\.")} = `).test(line))!;
+  const operands = [...line.slice(line.indexOf("(", line.indexOf(" = ")), line.indexOf("), ")).matchAll(/%([\w.-]+)/g)].map(([, operand]) => operand!);
+  expect(operands.length).toBeGreaterThan(0);
+  for (const operand of operands) await expect(graph.locator("b").getByText(operand, { exact: true })).toBeVisible();
+  // One of them that is chosen takes its place.
+  const other = graph.locator(".node:not(.here)").last();
+  const next = (await other.locator("b").textContent())!;
+  await other.click();
+  await expect(page.locator(".detail, .lines [aria-current]").filter({ hasText: next }).first()).toBeVisible();
   await accessible(page);
 });
 

@@ -47,9 +47,9 @@ pub use program::{
 };
 pub use report::{
     Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, ModuleRow,
-    Origin, Origins, OwnerName, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report,
-    ReportWarning, ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, StandingRow, Timeline, TimelinePiece,
-    Work, audit,
+    Neighbour, Neighbours, Origin, Origins, OwnerName, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow,
+    Remedy, Report, ReportWarning, ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, Span, StandingRow,
+    Timeline, TimelinePiece, Work, audit,
 };
 pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {

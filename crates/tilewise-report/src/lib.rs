@@ -67,7 +67,7 @@ pub use shape::{
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
     parse_index, parse_shape, parse_shape_as_written,
 };
-pub use summary::{MessageSummary, Remark, Summary, memory_name};
+pub use summary::{MessageSummary, Remark, Summary, in_span, memory_name};
 pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};
 pub use view::{LISTED, ReportView};

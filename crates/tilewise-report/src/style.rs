@@ -32,6 +32,13 @@ pub fn duration(seconds: f64) -> String {
     if count < 9.99 { format!("{count:.1} {name}") } else { format!("{count:.0} {name}") }
 }
 
+/// 12,345: a count with its thousands apart.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let ends = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits.char_indices().flat_map(|(at, digit)| ends(at).then_some(',').into_iter().chain([digit])).collect()
+}
+
 /// For what matters most.
 pub const STRONG: Style = Style::new().bold();
 /// For details.

@@ -11,7 +11,7 @@ use tilewise_audit::{
 };
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
 use tilewise_report::{
-    AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ProgramSet, ReportView, Summary, WriteText,
+    AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ProgramSet, ReportView, Summary, WriteText, in_span,
 };
 use wasm_bindgen::prelude::*;
 
@@ -224,6 +224,23 @@ impl Program {
     #[wasm_bindgen(js_name = callStack)]
     pub fn call_stack(&self, instruction: &str) -> Answer {
         json(&self.0.report.call_stack(instruction).iter().map(AsJson).collect::<Vec<_>>())
+    }
+
+    /// The instructions within three steps of one, as JSON; `null` for one that doesn't run.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn neighbours(&self, instruction: &str) -> Answer {
+        json(&self.0.report.neighbours(instruction, 3).as_ref().map(AsJson))
+    }
+
+    /// What happens in a memory space between two moments, both included, as JSON: the sentences of [`in_span`].
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn span(&self, memory_space: u8, first: usize, last: usize) -> Answer {
+        let timeline = self.0.report.timeline(memory_space);
+        json(&timeline.map_or_else(Vec::new, |timeline| in_span(&timeline, &timeline.span(first, last))))
     }
 
     /// Its HLO text; of a proto, as it is printed.

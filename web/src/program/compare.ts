@@ -1,7 +1,8 @@
 // Two programs, before and after a change, as the core compares them: what each holds at its peak, by owner; both over
 // their order, on one axis; their copies, and the buffers that only one of them has.
 
-import { bytes, el, fromRoot, grouped, redrawn, shortPath, table, type Cell } from "../dom";
+import { bytes, el, fill, fromRoot, grouped, intoView, redrawn, shortPath, table, type Cell } from "../dom";
+import type { Pictures } from "../said";
 import { LEFT } from "./picture";
 import { round, rounded } from "./profile";
 
@@ -19,7 +20,7 @@ interface Comparison {
 /// `tilewise_report::ComparisonPage`.
 export interface ComparisonPage extends Comparison {
   /// How long those lists are, of which the first rows are there.
-  counts: Partial<Record<"owners" | "copies" | "removed" | "added", number>>;
+  counts: Partial<Record<"owners" | "copies" | "layouts" | "removed" | "added", number>>;
   /// Alive at each moment, before and after; none without a plan.
   live_bytes: [number[], number[]];
 }
@@ -41,18 +42,26 @@ interface Owner {
 interface Change {
   what: string;
   owner: string | null;
-  before: number | boolean | object | null;
-  after: number | boolean | object | null;
+  before: number | boolean | string | object | null;
+  after: number | boolean | string | object | null;
   file: string | null;
   line: number | null;
 }
 
-export function compareView({ headline, before, after, changes, removed, added, counts, live_bytes }: ComparisonPage, actions: HTMLElement[] = []): HTMLElement {
+export interface CompareOptions {
+  /// What stands beside the title.
+  actions?: HTMLElement[];
+  /// Layouts, where somebody draws them.
+  pictures?: Pictures;
+}
+
+export function compareView({ headline, before, after, changes, removed, added, counts, live_bytes }: ComparisonPage, { actions = [], pictures }: CompareOptions = {}): HTMLElement {
   const names = named([before.source, after.source]);
   const copied = ({ copies }: Compared) => `${bytes(copies.bytes)} in ${grouped(copies.count)}`;
   const owned = (what: string) => changes.filter((change) => change.what === what && change.owner !== null).map(changed);
   // What is too small to be listed, as one.
   const smaller = (what: string) => changes.filter((change) => change.what === what).map((change) => changed({ ...change, owner: what }));
+  const relaid = changes.filter(({ what }) => what === "layout").map(({ before, after, owner, ...place }): Cell[] => [el("code", {}, String(before)), el("code", {}, String(after)), placed(owner ?? "", place)]);
   return el(
     "article",
     { class: "compared" },
@@ -60,8 +69,9 @@ export function compareView({ headline, before, after, changes, removed, added, 
     over(live_bytes, names),
     section("At each peak, by owner", CHANGES, [...owned("owner"), ...smaller("smaller owners")], counts.owners ?? 0),
     (before.copies.count > 0 || after.copies.count > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, [...owned("copies"), ...smaller("smaller copies")], counts.copies ?? 0),
-    section("Buffers that only the first has", BUFFERS, removed.map(buffer), counts.removed ?? 0),
-    section("Buffers that only the second has", BUFFERS, added.map(buffer), counts.added ?? 0),
+    relaid.length > 0 && section("Arrays in another layout", LAYOUTS, relaid, counts.layouts ?? 0),
+    buffers("Buffers that only the first has", removed, counts.removed ?? 0, pictures),
+    buffers("Buffers that only the second has", added, counts.added ?? 0, pictures),
   );
 }
 
@@ -86,20 +96,46 @@ function placed(owner: string, { file, line }: Pick<Owner, "file" | "line">): st
 }
 
 const BUFFERS = ["bytes", "padding", "array", "owner"];
+const LAYOUTS = ["before", "after", "array"];
 
-function buffer({ bytes: count, padding_bytes, shape, op, ...place }: Owner): Cell[] {
-  return [bytes(count), padding_bytes ? bytes(padding_bytes) : "–", el("code", {}, shape), placed(op, place)];
+/// What only one of them has; an array that is chosen is drawn.
+function buffers(title: string, owners: Owner[], count: number, pictures: Pictures | undefined): HTMLElement {
+  const picture = el("div", { class: "picture", "aria-live": "polite" });
+  let chosen = "";
+  const draw = async () => {
+    const svg = chosen && (await pictures?.(chosen).catch(() => null));
+    if (svg) picture.innerHTML = svg;
+  };
+  redrawn(picture, draw);
+  const open = (shape: string) => async () => {
+    chosen = shape;
+    await draw();
+    intoView(picture);
+  };
+  const array = (shape: string) => (pictures ? el("button", { type: "button", class: "link", onclick: open(shape) }, el("code", {}, shape)) : el("code", {}, shape));
+  const rows = owners.map(({ bytes: count, padding_bytes, shape, op, ...place }) => [bytes(count), padding_bytes ? bytes(padding_bytes) : "–", array(shape), placed(op, place)]);
+  return section(title, BUFFERS, rows, count, picture);
 }
 
+/// Rows before "more".
+const SHOWN = 20;
+
 /// A table of so many rows, of which the first are there.
-function section(title: string, names: string[], rows: Cell[][], count: number): HTMLElement {
-  return el(
-    "section",
-    { "aria-label": title },
-    el("h2", {}, title),
-    rows.length ? table(`Table: ${title}`, names, rows, NUMBERS) : el("p", { class: "muted" }, "No change."),
-    count > rows.length && el("p", { class: "muted" }, `${grouped(count - rows.length)} more: tilewise audit --against lists all.`),
-  );
+function section(title: string, names: string[], rows: Cell[][], count: number, below?: HTMLElement): HTMLElement {
+  const place = el("div", {});
+  const list = (shown: Cell[][]) => {
+    const more = rows.length - shown.length;
+    const left = count - rows.length;
+    fill(
+      place,
+      table(`Table: ${title}`, names, shown, NUMBERS),
+      more > 0 && el("button", { type: "button", class: "more", onclick: () => list(rows) }, `${grouped(more)} more`),
+      more === 0 && left > 0 && el("p", { class: "muted" }, `${grouped(left)} more: `, el("code", {}, "tilewise audit --against"), " lists all."),
+    );
+  };
+  if (rows.length) list(rows.slice(0, SHOWN));
+  else fill(place, el("p", { class: "muted" }, "No change."));
+  return el("section", { "aria-label": title }, el("h2", {}, title), place, below);
 }
 
 const LINES = [

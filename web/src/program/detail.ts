@@ -4,6 +4,7 @@ import { bytes, el, fill, grouped, redrawn, shortPath, sourceLabel, type Source 
 import { code, prose, type Pictures } from "../said";
 import { recommended } from "./advice";
 import { names, stands, type Audit } from "./data";
+import { graph, type Neighbours } from "./graph";
 import type { Row } from "./rows";
 
 export interface Detail {
@@ -20,9 +21,12 @@ export interface DetailOptions {
   opened: ((instruction: string) => void) | null;
   /// The Python calls that led to an instruction.
   stack: ((instruction: string) => Promise<Source[]>) | undefined;
+  /// The instructions around one, and who hears of one of them that is chosen.
+  neighbours: ((instruction: string) => Promise<Neighbours | null>) | undefined;
+  chosen: (instruction: string) => void;
 }
 
-export function detail(audit: Audit, { pictures, closed, opened, stack }: DetailOptions): Detail {
+export function detail(audit: Audit, { pictures, closed, opened, stack, neighbours, chosen }: DetailOptions): Detail {
   const panel = el("section", { class: "detail", "aria-label": "The array that is chosen", tabindex: "-1", hidden: true });
   const announced = el("p", { class: "unseen", "aria-live": "polite" });
   function close() {
@@ -36,7 +40,7 @@ export function detail(audit: Audit, { pictures, closed, opened, stack }: Detail
     const { buffers } = audit.report;
     const buffer = buffers.find((buffer) => buffer.instruction === row.instruction && buffer.shape === row.shape) ?? buffers.find((buffer) => buffer.shape === row.shape);
     const picture = el("div", { class: "picture" });
-    const calls = el("div", {});
+    const [calls, around] = [el("div", {}), el("div", {})];
     const sizes = row.bytes > 0 && [`${row.count > 1 ? `${grouped(row.count)} arrays, ` : ""}${bytes(row.bytes)}, `, row.padding > 0 ? el("strong", {}, `${bytes(row.padding)} padding`) : "no padding", " · "];
     fill(
       panel,
@@ -48,12 +52,14 @@ export function detail(audit: Audit, { pictures, closed, opened, stack }: Detail
       buffer?.cause && el("p", {}, `${buffer.cause[0]?.toUpperCase()}${buffer.cause.slice(1)}.`),
       advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), prose(`${one.sentence}.`)), code(one))),
       calls,
+      around,
       picture,
     );
     panel.hidden = false;
     panel.scrollTop = 0;
     announced.textContent = `Chosen: ${row.shape}, ${bytes(row.bytes)} of ${row.name}. Escape closes it.`;
     if (stack && row.instruction && !stands(row)) void stack(row.instruction).then((frames) => frames.length > 1 && fill(calls, stackOf(frames)), () => {});
+    if (neighbours && row.instruction) void neighbours(row.instruction).then((found) => fill(around, found && surroundings(found)), () => {});
     const draw = async () => {
       const svg = await pictures(row.shape).catch(() => null);
       if (svg) picture.innerHTML = svg;
@@ -62,6 +68,8 @@ export function detail(audit: Audit, { pictures, closed, opened, stack }: Detail
     redrawn(picture, draw);
     void draw();
   }
+  const surroundings = (found: Neighbours) =>
+    found.instructions.length > 1 && el("details", { open: true }, el("summary", {}, "Made from, and used by"), graph(found, chosen));
   /// When it is alive.
   function lifespan(row: Row): HTMLElement | null {
     const { timeline } = audit;

@@ -4,7 +4,7 @@
 import { bytes, el, fill, grouped, tabs } from "../dom";
 import type { Width } from "./axis";
 import { bands, colouringOf, paint, TILES, type Colouring } from "./bands";
-import { names, stands, type Audit, type Timeline } from "./data";
+import { names, stands, type Audit, type Remark, type Timeline } from "./data";
 import { aliveAt, arrays, below, byOwner, ever, folded, isAliveAt, key, rowOf, sum, type Row } from "./rows";
 import { rowTable } from "./table";
 import { timelineView, type TimelineView } from "./timeline";
@@ -27,6 +27,8 @@ export interface MemoryOptions {
   audit: Audit;
   /// Null where it isn't known.
   timeline: Timeline | null;
+  /// What happens between two of its moments.
+  spans: ((first: number, last: number) => Promise<Remark[]>) | undefined;
   shown: Shown;
   /// Hears of every change of it.
   changed: (shown: Shown) => void;
@@ -42,13 +44,13 @@ export interface Memory {
   /// Marks what is chosen, wherever that was, or nothing.
   mark(row: Row | null): void;
   /// Chooses what an instruction makes, if that lies in this memory.
-  choose(instruction: string): void;
+  choose(instruction: string): boolean;
 }
 
 /// The table and the areas wait so long for the pointer to rest, in milliseconds.
 const REST = 60;
 
-export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOptions): Memory {
+export function memoryView({ audit, timeline, spans, shown, changed, chosen }: MemoryOptions): Memory {
   const { report } = audit;
   const space = report.memory_spaces.find(({ memory_space }) => memory_space === (timeline?.memory_space ?? 0));
   const peak = timeline?.peak_moment ?? 0;
@@ -68,7 +70,13 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
   const isDrawn = timeline !== null && timeline.moments > 0;
   let colored: ReturnType<typeof bands> | null = null;
   let view: TimelineView | undefined;
-  const rows = rowTable({ open, filter: state.filter, filtered: (filter) => set({ filter }), elsewhere: () => (timeline ? (all ??= ever(timeline)).filter((row) => !isAliveAt(timeline, row, state.moment)) : []) });
+  const rows = rowTable({
+    open,
+    filter: state.filter,
+    filtered: (filter) => set({ filter }),
+    elsewhere: () => (timeline ? (all ??= ever(timeline)).filter((row) => !isAliveAt(timeline, row, state.moment)) : []),
+    isAlive: (row, moment) => !timeline || isAliveAt(timeline, row, moment === "peak" ? peak : moment),
+  });
 
   function choose(row: Row) {
     // What isn't alive at this moment is shown when it is.
@@ -90,8 +98,12 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
     const padding = sum(alive, (row) => row.padding);
     const owner = timeline?.owner_names[timeline.order_owners[state.moment] ?? -1] ?? "";
     const isPeak = !timeline || state.moment === peak;
-    const words = [padding > 0 && `${bytes(padding)} padding`, isPeak && gaps > 0 && `and ${bytes(gaps)} fragmentation`, timeline && `while ${names(timeline)[state.moment] ?? ""} runs${owner && ` (${owner})`}`];
-    fill(heading, `${isPeak ? "At the peak" : `At step ${grouped(state.moment + 1)}`}: ${bytes(sum(alive, (row) => row.bytes))}`, el("span", { class: "muted" }, ` ${words.filter(Boolean).join(", ")}`));
+    const words = [
+      padding > 0 && `${bytes(padding)} of it padding`,
+      isPeak && isMain && gaps > 0 && `${bytes(report.at_most_bytes)} with fragmentation`,
+      timeline && `while ${names(timeline)[state.moment] ?? ""} runs${owner && ` (${owner})`}`,
+    ];
+    fill(heading, `${isPeak ? "At the peak" : `At step ${grouped(state.moment + 1)}`}: ${bytes(sum(alive, (row) => row.bytes))} in use`, el("span", { class: "muted" }, words.filter(Boolean).map((words) => `, ${words}`).join("")));
   }
   function show() {
     const alive = aliveAt(audit, timeline, state.moment);
@@ -127,6 +139,7 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
       limit: isMain ? report.hbm_limit_bytes : null,
       held: isMain ? report.at_most_bytes : null,
       width: state.width,
+      spans,
       moved(moment) {
         if (moment === state.moment) return;
         set({ moment });
@@ -163,19 +176,20 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
   const pieceOf = (row: Row): number | null => arrays(aliveAt(audit, timeline, state.moment)).find((one) => key(one) === key(row))?.pieces[0] ?? null;
 
   show();
-  // A task of its own: of large programs, each takes a while, and the page answers in between.
-  const again = () => {
+  // Tasks of their own: of large programs, each takes a while, and the page answers in between.
+  const again = async () => {
     draw();
+    await new Promise((done) => setTimeout(done));
     show();
   };
-  const drawn = new Promise<void>((done) => setTimeout(() => (again(), done())));
+  const drawn = new Promise<void>((done) => setTimeout(() => void again().then(done)));
   const colours = (timeline?.layers.length ?? 0) > 1 && tabs("Colours", [["lines", "By line"], ["layers", "By layer"]], state.colours, (id) => {
     set({ colours: id as Colouring });
-    again();
+    void again();
   });
   const widths = timeline && timeline.seconds.length > 0 && tabs("Axis", [["order", "Program order"], ["time", "Estimated time"]], state.width, (id) => {
     set({ width: id as Width });
-    again();
+    void again();
   });
   return {
     timeline: isDrawn ? el("div", {}, el("div", { class: "tools" }, colours, widths), picture, legend) : null,
@@ -183,9 +197,11 @@ export function memoryView({ audit, timeline, shown, changed, chosen }: MemoryOp
     drawn,
     mark,
     choose(instruction) {
-      if (!timeline) return;
+      if (!timeline) return false;
       const piece = names(timeline.pieces).indexOf(instruction);
-      if (piece >= 0) choose(rowOf(timeline, piece));
+      const row = piece >= 0 ? rowOf(timeline, piece) : arrays(aliveAt(audit, timeline, peak)).find((row) => row.instruction === instruction);
+      if (row) choose(row);
+      return row !== undefined;
     },
   };
 }

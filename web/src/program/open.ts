@@ -4,6 +4,8 @@ import { ask, drawn, json } from "../core";
 import { bytes, download, el, fill, grouped, type Source } from "../dom";
 import type { Entry, Input } from "../input";
 import type { Look } from "../state";
+import type { Remark } from "./data";
+import type { Neighbours } from "./graph";
 import { programView } from "./view";
 
 /// A file's program, or several, of which one is shown.
@@ -79,6 +81,8 @@ async function program(at: number, count: number, input: Input & { kind: "progra
     rest: ask("rest", at),
     timelines: (memorySpace) => ask("timeline", at, memorySpace),
     texts: { ask: (call, ...args) => ask("text", at, call, ...args) as never },
+    neighbours: (instruction) => json<Neighbours | null>("neighbours", at, instruction),
+    spans: (memorySpace, first, last) => json<Remark[]>("span", at, memorySpace, first, last),
     stack: (instruction) => json<Source[]>("callStack", at, instruction),
     shown: look.shown,
     changed: (shown) => looked(Object.assign(look, { shown })),

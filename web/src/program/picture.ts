@@ -274,13 +274,13 @@ export class Picture {
     };
     const isLate = this.axis.at(peak) > (range[0] + range[1]) / 2;
     level(this.limit, "limit", isLate ? "left" : "right", "--accent");
-    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "with fragmentation", isLate ? "left" : "right", "--muted");
+    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "at most", isLate ? "left" : "right", "--muted");
     const at = (x(peak) + x(peak + 1)) / 2;
     if (at >= LEFT && at <= LEFT + plot) {
       context.fillStyle = look.color("--accent");
       context.fillRect(at - 0.75, top - 6, 1.5, 6 + scale.y(this.most) - top);
       const isRight = at > LEFT + plot * 0.6;
-      write(`peak ${bytes(this.most)}, step ${grouped(peak + 1)}`, at + (isRight ? -5 : 5), top - 6, isRight ? "right" : "left", "--accent");
+      write(`peak ${bytes(this.most)} in use, step ${grouped(peak + 1)}`, at + (isRight ? -5 : 5), top - 6, isRight ? "right" : "left", "--accent");
     }
     const under = top + area + 14;
     for (const { at, label } of this.axis.ticks(range, Math.max(plot / 140, 2))) {

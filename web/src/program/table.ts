@@ -2,6 +2,7 @@
 
 import { bytes, el, fill, grouped, percent } from "../dom";
 import type { Paint } from "./bands";
+import { filter as filtering, HELP } from "./filter";
 import { key, sum, type Row } from "./rows";
 
 /// Rows of a table before "more".
@@ -16,25 +17,6 @@ const COLUMNS: [name: string, value: (row: Row) => number | string][] = [
   ["array", (row) => row.shape],
 ];
 const NUMBERS = 3;
-
-/// What a word of a filter asks of a row; a word alone asks all of it.
-const FIELDS: Record<string, (row: Row) => string> = {
-  line: (row) => row.owner,
-  op: (row) => `${row.path} ${row.instruction}`,
-  shape: (row) => row.shape,
-  role: (row) => row.role,
-  module: (row) => row.module,
-};
-
-function matches(row: Row, filter: string): boolean {
-  if (row.rows?.some((one) => matches(one, filter))) return true;
-  return filter.split(/\s+/).every((word) => {
-    const [, name = "", text = ""] = /^(\w+):(.*)$/.exec(word) ?? [];
-    const of = FIELDS[name];
-    const value = of ? of(row) : Object.values(FIELDS).map((field) => field(row)).join(" ");
-    return value.toLowerCase().includes(of ? text : word);
-  });
-}
 
 export interface RowTable {
   element: HTMLElement;
@@ -52,9 +34,11 @@ export interface TableOptions {
   filtered: (filter: string) => void;
   /// The arrays of other moments: a filter asks them, too.
   elsewhere: () => Row[];
+  /// Whether a row is alive at a moment, or at the peak.
+  isAlive: (row: Row, moment: "peak" | number) => boolean;
 }
 
-export function rowTable({ open, filter: first, filtered, elsewhere }: TableOptions): RowTable {
+export function rowTable({ open, filter: first, filtered, elsewhere, isAlive }: TableOptions): RowTable {
   let rows: Row[] = [];
   let drills = false;
   let paint: Paint = () => "--other";
@@ -65,7 +49,7 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
   const body = el("tbody", {});
   const found = el("span", { class: "muted", "aria-live": "polite" });
   const more = el("button", { type: "button", class: "more", onclick: () => ((isAll = true), draw()) });
-  const filter = el("input", { type: "search", class: "mono", placeholder: "Filter: words, line:, op:, shape:, role:, module:", "aria-label": "Filter the table", spellcheck: "false", value: first });
+  const filter = el("input", { type: "search", class: "mono", placeholder: HELP, title: HELP, "aria-label": "Filter the table", spellcheck: "false", value: first });
   filter.addEventListener("input", () => {
     filtered(filter.value);
     draw();
@@ -80,11 +64,11 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
   });
 
   function draw() {
-    const words = filter.value.trim().toLowerCase();
+    const isWanted = filter.value.trim() ? filtering(filter.value, isAlive) : null;
     const total = sum(rows, (row) => row.bytes);
-    const here = words ? rows.filter((row) => matches(row, words)) : [...rows];
+    const here = isWanted ? rows.filter(isWanted) : [...rows];
     // Those of other moments stand behind them.
-    const others = words ? elsewhere().filter((row) => matches(row, words)) : [];
+    const others = isWanted ? elsewhere().filter(isWanted) : [];
     const wanted = [...here, ...others];
     const value = COLUMNS[sorted]![1];
     const away = new Set(others);
@@ -98,16 +82,16 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
     const shown = isAll ? wanted : wanted.slice(0, SHOWN);
     // What has the focus keeps it.
     const focused = body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.dataset["key"]! : null;
-    fill(body, shown.flatMap((row) => line(row, total, words, away.has(row) ? "away" : "")));
+    fill(body, shown.flatMap((row) => line(row, total, isWanted, away.has(row) ? "away" : "")));
     if (focused !== null) focus(lineOf(focused), { preventScroll: true });
     const left = wanted.length - shown.length;
     more.hidden = left <= 0;
     more.textContent = `${grouped(left)} more`;
-    found.textContent = words ? `${grouped(here.length)} of ${grouped(rows.length)}, ${bytes(sum(here, (row) => row.bytes))}${others.length > 0 ? `; ${grouped(others.length)} at other moments` : ""}` : "";
+    found.textContent = isWanted ? `${grouped(here.length)} of ${grouped(rows.length)}, ${bytes(sum(here, (row) => row.bytes))}${others.length > 0 ? `; ${grouped(others.length)} at other moments` : ""}` : "";
   }
 
   /// A row, and below it what is together in it, if that is opened.
-  function line(row: Row, total: number, words: string, kind = ""): HTMLElement[] {
+  function line(row: Row, total: number, isWanted: ((row: Row) => boolean) | null, kind = ""): HTMLElement[] {
     const isOpen = opened.has(key(row)) && row.rows !== undefined;
     const toggle = () => {
       if (isOpen) opened.delete(key(row));
@@ -128,8 +112,8 @@ export function rowTable({ open, filter: first, filtered, elsewhere }: TableOpti
       el("td", { title: [row.owner, row.path].filter(Boolean).join("\n") }, inner, el("i", { style: `background:var(${paint(row)})` }), row.name, row.role && row.role !== "temporary" && row.role !== row.owner && el("span", { class: "muted" }, ` ${row.role}`)),
       el("td", {}, row.count > 1 && `${grouped(row.count)} × `, array),
     );
-    const inside = row.rows?.filter((one) => !words || matches(one, words)) ?? [];
-    return [element, ...(isOpen ? inside.flatMap((one) => line(one, total, words, "inner")) : [])];
+    const inside = row.rows?.filter((one) => !isWanted || isWanted(one)) ?? [];
+    return [element, ...(isOpen ? inside.flatMap((one) => line(one, total, isWanted, "inner")) : [])];
   }
 
   const lineOf = (key: string) => body.querySelector(`[data-key="${CSS.escape(key)}"]`);

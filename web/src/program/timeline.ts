@@ -4,7 +4,7 @@
 import { bytes, copy, el, fill, grouped, percent, redrawn } from "../dom";
 import { Axis, duration, type Width } from "./axis";
 import type { Bands } from "./bands";
-import { names, type Timeline } from "./data";
+import { names, type Remark, type Timeline } from "./data";
 import { minimap } from "./minimap";
 import { LEFT, Picture } from "./picture";
 import { selection } from "./selection";
@@ -24,6 +24,8 @@ export interface TimelineOptions {
   limit: number | null;
   held: number | null;
   width: Width;
+  /// What happens between two moments; without it nothing is selected.
+  spans: ((first: number, last: number) => Promise<Remark[]>) | undefined;
   /// Hears of the moment under the pointer or the keys.
   moved: (moment: number) => void;
   /// Hears of the piece that was clicked.
@@ -35,7 +37,7 @@ const PEAKS_PART = 0.2;
 /// Units that the pointer moves before it drags.
 const DRAG = 4;
 
-export function timelineView({ timeline, bands, limit, held, width, moved, chosen }: TimelineOptions): TimelineView {
+export function timelineView({ timeline, bands, limit, held, width, spans, moved, chosen }: TimelineOptions): TimelineView {
   const timed = timeline.seconds.length > 0 ? new Axis(timeline.moments, timeline.seconds) : null;
   const axis = width === "time" && timed ? timed : new Axis(Math.max(timeline.moments, 1));
   const picture = new Picture(timeline, bands, axis, limit, held);
@@ -81,13 +83,13 @@ export function timelineView({ timeline, bands, limit, held, width, moved, chose
     copyButton,
   );
   const whole = minimap(profile, axis, (place) => look([place - (range[1] - range[0]) / 2, place + (range[1] - range[0]) / 2]));
-  const sums = selection(timeline, profile, timed, () => select(null));
+  const sums = selection(spans, () => select(null));
   const element = el(
     "div",
     {},
     whole.element,
     frame,
-    el("div", { class: "row muted hint" }, "← → or point: a moment. Click: keep it. W S: zoom. A D or drag: pan. Shift and drag: sums of a part. P: the peak.", buttons),
+    el("div", { class: "row muted hint" }, `← → or point: a moment. Click: keep it. W S: zoom. A D or drag: pan. ${spans ? "Shift and drag: sums of a part. " : ""}P: the peak.`, buttons),
     sums.element,
     heap > 0 && apart > 0 && el("p", { class: "muted" }, apart === 1 ? "1 allocation lies apart, and isn't among those drawn by address." : `${grouped(apart)} allocations lie apart, and aren't among those drawn by address.`),
   );
@@ -279,7 +281,7 @@ export function timelineView({ timeline, bands, limit, held, width, moved, chose
     if (!isDragged) frame.setPointerCapture(event.pointerId);
     isDragged = true;
     tip.hidden = true;
-    if (event.shiftKey && down.size === 1) {
+    if (spans && event.shiftKey && down.size === 1) {
       const [one, other] = [under(before.clientX), under(event.clientX)];
       return select([Math.min(one, other), Math.max(one, other)]);
     }

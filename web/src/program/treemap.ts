@@ -73,7 +73,7 @@ export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): 
         onclick: () => (row.shape || row.rows) && choose(row),
       },
       row.padding > 0 && el("div", { class: "hatched", style: `height:${(100 * row.padding) / row.bytes}%` }),
-      isLarge && el("span", {}, el("b", {}, label(row)), bytes(row.bytes)),
+      isLarge && el("span", {}, el("b", {}, label(row)), height > 0.2 && bytes(row.bytes)),
     );
     area.style.cssText = `left:${50 * x}%;top:${100 * y}%;width:${50 * width}%;height:${100 * height}%;background:var(${paint(row)})`;
     return area;

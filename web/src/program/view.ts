@@ -3,8 +3,9 @@
 import { bytes, el, fill, fromRoot, grouped, intoView, shortPath, sourceLabel, table, tabs, type Source } from "../dom";
 import { prose, said, type Pictures } from "../said";
 import { advice, bare, contents, firstOf } from "./advice";
-import type { Audit, Kernel, Summary, Timeline } from "./data";
+import type { Audit, Kernel, Remark, Summary, Timeline } from "./data";
 import { detail } from "./detail";
+import type { Neighbours } from "./graph";
 import { kernelTables } from "./kernels";
 import { memoryView, type Memory, type Shown } from "./memory";
 import { pane } from "./pane";
@@ -27,6 +28,10 @@ export interface ProgramOptions {
   texts?: Texts | undefined;
   /// The Python calls that led to an instruction.
   stack?: (instruction: string) => Promise<Source[]>;
+  /// The instructions around one.
+  neighbours?: (instruction: string) => Promise<Neighbours | null>;
+  /// What happens in a memory space between two moments.
+  spans?: (memorySpace: number, first: number, last: number) => Promise<Remark[]>;
   /// What is looked at of the device's memory, and who hears of changes.
   shown?: Shown | undefined;
   changed?: (shown: Shown) => void;
@@ -57,7 +62,12 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     work.classList.remove("chosen");
     (before as HTMLElement | null)?.focus?.({ preventScroll: true });
   };
-  const panel = detail(audit, { pictures: options.pictures, closed, opened: texts ? read : null, stack: options.stack });
+  const { pictures, stack, neighbours } = options;
+  const panel = detail(audit, { pictures, closed, opened: texts ? read : null, stack, neighbours, chosen: (instruction) => go(instruction) });
+  /// Chooses what an instruction makes; of what has no array of its own there, shows its line.
+  function go(instruction: string) {
+    if (!memory.choose(instruction)) read(instruction);
+  }
   function choose(row: Row) {
     before = document.activeElement;
     work.classList.add("chosen");
@@ -67,7 +77,8 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   }
   function show(space: Timeline | null) {
     const isMain = (space?.memory_space ?? 0) === 0;
-    memory = memoryView({ audit, timeline: space, shown: (isMain && options.shown) || {}, changed: (isMain && options.changed) || (() => {}), chosen: choose });
+    const { spans } = options;
+    memory = memoryView({ audit, timeline: space, spans: spans && space ? (first, last) => spans(space.memory_space, first, last) : undefined, shown: (isMain && options.shown) || {}, changed: (isMain && options.changed) || (() => {}), chosen: choose });
     fill(above, memory.timeline);
     fill(alive, memory.alive);
     // Of what has no plan nothing is known to be alive.
@@ -126,7 +137,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     { class: "story" },
     el("div", { class: "row" }, el("h1", {}, named(summary?.title ?? report.module), " ", el("span", { class: "muted" }, named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
     judgement && el("p", { class: `judgement ${{ bad: "bad", warning: "doubt", strong: "good" }[judgement.tone as string] ?? ""}`, title: verdict?.words ?? "" }, judgement.words),
-    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, (summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, "")), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
+    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, prose((summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
     first,
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
@@ -135,7 +146,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     summary && [...summary.peak, ...(summary.time ?? []), ...notes.filter((note) => !faint.includes(note))].map((remark) => el("p", {}, said(remark))),
     faint.length > 0 && el("details", { class: "faint" }, el("summary", {}, "Other memories, and how it is planned"), faint.map((remark) => el("p", {}, said(remark)))),
     // Of a GPU's program or a CPU's it is no warning.
-    report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}`))),
+    report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}.`))),
   );
 }
 

@@ -311,10 +311,13 @@ pub struct ComparisonPage {
 }
 
 impl ComparisonPage {
+    /// Rows of each kind that it has, of which it shows the first; nobody reads more.
+    const MOST: usize = 500;
+
     /// The page of two reports.
     #[must_use]
     pub fn of(before: &Report, after: &Report) -> Self {
-        let comparison = Comparison::of_reports(before, after, Allowed::default()).shortened(crate::LISTED);
+        let comparison = Comparison::of_reports(before, after, Allowed::default()).shortened(Self::MOST);
         Self { comparison, live_bytes: [before, after].map(|report| report.live_bytes(0)) }
     }
 }

@@ -10,9 +10,9 @@ use crate::{
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
-    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, ModuleRow, Pass, PeakRow,
-    PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal, StandingRow,
-    Timeline, TimelinePiece,
+    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, ModuleRow, Neighbour, Neighbours,
+    Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal,
+    StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -247,6 +247,20 @@ fields!(Timeline, timeline, {
     // Empty where the text has no cycle counts.
     seconds: timeline.times.iter().map(|time| time.seconds).collect::<Vec<_>>(),
     bound_moments: timeline.times.iter().enumerate().filter(|(_, time)| time.is_bound).map(|(at, _)| at).collect::<Vec<_>>(),
+});
+
+fields!(Neighbours, around, {
+    instructions: all(&around.instructions),
+    edges: around.edges,
+    left_out: around.left_out.iter().collect::<Vec<_>>(),
+});
+
+fields!(Neighbour, one, {
+    name: one.name,
+    opcode: one.opcode,
+    shape: one.shape,
+    bytes: one.bytes,
+    depth: one.depth,
 });
 
 fields!(StandingRow, row, {

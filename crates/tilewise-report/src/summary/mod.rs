@@ -3,12 +3,14 @@
 mod copies;
 mod machine;
 mod message;
+mod span;
 mod stack;
 mod time;
 
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use machine::memory_name;
 pub use message::MessageSummary;
+pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 
@@ -16,7 +18,7 @@ use crate::style::{bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{Agreement, MemoryPlan, Recommendation, Report, SpacePeak};
+use tilewise_audit::{Agreement, MemoryPlan, PlanError, Recommendation, Report, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -161,7 +163,10 @@ impl<'a> Summary<'a> {
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
             time: time::remarks(report),
-            notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
+            notes: plan.map_or_else(
+                || as_it_runs(report).into_iter().chain(of_all_arrays(report)).collect(),
+                |plan| notes(report, plan),
+            ),
             recommendations: Vec::new(),
             remedy: None,
             contents: Vec::new(),
@@ -281,6 +286,12 @@ fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> 
         say(Tone::Plain, format!("The peak: {line}while {} runs{operation}, {step}.", peak.instruction));
     }
     remarks
+}
+
+/// What to read instead of a program that the compiler hasn't ordered yet.
+fn as_it_runs(report: &Report) -> Option<Remark> {
+    let words = "The program as it runs is in the same dump: the file whose name ends in `after_optimizations.txt`.";
+    matches!(report.plan(), Err(PlanError::Unscheduled)).then(|| Remark { words: words.to_owned(), tone: Tone::Plain })
 }
 
 fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
