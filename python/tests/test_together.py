@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tilewise as tw
 from tilewise.__main__ import main
+from tilewise._fit.pages import largest
 
 SERVER = Path(__file__).parents[2] / "examples" / "server"
 FILES = [SERVER / f"{name}.v6e.hlo.gz" for name in ("small", "large", "undonated")]
@@ -66,3 +68,32 @@ def test_only_a_page_is_written_of_factories(capfd: pytest.CaptureFixture[str]) 
     program = f"{SERVER / 'server.py'}:server"
     assert main(["audit", "--together", program, "--tpu", "v6e", "-o", "server.svg"]) == 2
     assert "to FILE.html" in capfd.readouterr().err
+
+
+def test_as_many_pages_as_fit() -> None:
+    """Each answer tells the next count to ask about, and the one above is refused."""
+    texts = tw.audit_together(FILES[:2], tpu="v6e")
+
+    def ask(count: int) -> tw.Together:
+        pages = replace(texts.pages, count=count, fitting=14_036 if count < 14_036 else 14_078) if texts.pages else None
+        return replace(texts, fits=count <= 14_080, pages=pages)
+
+    found, asked = largest(range(64, 131_073), ask)
+    assert found.pages is not None
+    assert found.pages.count == max(count for count in asked if asked[count].fits) == 14_080
+    assert [*asked][:3] == [64, 14_036, 14_078]
+    assert 14_081 in asked
+    nothing, tried = largest(range(64, 128), lambda count: replace(ask(count), fits=False))
+    assert (nothing.fits, [*tried]) == (False, [64])
+
+
+@pytest.mark.slow
+def test_a_server_is_fitted(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libtpu")
+    program = f"{SERVER / 'server.py'}:server"
+    limit = ["--hbm-limit", "128MiB"]
+    assert main(["fit", program, "--tpu", "v6e", "--largest", "pages=16..1024..16", *limit, "--format", "json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found["fits"]
+    more = str(found["pages"]["count"] + 16)
+    assert main(["fit", program, "--tpu", "v6e", "--largest", f"pages={more}", *limit]) == 1

@@ -28,6 +28,9 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 2
     try:
+        server = _server(given)
+        if server is not None:
+            return server
         found = fit(
             factory(given.program),
             tpu=given.tpu.split(","),
@@ -63,6 +66,27 @@ def main(arguments: Sequence[str]) -> int:
     if given.strict and (found.gaps or found.errors):
         return 3 if found or found.errors else 1
     return 0 if found else 1
+
+
+def _server(given: argparse.Namespace) -> int | None:
+    """The exit status if the factory is a server's, whose programs are loaded together; else ``None``."""
+    from tilewise._fit.together import fitted
+
+    if len(given.largest) != 1 or given.target or given.grid or "," in given.tpu:
+        return None
+    axis, counts = sizes(given.largest[0])
+    answer = fitted(given, axis, sorted(int(count) for count in counts))
+    if answer is None:
+        return None
+    found, asked = answer
+    texts = {"json": found.to_json, "html": found.to_html}
+    compiled = f"\nCompiled for {axis}={', '.join(map(str, asked))}."
+    text = texts[given.format]() if given.format in texts else str(found) + compiled
+    if given.output is None:
+        print(text)
+    else:
+        write_whole(Path(given.output), (text + "\n").encode())
+    return int(found.fits is not True)
 
 
 def _formatted(found: Fit, name: str) -> str:

@@ -72,6 +72,9 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
     """
     returned: Any = make(**settings)
     is_tuple: bool = isinstance(returned, tuple)
+    if is_set(returned):
+        message = "the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one"
+        raise TypeError(message)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
         message = f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}"
         raise TypeError(message)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._fit.adapters import Adapter
 from tilewise._fit.command import factory, setting
 from tilewise._fit.factory import is_set, made, taken
+from tilewise._fit.pages import largest
 from tilewise._limits import bytes_of
 from tilewise._together import Together, audit_together
 
@@ -33,6 +36,30 @@ def members(program: str, settings: Mapping[str, Any]) -> dict[str, Member]:
 def _member(returned: Any) -> Member:
     program = made(lambda: returned, {})
     return program.f, program.args, program.options
+
+
+def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple[Together, list[int]] | None:
+    """A server's programs with as many pages as fit, and the counts they were compiled for; ``None`` of one program."""
+    make = factory(given.program)
+
+    def programs(count: int) -> Any:
+        return make(**{axis: count})
+
+    try:
+        if isinstance(make, Adapter) or not is_set(programs(counts[0])):
+            return None
+    # A factory may raise anything; the search for one program tells it.
+    except Exception:
+        return None
+    limit = None if given.hbm_limit is None else int(bytes_of(given.hbm_limit, _tilewise.hbm_bytes(given.tpu)))
+
+    def ask(count: int) -> Together:
+        print(f"compiling for {axis}={count}", file=sys.stderr, flush=True)
+        members = {str(name): _member(each) for name, each in programs(count).items()}
+        return audit_together(members, tpu=given.tpu, hbm_limit=limit, topology=given.topology)
+
+    found, asked = largest(counts, ask)
+    return found, sorted(asked)
 
 
 def summed(given: argparse.Namespace) -> Together:
