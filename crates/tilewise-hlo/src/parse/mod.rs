@@ -83,7 +83,7 @@ pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
     loop {
         // Of the first module's text there is mostly no other; a guess at the length of the others would add up.
         let expected = if modules.is_empty() { rest.len() } else { 0 };
-        let parser = Parser::read(rest, expected, trusts_header);
+        let parser = Parser::read(rest, expected, trusts_header).within_its_module();
         trusts_header &= !parser.header_is_open;
         // Where nothing was read, nothing else is: each round takes something of the text.
         let next = parser.next_module.filter(|next| *next > 0);
@@ -246,6 +246,21 @@ impl<'s> Parser<'s> {
             header_is_open: false,
             next_module: None,
         }
+    }
+
+    /// The same of a module whose text ends where another begins: what a warning names there is the other's, and what the text
+    /// leaves out is to stand at the end.
+    fn within_its_module(self) -> Self {
+        let Some(next) = self.next_module else { return self };
+        if self.appendix.is_empty() && self.warnings.iter().all(|warning| warning.end as usize <= next) {
+            return self;
+        }
+        let Self { source, as_printed, trusts_header, header_is_open, .. } = self;
+        let mut parser = Self { as_printed, header_is_open, ..Self::new(&source[..next], 0, trusts_header) };
+        parser.run();
+        parser.table.finish();
+        parser.next_module.get_or_insert(next);
+        parser
     }
 
     fn finish(self) -> Result<Parsed, Error> {

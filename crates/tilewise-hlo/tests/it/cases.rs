@@ -155,6 +155,24 @@ fn every_module_of_a_text_is_read() {
 }
 
 #[test]
+fn what_is_read_of_a_module_lies_in_its_own_text() {
+    // An operand of the first is open where the second begins, behind a log's prefix.
+    let cut = "HloModule a\n\nENTRY e {\n  x = f32[4]{0} negate(y\n  I0101 00:00:00 dump.cc:7] HloModule b, is_scheduled=true\n\nENTRY e {\n  ROOT p = f32[4]{0} parameter(0)\n}\n";
+    for module in Module::parse_all(cut).into_iter().flatten() {
+        assert!(module.warnings().iter().all(|warning| module.source().get(warning.span()).is_some()));
+    }
+    // Instructions without names get some, which stand behind the text.
+    let unnamed =
+        "HloModule a\n\nENTRY e {\n  ROOT r = f32[4]{0} add(f32[4]{0} parameter(0), f32[4]{0} parameter(1))\n}\n";
+    let names = |module: &Module| module.instructions().map(|each| each.name().to_owned()).collect::<Vec<_>>();
+    let alone = names(&only(unnamed));
+    assert!(alone.len() == 3 && alone.iter().all(|name| !name.is_empty()), "{alone:?}");
+    for module in modules(&format!("{unnamed}{unnamed}")) {
+        assert_eq!(names(&module), alone);
+    }
+}
+
+#[test]
 fn many_modules_are_read_in_linear_time() {
     const MANY: usize = 100_000;
     assert_eq!(modules(&"HloModule m\nx = f32[] add()\n".repeat(MANY)).len(), MANY);
