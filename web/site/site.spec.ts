@@ -40,6 +40,8 @@ for (const [word, found] of [
   ["E1001", "/docs/errors/E1001/"],
   ["install", "/docs/install/"],
   ["donate", "/docs/advice/"],
+  ["--tpu", "/docs/"],
+  ["--against", "/reference/command-line/"],
 ] as const) {
   test(`the search finds ${word}`, async ({ page }) => {
     await page.goto(`/?q=${encodeURIComponent(word)}`);

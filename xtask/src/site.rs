@@ -33,7 +33,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     fs::create_dir_all(pages.join("reference"))?;
     fs::write(pages.join("reference/command-line.md"), command_line(shell)?)?;
     fs::write(pages.join("reference/python.md"), "# Python\n\n::: tilewise\n")?;
-    for file in ["index.md", "extra.css"] {
+    for file in ["index.md", "extra.css", "search.js"] {
         fs::copy(shell.current_dir().join("site").join(file), pages.join(file))?;
     }
     let (explorer, api) = (pages.join("explorer"), pages.join("api"));

@@ -63,6 +63,7 @@ fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> 
     let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
     let words = match exceeded.or(budget.missing_bytes).filter(|missing| *missing > 0) {
         Some(missing) if freed >= missing && !advice.saving.is_bound() => format!("{frees}: enough to fit"),
+        Some(missing) if freed >= missing => format!("{frees}; {} is missing", bytes(missing)),
         Some(missing) => format!("{frees} of the {} that is missing", bytes(missing)),
         None => frees,
     };
