@@ -92,6 +92,16 @@ test("a profile: its programs by name", async ({ quiet: page }) => {
   await accessible(page);
 });
 
+test("the address keeps the first program of a profile, too", async ({ quiet: page }) => {
+  await page.goto("./");
+  await openProgram(page, "train.xplane.pb", hlo("examples/train.xplane.pb"));
+  const which = page.getByLabel("Program", { exact: true });
+  await which.selectOption("0");
+  await expect(page).toHaveURL(/&at=0/);
+  await page.reload();
+  await expect(which).toHaveValue("0");
+});
+
 test("a dump's folder: what the command line takes and leaves", async ({ quiet: page }) => {
   const { status, stderr } = await openFolder(page, DUMP);
   const [, program, plan, left] = /\n {2}(\S+), with the plan in (\S+)\n {2}left: (.*)\n/.exec(stderr)!;

@@ -85,6 +85,16 @@ test("an address has what is looked at: moment, rows and filter", async ({ quiet
   }
 });
 
+test("a file that is opened while an address is read stays", async ({ quiet: page }) => {
+  await page.goto("./");
+  // Too large for a link, so that the browser is asked for it.
+  await openProgram(page, "large.hlo", Buffer.concat([hlo(GNN), Buffer.from(`// ${"x".repeat(1000)}\n`.repeat(300))]));
+  await expect(page).toHaveURL(/#kept=/);
+  await page.reload({ waitUntil: "commit" });
+  await openProgram(page, "newer.hlo", hlo(GNN));
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("newer.hlo");
+});
+
 test("Try again keeps a program that was opened, and the same file opens twice", async ({ page }) => {
   let isDown = true;
   await page.route("**/*.wasm", (route) => (isDown ? route.abort() : route.continue()));
