@@ -48,6 +48,9 @@ const LIBRARIES: &[&str] = &[
     "transformers",
 ];
 
+/// What Python calls the text of `python -c`, such as that which starts a library's program: it has no line to look up.
+const COMMAND: &str = "<string>";
+
 impl SourceLine {
     pub(crate) fn new(file: impl Into<String>, line: u32) -> Self {
         Self { file: file.into(), line, function: None, library: None }
@@ -70,12 +73,14 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     if package(&innermost.file).is_none() {
         return Some(SourceLine::of(innermost));
     }
-    let Some(own) = instruction.frames().find(|frame| package(&frame.file).is_none()) else {
-        return Some(SourceLine::of(innermost));
-    };
     let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
     let inner = instruction.frames().take_while(|frame| package(&frame.file).is_some());
-    let library = inner.into_iter().find(says_more).map(|frame| Box::new(SourceLine::of(frame)));
+    let library = inner.into_iter().find(says_more).map(SourceLine::of);
+    let is_own = |frame: &SourceLocation<'_>| package(&frame.file).is_none() && frame.file != COMMAND;
+    let Some(own) = instruction.frames().find(is_own) else {
+        return Some(library.unwrap_or_else(|| SourceLine::of(innermost)));
+    };
+    let library = library.map(Box::new);
     Some(SourceLine { library, ..SourceLine::of(own) })
 }
 

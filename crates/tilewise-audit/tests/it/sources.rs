@@ -29,7 +29,11 @@ StackFrames
 "#;
 
 fn peak(program: &str) -> SpacePeak {
-    let text = format!("HloModule jit_f, is_scheduled=true\n{TABLES}\n{program}");
+    peak_with(TABLES, program)
+}
+
+fn peak_with(tables: &str, program: &str) -> SpacePeak {
+    let text = format!("HloModule jit_f, is_scheduled=true\n{tables}\n{program}");
     let report = audit(&Module::parse(text).unwrap());
     report.memory_space(0).unwrap().peak.clone().unwrap()
 }
@@ -57,6 +61,10 @@ fn the_users_line_leads_to_that_of_a_model() {
     // A framework's line says less than the user's.
     let found = peak(&program(", metadata={op_name=\"jit(f)/dot\" stack_frame_id=1}"));
     assert_eq!(row(&found, "y").source.as_ref().unwrap().library, None);
+    // A text that `python -c` runs has no lines: the model's is all there is.
+    let tables = TABLES.replace("\"train.py\"", "\"<string>\"");
+    let found = peak_with(&tables, &program(", metadata={op_name=\"jit(f)/dot\" stack_frame_id=3}"));
+    assert_eq!(row(&found, "y").source.as_ref().map(|source| source.line), Some(212));
     // What reads it tells of what has no name.
     let found = peak(&program("").replace("\"g\"", "\"g\", metadata={op_name=\"jit(f)/sum\" stack_frame_id=1}"));
     assert_eq!(row(&found, "y").op_name.as_deref(), Some("jit(f)/sum"));
