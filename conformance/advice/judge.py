@@ -45,7 +45,7 @@ FOUND = 0.85
 def options():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME", help="the case of this name only")
+    parser.add_argument("--only", metavar="NAME", action="append", help="the case of this name only; may be given again")
     parser.add_argument("--limit", type=float, default=600, help="seconds that one case may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts and measurements are kept")
@@ -362,12 +362,12 @@ def main():
     chosen = options()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     listed = json.loads(subprocess.run([sys.executable, HERE / "compile.py"], capture_output=True, check=True).stdout)
-    if chosen.only and chosen.only not in listed:
-        sys.exit(f"no case {chosen.only}; there are {', '.join(sorted(listed))}")
+    if unknown := set(chosen.only or ()) - set(listed):
+        sys.exit(f"no case {', '.join(sorted(unknown))}; there are {', '.join(sorted(listed))}")
     jobs = [
         (name, tpu, about)
         for name, about in sorted(listed.items())
-        if chosen.only in (None, name)
+        if not chosen.only or name in chosen.only
         for tpu in about["tpus"]
     ]
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -7,19 +7,26 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::Logits};
 
-/// Chunks have unequal numbers of tokens that count: only the sum over all is divided.
-fn code(is_capped: bool) -> String {
-    let cap = if is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
+/// What a loss makes of its tokens is its own: their mean, divided once, or what each answer has of them.
+fn code(finding: &Logits) -> String {
+    let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
+    let of_tokens = if finding.are_labels_dense {
+        "targets = jax.nn.one_hot(labels, logits.shape[-1])  # smoothed, if yours are
+    return -(targets * jax.nn.log_softmax(logits)).sum(-1)"
+    } else {
+        "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return jax.nn.logsumexp(logits, axis=-1) - picked"
+    };
     format!(
         "@jax.checkpoint
 def loss_of(chunk):
-    hidden, labels, weights = chunk
+    hidden, labels = chunk
     logits = (hidden @ head).astype(jnp.float32){cap}
-    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return ((jax.nn.logsumexp(logits, axis=-1) - picked) * weights).sum()
-# [batch, sequence, …]; weights: 0 for tokens that don't count, such as padding
-chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels, weights))
-loss = jax.lax.map(loss_of, chunks).sum() / weights.sum()"
+    {of_tokens}
+# hidden: [batch, sequence, …]; losses: one for each token, of which your loss makes the rest
+chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
+losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)
+loss = (losses * weights).sum() / weights.sum()  # weights: 0 for tokens that don't count, such as padding"
     )
 }
 
@@ -31,5 +38,5 @@ pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
         finding.vocabulary,
         finding.chunks
     ))
-    .jax(about, JAX_AND_NUMPY, code(finding.is_capped))
+    .jax(about, JAX_AND_NUMPY, code(finding))
 }

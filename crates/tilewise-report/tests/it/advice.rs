@@ -345,6 +345,14 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     );
     // Two arrays of 384 MiB, an eighth of each, and 64 MiB for the gradient.
     assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
+    let one_of_each = "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)";
+    assert!(code(&found[0]).is_some_and(|code| code.contains(one_of_each)));
+    // Labels that are numbers for all of the vocabulary may be smoothed.
+    let spread = "soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)
+  hot = pred[3072,32768]{1,0:T(8,128)(4,1)} compare(logits, logits), direction=EQ, metadata={op_name=\"jit(step)/jvp(jit(_one_hot))/eq\"}";
+    let smoothed = advice(&text.replace("soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)", spread));
+    let by_all = "targets = jax.nn.one_hot(labels, logits.shape[-1])";
+    assert!(code(&smoothed[0]).is_some_and(|code| code.contains(by_all) && !code.contains(one_of_each)));
     // Features are as many, too, but no softmax goes over them.
     let features = advice(&text.replace("exponential(", "tanh("));
     assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");
@@ -461,7 +469,7 @@ body {{ b = {carry} parameter(0)
 ENTRY main (x.1: f32[]) -> f32[] {{
   x.1 = f32[] parameter(0), metadata={{op_name="x"}}
   start = {carry} custom-call(x.1), custom_call_target="start"
-  run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"64"}}}}, metadata={{op_name="jit(step)/jvp()/while"}}
+  run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"64"}}}}, metadata={{op_name="jit(step)/jvp()/while" source_file="train.py" source_line=7}}
   ROOT g = f32[] custom-call(run), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp())/while"}}
 }}"#
         )
@@ -479,6 +487,8 @@ ENTRY main (x.1: f32[]) -> f32[] {{
     let small = STATE.replace("256,512]", "512]").replace("{1,0:T(8,128)}", "{0:T(512)}").replace("{2,1,0", "{1,0");
     let found = advice(&text(&small, "f32[64,256,2048]{2,1,0:T(8,128)}"));
     assert_eq!(found.iter().map(|piece| piece.saving).next(), but_half_a_step(128 * MIB), "{found:?}");
+    // The buffers that it stacks have no line, and it has.
+    assert!(sentence(&found[0]).contains("around the step of the loop at train.py:7: it"), "{}", sentence(&found[0]));
     // Under a checkpoint, its policy saves too much.
     let step = "custom-call(b), custom_call_target=\"step\"";
     let named =

@@ -152,6 +152,8 @@ pub struct Logits {
     pub chunks: u64,
     /// Whether a soft cap bounds them: a hyperbolic tangent.
     pub is_capped: bool,
+    /// Whether labels are numbers for all of the vocabulary, as smoothed ones are, and pick none of it.
+    pub are_labels_dense: bool,
 }
 
 /// Scores of attention.

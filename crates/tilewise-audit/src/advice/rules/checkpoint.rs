@@ -6,9 +6,10 @@ use crate::{
         evidence::{Evidence, Held},
         finding::{Finding, KeptByLoop, Library},
         program::{LiveArray, ProgramModel},
+        recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{is_forward, is_recomputed, modules, op_name},
+    program::{is_forward, is_recomputed, modules, op_name, source_line},
 };
 use std::{
     cmp::Reverse,
@@ -95,8 +96,15 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
     };
     // The compiler computes some of a step's values again when its backward pass begins, some when they are read.
     let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
+    // The buffers that a loop stacks arrays in may have no line; the loop has.
+    let kept = program.advised(largest);
+    let about = AdvisedArray {
+        op_name: op_name(forward).or(kept.op_name),
+        source: source_line(forward).or(kept.source),
+        ..kept
+    };
     (!recomputed.is_empty()).then(|| {
-        Proposal::new(Finding::KeptByLoop(finding), Target::Loop, program.advised(largest))
+        Proposal::new(Finding::KeptByLoop(finding), Target::Loop, about)
             .at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array))))
     })
 }

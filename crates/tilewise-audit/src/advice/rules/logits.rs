@@ -8,7 +8,7 @@ use crate::advice::{
     purpose::is_input,
     rule::{Proposal, Rule},
 };
-use crate::program::{is_backward, name, traced};
+use crate::program::{is_backward, name, op_name, traced};
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -74,8 +74,12 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
             *bytes = bytes.saturating_add(gradient_bytes);
         }
     }
-    let is_capped = evidence.program().is_some_and(|program| is_capped(program, size));
-    let finding = Finding::Logits(Logits { vocabulary: size, chunks: CHUNKS, is_capped });
+    let finding = Finding::Logits(Logits {
+        vocabulary: size,
+        chunks: CHUNKS,
+        is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
+        are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
+    });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
 }
 
@@ -147,6 +151,16 @@ impl Phase {
 fn is_capped(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
     let bends = |at: &Instruction<'_>| at.opcode() == Opcode::Tanh && widest_of_many(at) == Some(vocabulary);
     program.module.instructions().any(|at| bends(&at))
+}
+
+/// Whether labels become numbers for all of the vocabulary, by `jax.nn.one_hot`.
+fn are_labels_dense(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
+    let spreads = |at: &Instruction<'_>| {
+        at.opcode() == Opcode::Compare
+            && widest_of_many(at) == Some(vocabulary)
+            && op_name(at).is_some_and(|name| name.contains("jit(_one_hot)"))
+    };
+    program.module.instructions().any(|at| spreads(&at))
 }
 
 /// Whether an argument is one of several sets of rows, all of which the caller passes: pairs of these are no logits.
