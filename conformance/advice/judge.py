@@ -177,7 +177,7 @@ class Verdict:
 
 def in_any_number_of_parts(given):
     """How many times as much more parts of a batch may free as those that a promise is of."""
-    parts = re.search(r"(\d+) (?:parts free this much|chunks need)", given["sentence"])
+    parts = re.search(r"(\d+) (?:(?:parts|blocks) free this much|chunks need)", given["sentence"])
     parts = int(parts[1]) if parts else 2 if "halves free this much" in given["sentence"] else None
     return parts / (parts - 1) if parts else 1
 

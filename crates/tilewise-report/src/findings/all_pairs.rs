@@ -9,21 +9,27 @@ use tilewise_audit::{Recommendation, recommendation::finding::AllPairs};
 
 pub(super) fn words(finding: &AllPairs, about: &Recommendation) -> Words {
     let AllPairs { rows, blocks, has_gradient, .. } = finding;
-    let (behind, wrapped) =
-        if *has_gradient { (", each behind `jax.checkpoint`", "jax.checkpoint(of_row)") } else { ("", "of_row") };
+    let (behind, [open, close]) =
+        if *has_gradient { (", each behind `jax.checkpoint`", ["jax.checkpoint(", ")"]) } else { ("", [""; 2]) };
+    let (row, why, code) = if about.scores.is_some() {
+        let code = format!(
+            "# of_query(q): the attention of one query to all keys and values, with its mask
+y = jax.lax.map({open}of_query{close}, queries"
+        );
+        ("queries", "it has a score for each two positions, and a query's softmax needs no other query's", code)
+    } else {
+        let why = "it has a number for each two rows of the input, and what is made of its rows, such as their sums, needs \
+                   one block at a time";
+        let code = format!(
+            "# of_row(x): what is made of the row of one x, such as its sum
+sums = jax.lax.map({open}of_row{close}, xs"
+        );
+        ("rows", why, code)
+    };
     Words::new(format!(
-        "Compute [{}]{} in blocks of rows{behind}: it has a number for each two rows of the input, and what is made of its rows, \
-         such as their sums, needs one block at a time; {blocks} blocks free this much",
+        "Compute [{}]{} in blocks of {row}{behind}: {why}; {blocks} blocks free this much",
         bounds_of(about),
         at_line(about),
     ))
-    .jax(
-        about,
-        JAX,
-        format!(
-            "# of_row(x): what is made of the row of one x, such as its sum
-sums = jax.lax.map({wrapped}, xs, batch_size={})",
-            rows.div_ceil(*blocks)
-        ),
-    )
+    .jax(about, JAX, format!("{code}, batch_size={})", rows.div_ceil(*blocks)))
 }

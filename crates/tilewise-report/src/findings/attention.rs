@@ -8,7 +8,11 @@ use tilewise_audit::{Recommendation, recommendation::finding::AttentionScores};
 
 /// What else frees scores that other advice is of.
 pub(super) fn instead(scores: &AttentionScores) -> String {
-    format!("; blockwise (flash) attention never holds these scores of all pairs of {} positions", scores.positions)
+    let cap = if scores.is_capped { "; your soft cap is splash attention's `attn_logits_soft_cap`" } else { "" };
+    format!(
+        "; blockwise (flash) attention never holds these scores of all pairs of {} positions{cap}",
+        scores.positions
+    )
 }
 
 pub(super) fn words(finding: &AttentionScores, about: &Recommendation) -> Words {

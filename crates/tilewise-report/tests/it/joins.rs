@@ -1,6 +1,7 @@
 //! What joins the samples of a batch: parts of it then compute something else, and aren't offered.
 
-use super::advice::{advice, kind, sentence};
+use super::advice::{MIB, advice, code, kind, sentence};
+use tilewise_audit::recommendation::Saving;
 
 /// 1024 samples with 16384 features each, of which `lines` make the result, `out`.
 fn program(lines: &str, out: &str) -> String {
@@ -165,4 +166,31 @@ ENTRY main (x.1: f32[8192,50], y.1: f32[8192,50]) -> f32[8192] {{
     assert!(!sentence(&found[0]).contains("vocabulary"));
     let solved = text("ROOT r = f32[8192]{0:T(1024)} custom-call(e), custom_call_target=\"Cholesky\"");
     assert!(advice(&solved).is_empty());
+}
+
+/// Scores of all heads, 64 MiB, and of each of four, 256 MiB in either order: a sixteenth is needed at once.
+#[test]
+fn scores_are_the_same_in_another_order_of_dimensions() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
+ENTRY main (x.1: f32[4096,64]) -> f32[4,4096] {
+  x.1 = f32[4096,64]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  least = f32[]{:T(128)} constant(0)
+  d = f32[4096,4096]{1,0:T(8,128)} convolution(x.1, x.1), dim_labels=bf_oi->bf
+  s = f32[4096,4096,4]{1,0,2:T(8,128)} broadcast(d), dimensions={0,1}
+  t = f32[4096,4096,4]{1,0,2:T(8,128)} tanh(s)
+  h = f32[4,4096,4096]{1,2,0:T(8,128)} transpose(t), dimensions={2,0,1}
+  e = f32[4,4096,4096]{2,1,0:T(8,128)} exponential(h)
+  ROOT r = f32[4,4096]{1,0:T(4,128)} reduce(e, least), dimensions={2}, to_apply=most
+}"#;
+    let found = advice(text);
+    let said = sentence(&found[0]);
+    assert!(said.starts_with("Compute [4096,4096,4] in blocks of queries"), "{said}");
+    assert!(said.ends_with("your soft cap is splash attention's `attn_logits_soft_cap`"), "{said}");
+    assert_eq!(found[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
+    assert!(code(&found[0]).is_some_and(|code| code.contains("jax.lax.map(of_query, queries, batch_size=256)")));
 }

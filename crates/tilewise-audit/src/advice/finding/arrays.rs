@@ -162,6 +162,8 @@ pub struct Logits {
 pub struct AttentionScores {
     /// Positions of the sequence.
     pub positions: u64,
+    /// Whether a soft cap bounds them: a hyperbolic tangent.
+    pub is_capped: bool,
 }
 
 /// What a loop keeps of its steps.

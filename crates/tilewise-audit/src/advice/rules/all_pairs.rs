@@ -1,7 +1,7 @@
 //! A matrix that has a number for each two rows of the input, such as of distances: whatever is made of its rows needs a block
 //! of them at a time.
 
-use super::batch::Batch;
+use super::{attention::sorted, batch::Batch};
 use crate::{
     advice::{
         change::Target,
@@ -42,13 +42,18 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b))
             && !given.contains(&array.bounds)
     };
-    let largest = program.peak_temporaries().filter(|array| is_of_pairs(array)).max_by_key(|array| array.bytes)?;
+    // In another order of dimensions they are the same pairs.
+    let pairs: HashSet<Vec<u64>> =
+        program.temporaries().filter(|array| is_of_pairs(array)).map(|array| sorted(&array.bounds)).collect();
+    let is_alike = |array: &&LiveArray<'m>| pairs.contains(&sorted(&array.bounds)) && !given.contains(&array.bounds);
+    let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
     // Parts of a batch take fewer rows, and all that is made of them.
     if Batch::of(program).is_some() {
         return None;
     }
-    let &[.., rows, columns] = &largest.bounds[..] else { return None };
-    let alike = || program.temporaries().filter(|array| is_of_pairs(array));
+    let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
+    let (rows, columns) = (sizes.next()?, sizes.next()?);
+    let alike = || program.temporaries().filter(is_alike);
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
     }

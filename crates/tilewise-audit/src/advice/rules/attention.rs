@@ -7,7 +7,8 @@ use crate::advice::{
     program::{BufferChanges, LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use tilewise::Shape;
 use tilewise_hlo::Opcode;
 
 /// Shorter sequences don't fill a memory.
@@ -28,7 +29,8 @@ impl Rule for ScoresOfAttention {
         let temporaries = evidence.temporaries();
         let scores = || temporaries.iter().copied().filter(|array| is_scores(*array));
         let proposal = scores().max_by_key(|array| array.bytes()).and_then(|largest| {
-            let finding = Finding::AttentionScores(AttentionScores { positions: *largest.bounds().last()? });
+            let positions = *largest.bounds().last()?;
+            let finding = Finding::AttentionScores(AttentionScores { positions, is_capped: false });
             let proposal = Proposal::new(finding, Target::Value, largest.advised(evidence)).bound();
             Some(proposal.at_most(scores().map(|array| (array.buffer(), 0))))
         });
@@ -39,25 +41,36 @@ impl Rule for ScoresOfAttention {
 /// Scores that a program's attention makes, where they are most of what these buffers hold at the peak.
 pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> Option<AttentionScores> {
     let changed = || program.peak_temporaries().filter(|array| buffers.at_most.contains_key(&array.buffer));
-    let squares: HashSet<u64> = changed().filter_map(|array| positions(&array.bounds)).collect();
-    if squares.is_empty() {
+    let has_pairs =
+        |bounds: &[u64]| bounds.iter().enumerate().any(|(at, size)| *size >= POSITIONS && bounds[..at].contains(size));
+    if !changed().any(|array| has_pairs(&array.bounds)) {
         return None;
     }
-    // A softmax goes over them.
-    let softened: HashSet<u64> = program
-        .module
-        .instructions()
-        .filter(|at| at.opcode() == Opcode::Exponential)
-        .filter_map(|at| {
-            let shape = at.shape().ok()?;
-            positions(&shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect::<Vec<_>>())
-        })
-        .collect();
-    let of = |array: &&LiveArray<'_>| positions(&array.bounds).filter(|size| softened.contains(size));
+    let all_bounds = |opcode: Opcode| {
+        let of_shape = |shape: Shape| shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+        let instructions = program.module.instructions().filter(move |at| at.opcode() == opcode);
+        instructions.filter_map(move |at| at.shape().ok().map(of_shape)).collect::<Vec<Vec<u64>>>()
+    };
+    // A softmax goes over them; in another order of dimensions they are the same scores.
+    let exponentials = all_bounds(Opcode::Exponential);
+    let softened: HashMap<Vec<u64>, u64> =
+        exponentials.iter().filter_map(|bounds| Some((sorted(bounds), positions(bounds)?))).collect();
+    let sizes: HashSet<u64> = softened.values().copied().collect();
+    let of_bounds = |bounds: &[u64]| {
+        positions(bounds).filter(|size| sizes.contains(size)).or_else(|| softened.get(&sorted(bounds)).copied())
+    };
+    let of = |array: &&LiveArray<'_>| of_bounds(&array.bounds);
     let total = |bytes: u64, array: &LiveArray<'_>| bytes.saturating_add(array.bytes);
     let scores = changed().filter(|array| of(array).is_some()).fold(0, total);
     let positions = changed().max_by_key(|array| (of(array).is_some(), array.bytes)).and_then(|array| of(&array))?;
-    (scores >= changed().fold(0, total) / 2).then_some(AttentionScores { positions })
+    let is_capped = || all_bounds(Opcode::Tanh).iter().any(|bounds| of_bounds(bounds) == Some(positions));
+    (scores >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
+}
+
+pub(super) fn sorted(bounds: &[u64]) -> Vec<u64> {
+    let mut bounds = bounds.to_vec();
+    bounds.sort_unstable();
+    bounds
 }
 
 /// `[heads, positions, positions]`, with or without a batch and dimensions that a loop stacks up.

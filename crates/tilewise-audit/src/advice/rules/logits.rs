@@ -1,5 +1,6 @@
 //! Logits of a vocabulary: the loss needs them once, and a part of the sequence at a time will do.
 
+use super::attention::sorted;
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held},
@@ -93,7 +94,7 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     /// That of the largest logits at the peak, where a weight has it, too, and a softmax.
     pub(crate) fn of(program: &ProgramModel<'_>) -> Option<Self> {
-        let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
+        let arguments: HashSet<Vec<u64>> = program.arguments().map(|array| sorted(&array.bounds)).collect();
         let is_weight = |array: &&LiveArray<'_>| array.bounds.len() == 2 && !is_of_data(program, array);
         let weights = program.arguments().filter(is_weight);
         let wide: HashSet<u64> =
@@ -106,7 +107,7 @@ impl Vocabulary {
             let vocabulary = Self { size, arguments: HashSet::new() };
             (wide.contains(&size)
                 && softmaxes.contains(&size)
-                && !arguments.contains(&sorted(array))
+                && !arguments.contains(&sorted(&array.bounds))
                 && vocabulary.has(array))
             .then_some((array.bytes, size))
         };
@@ -117,7 +118,9 @@ impl Vocabulary {
     /// Whether an array has a number for each token of the vocabulary and each of many places of a text.
     pub(crate) fn has(&self, array: &LiveArray<'_>) -> bool {
         let is_of_tokens = array.elements() / self.size.max(1) >= PLACES;
-        is_of_tokens && array.bounds.iter().max() == Some(&self.size) && !self.arguments.contains(&sorted(array))
+        is_of_tokens
+            && array.bounds.iter().max() == Some(&self.size)
+            && !self.arguments.contains(&sorted(&array.bounds))
     }
 }
 
@@ -179,12 +182,6 @@ fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
     let widest = *bounds.iter().max()?;
     let elements = bounds.iter().fold(1, |product: u64, bound| product.saturating_mul(*bound));
     (elements / widest.max(1) >= PLACES).then_some(widest)
-}
-
-fn sorted(array: &LiveArray<'_>) -> Vec<u64> {
-    let mut bounds = array.bounds.clone();
-    bounds.sort_unstable();
-    bounds
 }
 
 /// Logits by their bounds and their name.
