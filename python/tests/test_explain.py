@@ -220,7 +220,7 @@ class JittedOnGpu(Jitted):
 def test_a_message_of_a_gpu_is_explained_with_the_program_s_plan() -> None:
     with pytest.raises(RuntimeError) as caught:
         tw.explain_oom(JittedOnGpu())()
-    assert "Out of memory on a GPU: 25165824 bytes asked for" in printed(caught.value)
+    assert "Out of memory on a GPU: 24.00 MiB asked for" in printed(caught.value)
     # As the message has it: 3 MiB of arguments, 1 of results, 24 of temporaries.
     assert "Holds 28.00 MiB (29360128) of GPU memory at most" in printed(caught.value)
     # Without the program, the message alone; other machines' are left as they are.
