@@ -3,6 +3,7 @@
 use crate::{
     Terminal, WriteText,
     style::{FAINT, STRONG, styled},
+    text::write_wrapped,
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -47,12 +48,14 @@ impl TileFormatRow {
 const NAME: usize = 24;
 
 impl WriteText for TileFormatRow {
-    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}{}", styled(STRONG, format_args!("{:<NAME$}", self.name)), self.layout)?;
         if self.is_another_example {
             return Ok(());
         }
-        let detail = |out: &mut dyn Write, text: &str| writeln!(out, "{:NAME$}{}", "", styled(FAINT, text));
+        // Where the names leave too little room, lines begin at the left.
+        let indent = " ".repeat(if terminal.width >= 2 * NAME { NAME } else { 2 });
+        let detail = |out: &mut dyn Write, text: &str| write_wrapped(text, FAINT, [&indent; 2], terminal.width, out);
         if let Some(pattern) = self.pattern {
             detail(out, &format!("one of {pattern}"))?;
         }
