@@ -175,7 +175,12 @@ impl<'d> Resolver<'d> {
             match operand {
                 Err(text) => self.warn(WarningKind::OperandSyntax, data.span_of(text)),
                 Ok(name) if found.is_none() && !may_lack => {
-                    self.warn(WarningKind::UndefinedOperand, data.span_of(name));
+                    let mut span = data.span_of(name);
+                    if name.is_empty() {
+                        // Its sigil, or the end of its shape.
+                        span.start = span.start.saturating_sub(1);
+                    }
+                    self.warn(WarningKind::UndefinedOperand, span);
                 }
                 Ok(_) => {}
             }
