@@ -78,7 +78,8 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     let library = inner.into_iter().find(says_more).map(SourceLine::of);
     let is_own = |frame: &SourceLocation<'_>| package(&frame.file).is_none() && frame.file != COMMAND;
     let Some(own) = instruction.frames().find(is_own) else {
-        return Some(library.unwrap_or_else(|| SourceLine::of(innermost)));
+        let command = || instruction.frames().find(|frame| frame.file == COMMAND);
+        return library.or_else(|| Some(SourceLine::of(command().unwrap_or(innermost))));
     };
     let library = library.map(Box::new);
     Some(SourceLine { library, ..SourceLine::of(own) })

@@ -17,7 +17,7 @@ pub struct Span {
     pub allocated_bytes: u64,
     /// Bytes that are freed before it ends.
     pub freed_bytes: u64,
-    /// The most that is in use at one of its moments, what stands for the whole run included.
+    /// The most that is in use at one of its moments, with the arrays that are held for the whole run.
     pub most_bytes: u64,
     /// The first such moment.
     pub most_moment: usize,

@@ -1,6 +1,9 @@
 //! What lies between a kernel and what makes its operands or uses its results.
 
-use super::{change::BoundaryChange, remedy::Remedy};
+use super::{
+    change::{BoundaryChange, copied_bytes},
+    remedy::Remedy,
+};
 use tilewise::Shape;
 use tilewise_hlo::Opcode;
 
@@ -56,7 +59,7 @@ impl KernelArray {
     /// Bytes that these read and write, in all runs of the program; loops of an unknown trip count are counted once.
     #[must_use]
     pub fn copied_bytes(&self) -> u64 {
-        self.copies().map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)
+        copied_bytes(&self.between)
     }
 
     /// What is copied and into what: of several copies the two ends.

@@ -28,6 +28,12 @@ pub struct BoundaryChange {
     pub source: Option<SourceLine>,
 }
 
+/// Bytes that the copies among these read and write, in all their runs.
+pub(super) fn copied_bytes(changes: &[BoundaryChange]) -> u64 {
+    let copies = changes.iter().filter(|change| change.is_copy());
+    copies.map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)
+}
+
 impl BoundaryChange {
     /// Whether it copies: a relayout or a duplicate.
     #[must_use]

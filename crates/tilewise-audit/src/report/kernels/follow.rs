@@ -1,6 +1,6 @@
 //! Follows a kernel's operands back to what makes them, and its results on to what uses them.
 
-use super::change::BoundaryChange;
+use super::change::{BoundaryChange, copied_bytes};
 use crate::{
     copies::CopyClass,
     program::{Sizer, source_line},
@@ -20,13 +20,6 @@ pub(super) struct Way {
     pub(super) between: Vec<BoundaryChange>,
     /// The instructions of those, in the same order.
     pub(super) ops: Vec<OpId>,
-}
-
-impl Way {
-    fn copied_bytes(&self) -> u64 {
-        let copies = self.between.iter().filter(|change| change.is_copy());
-        copies.map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)
-    }
 }
 
 /// Who reads a kernel's result at the end of a way.
@@ -56,7 +49,7 @@ impl Follower<'_, '_> {
             starts.extend(self.loop_start(way.end));
             let ways = starts.into_iter().map(|start| self.back_from(Way { end: start, ..way.clone() }));
             // One branch runs: the one that copies most.
-            let Some(longer) = ways.filter(is_copied).max_by_key(Way::copied_bytes) else { break };
+            let Some(longer) = ways.filter(is_copied).max_by_key(|way| copied_bytes(&way.between)) else { break };
             way = longer;
         }
         way
