@@ -6,56 +6,19 @@
 mod foreign;
 mod grammar;
 mod line;
-
-use memchr::memmem;
-use std::borrow::Cow;
-use tilewise::visible_lines;
+mod shown;
 
 use crate::error::{Error, ErrorKind, Warning, WarningKind};
 use crate::record::{ComputationRecord, Data, InstructionRecord};
 use crate::scan::{
     balanced_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end, skip_trivia,
-    string_end,
 };
 use crate::source_table::SourceTable;
 use crate::span::Span;
 pub(crate) use foreign::of_dump;
 use foreign::{find_header, header_name, not_hlo};
 use grammar::Pending;
-
-/// The text in which nothing is obeyed by whatever shows its names, or a part of them. XLA prints no such characters.
-fn shown(source: String) -> String {
-    let source = line_breaks(source);
-    if let Cow::Owned(shown) = visible_lines(&source) {
-        return shown;
-    }
-    source
-}
-
-/// The text with line feeds for carriage returns on their own, which are white space to XLA's lexer and end its comments
-/// (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc); those in strings stay.
-fn line_breaks(source: String) -> String {
-    let is_alone = |bytes: &[u8], at: usize| peek(bytes, at + 1) != b'\n';
-    if memchr::memchr_iter(b'\r', source.as_bytes()).all(|at| !is_alone(source.as_bytes(), at)) {
-        return source;
-    }
-    let mut text = source.clone().into_bytes();
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        at = match (byte, peek(&text, at + 1)) {
-            (b'"', _) => string_end(&text, at, false).unwrap_or(text.len()),
-            (b'/', b'*') => memmem::find(&text[at + 2..], b"*/").map_or(text.len(), |end| at + 2 + end + 2),
-            (b'/', b'/') => memchr::memchr2(b'\r', b'\n', &text[at..]).map_or(text.len(), |end| at + end),
-            (b'\r', next) if next != b'\n' => {
-                text[at] = b'\n';
-                at + 1
-            }
-            _ => at + 1,
-        };
-    }
-    // One ASCII byte stands for another.
-    String::from_utf8(text).unwrap_or(source)
-}
+use shown::shown;
 
 /// Reads the first module of `source`. Only a text that is too large, or that holds no instruction at all, is an error.
 pub(crate) fn parse(source: String) -> Result<Data, Error> {
@@ -413,7 +376,7 @@ impl<'s> Parser<'s> {
         match self.comment_end {
             Some((from, end)) if from <= at && end.is_none_or(|end| at + 2 <= end) => end,
             _ => {
-                let end = memmem::find(&self.bytes[at..], b"*/").map(|offset| at + offset + 2);
+                let end = memchr::memmem::find(&self.bytes[at..], b"*/").map(|offset| at + offset + 2);
                 self.comment_end = Some((at, end));
                 end
             }
