@@ -41,10 +41,10 @@ class Session:
         return str(answer.content[0].text)
 
 
-async def _in_session(work: Any, *roots: Path) -> None:
+async def _in_session(work: Any, *roots: Path, options: tuple[str, ...] = ()) -> None:
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "tilewise", "mcp", *(f"--root={root}" for root in roots)],
+        args=["-m", "tilewise", "mcp", *(f"--root={root}" for root in roots), *options],
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
     )
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
@@ -54,8 +54,8 @@ async def _in_session(work: Any, *roots: Path) -> None:
         await work(Session(session))
 
 
-def run(work: Any, *roots: Path) -> None:
-    asyncio.run(_in_session(work, *(roots or (ROOT,))))
+def run(work: Any, *roots: Path, options: tuple[str, ...] = ()) -> None:
+    asyncio.run(_in_session(work, *(roots or (ROOT,)), options=options))
 
 
 def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
@@ -90,6 +90,35 @@ def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
             assert tools[name].annotations.read_only_hint is False
 
     run(work, tmp_path)
+
+
+def test_a_program_without_an_end_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "sleeps.py").write_text(
+        "import os, pathlib, time\n"
+        "pathlib.Path(__file__).with_name('process').write_text(str(os.getpid()))\n"
+        "time.sleep(1000)\n",
+        encoding="utf-8",
+    )
+    program = f"{tmp_path}/sleeps.py:make"
+
+    async def work(session: Session) -> None:
+        assert "too_long" in await session.refused("check_change", before=program, after=program, tpu="v5e")
+        refused = await session.refused("fit", program=program, tpu="v5e", largest={"b": "1..2"})
+        assert "not done after 5 seconds" in refused
+
+    run(work, tmp_path, options=("--compile-limit=5",))
+    process = tmp_path / "process"
+    if process.exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(process.read_text(encoding="utf-8")), 0)
+
+
+def test_an_answer_that_nobody_reads_is_refused() -> None:
+    async def work(session: Session) -> None:
+        refused = await session.refused("predict", shape=f"f32[{'1,' * 50_000}1]")
+        assert "the answer has" in refused
+
+    run(work)
 
 
 def test_from_a_message_to_what_to_change() -> None:
@@ -291,6 +320,8 @@ def test_hostile_arguments_have_an_answer_or_an_error(tool: str, tmp_path: Path)
     (tmp_path / "many.hlo").write_bytes(whole * 50)
     (tmp_path / "zeros.pb").write_bytes(bytes(32 << 20))
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(256 << 20), 9))
+    # Of each byte come fewer than a hundred.
+    (tmp_path / "slow_bomb.gz").write_bytes(gzip.compress(b"HloModule m\n" * 2 + bytes(2 << 30), 1))
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "raises.py").write_text("def make(batch):\n    raise SystemExit(0)\n", encoding="utf-8")
     os.mkfifo(tmp_path / "pipe.hlo")

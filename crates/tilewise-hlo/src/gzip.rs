@@ -1,7 +1,7 @@
 //! Gzip, by its first bytes.
 
 #[cfg(feature = "gzip")]
-use std::io::Read as _;
+use std::io::Read;
 
 use crate::error::{Error, ErrorKind};
 
@@ -33,31 +33,94 @@ pub fn decompressed(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, Error> {
 fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     let mut plain = Vec::new();
     let expansion = MOST_EXPANSION.saturating_mul(bytes.len() as u64).max(SMALL);
-    let (limit, is_bomb) = (limit.min(expansion), expansion < limit);
-    let read = flate2::read::MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain);
-    read.map_err(|error| {
-        if error.kind() == std::io::ErrorKind::UnexpectedEof {
-            let message = "the gzip data ends too early: the file is cut off, or still being written";
-            return Error::new(ErrorKind::Truncated, None, message).caused_by(error);
-        }
-        let message = format!("can't decompress the gzip data: {error}");
-        Error::new(ErrorKind::Io, None, message).caused_by(error)
-    })?;
-    if plain.len() as u64 > limit {
-        let message = if is_bomb {
-            format!(
+    decompressing(bytes, limit.min(expansion)).read_to_end(&mut plain).map_err(|error| match Error::within(error) {
+        error if error.kind() == ErrorKind::GzipTooLarge && expansion < limit => {
+            let message = format!(
                 "the gzip data decompresses to more than {MOST_EXPANSION} times its length, as no program does; decompress it yourself"
-            )
-        } else {
-            format!("the gzip data decompresses to more than {limit} bytes; raise the limit or decompress it yourself")
-        };
-        return Err(Error::new(ErrorKind::GzipTooLarge, None, message));
-    }
+            );
+            Error::new(ErrorKind::GzipTooLarge, None, message)
+        }
+        error => error,
+    })?;
     Ok(plain)
+}
+
+/// Gzip data as it is decompressed, which ends with an error after `limit` bytes. Its errors have an [`Error`] within:
+/// those of [`decode`](crate::decode) about gzip.
+///
+/// ```
+/// use std::io::Read;
+///
+/// let cut_off = [0x1f, 0x8b, 8, 0];
+/// let error = tilewise_hlo::decompressing(&cut_off[..], 100).read(&mut [0]).unwrap_err();
+/// assert_eq!(error.downcast::<tilewise_hlo::Error>()?.kind().as_str(), "truncated");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(feature = "gzip")]
+pub fn decompressing(compressed: impl Read, limit: u64) -> impl Read {
+    Decompressing { plain: flate2::read::MultiGzDecoder::new(compressed).take(limit.saturating_add(1)), limit }
+}
+
+#[cfg(feature = "gzip")]
+struct Decompressing<R> {
+    plain: std::io::Take<flate2::read::MultiGzDecoder<R>>,
+    limit: u64,
+}
+
+#[cfg(feature = "gzip")]
+impl<R: Read> Read for Decompressing<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        use std::io;
+
+        let read = self.plain.read(into).map_err(|error| {
+            let error = if error.kind() == io::ErrorKind::UnexpectedEof {
+                let message = "the gzip data ends too early: the file is cut off, or still being written";
+                Error::new(ErrorKind::Truncated, None, message).caused_by(error)
+            } else {
+                Error::new(ErrorKind::Io, None, format!("can't decompress the gzip data: {error}")).caused_by(error)
+            };
+            io::Error::other(error)
+        })?;
+        if self.plain.limit() == 0 && self.limit < u64::MAX {
+            let message = format!(
+                "the gzip data decompresses to more than {} bytes; raise the limit or decompress it yourself",
+                self.limit
+            );
+            return Err(io::Error::other(Error::new(ErrorKind::GzipTooLarge, None, message)));
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(feature = "gzip")]
+impl Error {
+    /// What an error of [`decompressing`] has within.
+    fn within(error: std::io::Error) -> Self {
+        error.downcast().unwrap_or_else(|error| Self::new(ErrorKind::Io, None, error.to_string()).caused_by(error))
+    }
 }
 
 #[cfg(not(feature = "gzip"))]
 fn decompress(_: &[u8], _: u64) -> Result<Vec<u8>, Error> {
+    Err(unsupported())
+}
+
+#[cfg(not(feature = "gzip"))]
+fn unsupported() -> Error {
     let message = "the data is gzip; decompress it first, or build tilewise-hlo with its `gzip` feature";
-    Err(Error::new(ErrorKind::GzipUnsupported, None, message))
+    Error::new(ErrorKind::GzipUnsupported, None, message)
+}
+
+/// Without the feature nothing is decompressed.
+#[cfg(not(feature = "gzip"))]
+pub fn decompressing(_: impl std::io::Read, _: u64) -> impl std::io::Read {
+    struct Unsupported;
+
+    impl std::io::Read for Unsupported {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other(unsupported()))
+        }
+    }
+
+    Unsupported
 }

@@ -75,7 +75,7 @@ pub use calls::{Call, CallRole};
 pub use computation::Computation;
 pub use document::{Document, is_proto};
 pub use error::{Error, ErrorKind, Warning, WarningKind};
-pub use gzip::decompressed;
+pub use gzip::{decompressed, decompressing};
 pub use instruction::{Frames, Instruction, SourceLocation};
 pub use module::Module;
 pub use opcode::Opcode;

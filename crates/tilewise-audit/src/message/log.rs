@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use std::{
     fs::File,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Cursor, Read, Seek, SeekFrom},
     path::Path,
 };
 use tilewise_hlo::DECOMPRESSION_LIMIT;
@@ -13,12 +13,12 @@ use tilewise_oom::{Error, Message, Scanner};
 const LARGE: u64 = 4 << 20;
 
 /// The message in a log file of any size, plain or gzip; of a plain one the end is read first, and the rest only where no
-/// error stands there.
+/// error stands there. Of gzip data at most `limit` bytes are decompressed.
 ///
 /// # Errors
-/// If the file can't be read, or has no message; those of [`decode_log`].
-pub fn read_log(path: &Path) -> Result<Message, Failure> {
-    Ok(in_file(path).map_err(|failure| failure.in_file(path))??)
+/// If the file can't be read, or has no message; those of [`tilewise_hlo::decode`] for gzip and protos.
+pub fn read_log(path: &Path, limit: u64) -> Result<Message, Failure> {
+    Ok(in_file(path, limit).map_err(|failure| failure.in_file(path))??)
 }
 
 /// The message in a log of any size that is read but once, such as standard input.
@@ -26,20 +26,20 @@ pub fn read_log(path: &Path) -> Result<Message, Failure> {
 /// # Errors
 /// As for [`read_log`].
 pub fn read_stream(log: impl Read) -> Result<Message, Failure> {
-    Ok(in_stream(log)??)
+    Ok(in_stream(log, u64::MAX)??)
 }
 
-fn in_file(path: &Path) -> Result<Result<Message, Error>, Failure> {
+fn in_file(path: &Path, limit: u64) -> Result<Result<Message, Error>, Failure> {
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() || metadata.len() <= LARGE {
-        return in_stream(file);
+        return in_stream(file, limit);
     }
     let mut head = [0; LOOKED_AT];
     file.read_exact(&mut head).map_err(unreadable)?;
-    if !is_plain(&head) {
+    if is_gzip(&head) || wide(&head).is_some() {
         file.rewind().map_err(unreadable)?;
-        return in_stream(file);
+        return in_stream(file, limit);
     }
     let mut scanner = Scanner::new(metadata.len());
     let mut piece = Vec::new();
@@ -52,11 +52,19 @@ fn in_file(path: &Path) -> Result<Result<Message, Error>, Failure> {
     Ok(scanner.finish())
 }
 
-fn in_stream(mut log: impl Read) -> Result<Result<Message, Error>, Failure> {
+fn in_stream(mut log: impl Read, limit: u64) -> Result<Result<Message, Error>, Failure> {
+    let mut head = Vec::new();
+    log.by_ref().take(LOOKED_AT as u64).read_to_end(&mut head).map_err(unreadable)?;
+    let is_gzip = is_gzip(&head);
+    let log = Cursor::new(head).chain(log);
+    if is_gzip { in_plain(tilewise_hlo::decompressing(log, limit)) } else { in_plain(log) }
+}
+
+fn in_plain(mut log: impl Read) -> Result<Result<Message, Error>, Failure> {
     let mut piece = Vec::new();
     log.by_ref().take(LARGE + 1).read_to_end(&mut piece).map_err(unreadable)?;
-    if piece.len() as u64 <= LARGE || !is_plain(&piece) {
-        log.read_to_end(&mut piece).map_err(unreadable)?;
+    if piece.len() as u64 <= LARGE || wide(&piece).is_some() {
+        log.take(DECOMPRESSION_LIMIT).read_to_end(&mut piece).map_err(unreadable)?;
         return Ok(Message::parse(&decode_log(piece)?));
     }
     let mut scanner = Scanner::stream();
@@ -69,14 +77,15 @@ fn in_stream(mut log: impl Read) -> Result<Result<Message, Error>, Failure> {
     Ok(scanner.finish())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn unreadable(error: io::Error) -> Failure {
-    Failure::new("io", format!("can't be read: {error}"))
+    match error.downcast::<tilewise_hlo::Error>() {
+        Ok(error) => error.into(),
+        Err(error) => Failure::new("io", format!("can't be read: {error}")),
+    }
 }
 
-/// Whether bytes are neither compressed nor UTF-16.
-fn is_plain(head: &[u8]) -> bool {
-    !head.starts_with(b"\x1f\x8b") && wide(head).is_none()
+fn is_gzip(head: &[u8]) -> bool {
+    head.starts_with(b"\x1f\x8b")
 }
 
 /// The text of a log's bytes, plain or gzip, for [`Message::parse`](tilewise_oom::Message::parse). What is not UTF-8 is

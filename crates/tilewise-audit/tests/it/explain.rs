@@ -32,7 +32,7 @@ fn messages_cut_anywhere_are_judged() {
 fn what_a_kernel_declares_is_told_from_what_its_body_takes() {
     let of = |file: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(file);
-        explain(tilewise_audit::read_log(&path).expect("a message"), None).declared_and_body_bytes
+        explain(tilewise_audit::read_log(&path, u64::MAX).expect("a message"), None).declared_and_body_bytes
     };
     assert_eq!(of("scoped_vmem_blocks_v6e.txt"), Some((128 << 20, 0)));
     assert_eq!(of("smem_prefetch.txt"), None, "SMEM has no body");

@@ -49,6 +49,6 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 }
 
 fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Item<Explanation>, Failure> {
-    let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file) };
+    let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file, u64::MAX) };
     Ok(Item(tilewise_audit::explain(message?, tpu)))
 }

@@ -4,6 +4,7 @@ use crate::{commands::audit::Limits, values::parse_size};
 use std::{
     env, fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use tilewise_audit::Failure;
 use tilewise_report::style::bytes;
@@ -19,6 +20,9 @@ pub(crate) struct Args {
     /// Most files of a folder that the tools look at
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     folder_limit: usize,
+    /// Seconds that a tool which runs the compiler may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    compile_limit: u64,
 }
 
 /// The files that the tools may read.
@@ -27,6 +31,7 @@ pub(super) struct Access {
     /// Absolute, without links.
     roots: Vec<PathBuf>,
     limits: Limits,
+    compile_limit: Duration,
 }
 
 impl Access {
@@ -40,12 +45,18 @@ impl Access {
             Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", root.display()))),
         });
         let limits = Limits { file_bytes: args.file_limit, files: args.folder_limit };
-        Ok(Self { roots: roots.collect::<io::Result<_>>()?, limits })
+        let compile_limit = Duration::from_secs(args.compile_limit);
+        Ok(Self { roots: roots.collect::<io::Result<_>>()?, limits, compile_limit })
     }
 
     /// How much is read of what may be read.
     pub(super) fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// How long a tool may take that runs the compiler.
+    pub(super) fn compile_limit(&self) -> Duration {
+        self.compile_limit
     }
 
     /// Refuses what isn't a regular file or a folder below a root, and a file that is too large.

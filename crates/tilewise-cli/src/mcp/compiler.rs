@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, io::ErrorKind, process::Stdio};
 use tilewise_audit::Failure;
+use tokio::process::Command;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Search {
@@ -31,7 +32,7 @@ pub(super) struct Change {
     tpu: String,
 }
 
-pub(super) fn fit(search: &Search, access: &Access) -> Answer {
+pub(super) async fn fit(search: &Search, access: &Access) -> Answer {
     access.check_program(&search.program)?;
     let mut arguments = vec!["fit".to_owned(), format!("--tpu={}", search.tpu)];
     let named = |option: &'static str, values: &BTreeMap<String, String>| -> Vec<String> {
@@ -41,7 +42,7 @@ pub(super) fn fit(search: &Search, access: &Access) -> Answer {
     arguments.extend(named("grid", &search.grid));
     // A name that looks like an option is none.
     arguments.extend(["--".to_owned(), search.program.clone()]);
-    let mut rows = lines(&arguments)?;
+    let mut rows = lines(&arguments, access).await?;
     let errors = errors_apart(&mut rows);
     Ok(json!({
         "rows": rows,
@@ -50,12 +51,12 @@ pub(super) fn fit(search: &Search, access: &Access) -> Answer {
     }))
 }
 
-pub(super) fn check_change(change: &Change, access: &Access) -> Answer {
+pub(super) async fn check_change(change: &Change, access: &Access) -> Answer {
     let Change { before, after, tpu } = change;
     access.check_program(before)?;
     access.check_program(after)?;
     let arguments = ["audit", &format!("--against={before}"), &format!("--tpu={tpu}"), "--", after];
-    let compared = lines(&arguments.map(str::to_owned))?;
+    let compared = lines(&arguments.map(str::to_owned), access).await?;
     Ok(json!({ "compared": compared }))
 }
 
@@ -78,12 +79,18 @@ fn errors_apart(rows: &mut [Value]) -> Vec<Value> {
     errors.into_iter().map(|(_, said)| said).collect()
 }
 
-/// What the package prints as JSON, a value a line.
-fn lines(arguments: &[String]) -> Result<Vec<Value>, Failure> {
-    let mut command = python::command();
+/// What the package prints as JSON, a value a line. The program that it runs may have no end: it is killed when its time is
+/// up, and when the client asks no longer.
+async fn lines(arguments: &[String], access: &Access) -> Result<Vec<Value>, Failure> {
+    let mut command = Command::from(python::command());
     let (verb, others) = arguments.split_first().map_or((None, &[][..]), |(verb, others)| (Some(verb), others));
-    command.args(verb).arg("--format=json").args(others).stdin(Stdio::null());
-    let output = command.output().map_err(|error| match error.kind() {
+    command.args(verb).arg("--format=json").args(others).stdin(Stdio::null()).kill_on_drop(true);
+    let limit = access.compile_limit();
+    let output = tokio::time::timeout(limit, command.output()).await.map_err(|_| {
+        let help = "start it with a larger `--compile-limit`, or run `tilewise` on the program";
+        Failure::new("too_long", format!("not done after {} seconds", limit.as_secs())).with_help(help)
+    })?;
+    let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => python::missing(&arguments[0]),
         _ => Failure::new("io", format!("can't run Python: {error}")),
     })?;

@@ -30,7 +30,7 @@ pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
         (Some(text), None) => read_stream(text.as_bytes())?,
         (None, Some(path)) => {
             access.check(path)?;
-            read_log(path)?
+            read_log(path, access.limits().file_bytes)?
         }
         _ => return Err(Failure::new("usage", "give either `text` or `path`")),
     };

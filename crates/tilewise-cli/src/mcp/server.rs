@@ -20,13 +20,13 @@ use rmcp::{
     service::RequestContext,
     tool, tool_handler, tool_router,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tilewise_audit::Failure;
-use tilewise_report::AsJson;
+use tilewise_report::{AsJson, style::bytes};
 
 const INSTRUCTIONS: &str = "\
 What holds the memory of TPU, GPU and CPU programs compiled by XLA (JAX, TensorFlow, PyTorch/XLA), and what to change. \
@@ -46,22 +46,24 @@ pub(super) struct Server {
     working: Arc<Mutex<()>>,
 }
 
-/// The answer as the protocol has it: once, as text, which every client shows.
-fn said(answer: Result<Answer, tokio::task::JoinError>) -> CallToolResult {
-    let text = |value: Value| vec![ContentBlock::text(value.to_string())];
-    match answer {
-        Ok(Ok(answer)) => CallToolResult::success(text(answer)),
-        // What a message names may be the program's.
-        Ok(Err(failure)) => CallToolResult::error(text(of_program(json!({ "error": AsJson(&failure) })))),
-        Err(error) => {
-            CallToolResult::error(text(json!({ "error": { "kind": "internal", "message": error.to_string() } })))
-        }
-    }
-}
+/// More than this no agent reads, and the protocol's clients keep it whole.
+const LONGEST_ANSWER: usize = 1 << 20;
 
-/// The answer of a tool that asks the compiler, and takes the time that it does.
-async fn compiled(work: impl FnOnce() -> Answer + Send + 'static) -> CallToolResult {
-    said(tokio::task::spawn_blocking(work).await)
+/// The answer as the protocol has it: once, as text, which every client shows.
+fn said(answer: Answer) -> CallToolResult {
+    // What a message names may be the program's.
+    let failed = |failure: &Failure| of_program(json!({ "error": AsJson(failure) })).to_string();
+    let (mut is_error, mut text) = match answer {
+        Ok(answer) => (false, answer.to_string()),
+        Err(failure) => (true, failed(&failure)),
+    };
+    if text.len() > LONGEST_ANSWER {
+        let [length, most] = [text.len(), LONGEST_ANSWER].map(|length| bytes(length as u64));
+        let failure = Failure::new("too_large", format!("the answer has {length}, and no answer more than {most}"));
+        (is_error, text) = (true, failed(&failure.with_help("ask about less at once, or run `tilewise`")));
+    }
+    let content = vec![ContentBlock::text(text)];
+    if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 
 #[tool_router]
@@ -79,15 +81,13 @@ impl Server {
             let _alone = working.lock().unwrap_or_else(PoisonError::into_inner);
             work(&access)
         });
-        match tokio::time::timeout(LONGEST_WORK, work).await {
-            Ok(answer) => said(answer),
+        said(match tokio::time::timeout(LONGEST_WORK, work).await {
+            Ok(answer) => answer.unwrap_or_else(|error| Err(Failure::new("internal", error.to_string()))),
             Err(_) => {
                 let message = format!("not done after {} seconds", LONGEST_WORK.as_secs());
-                let failure =
-                    Failure::new("too_long", message).with_help("run `tilewise` on the file, which has no such limit");
-                said(Ok(Err(failure)))
+                Err(Failure::new("too_long", message).with_help("run `tilewise` on the file, which has no such limit"))
             }
-        }
+        })
     }
 
     #[tool(
@@ -160,8 +160,7 @@ impl Server {
         annotations(read_only_hint = false, open_world_hint = true)
     )]
     async fn fit(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
-        let access = self.access.clone();
-        compiled(move || compiler::fit(&search, &access).map(of_program)).await
+        said(compiler::fit(&search, &self.access).await.map(of_program))
     }
 
     #[tool(
@@ -170,8 +169,7 @@ impl Server {
         annotations(read_only_hint = false, open_world_hint = true)
     )]
     async fn check_change(&self, Parameters(change): Parameters<Change>) -> CallToolResult {
-        let access = self.access.clone();
-        compiled(move || compiler::check_change(&change, &access).map(of_program)).await
+        said(compiler::check_change(&change, &self.access).await.map(of_program))
     }
 }
 

@@ -224,6 +224,21 @@ fn a_gzip_bomb() {
     gzip_bomb("bomb.gz", 64, 320);
 }
 
+/// Logs have any length, and shrink to little.
+#[test]
+#[cfg(unix)]
+fn a_long_log_in_gzip() {
+    let lines = file("lines", "step 17: loss 3.125, one of many lines\n".repeat(1 << 18).as_bytes());
+    let last = file(
+        "last",
+        b"Attempting to reserve 1.00G at the bottom of memory. That was not possible. There are 7.00M free.\n",
+    );
+    let packed = |path: &Path| Command::new("gzip").arg("-9c").arg(path).output().expect("gzip").stdout;
+    let path = file("long.log.gz", &[packed(&lines).repeat(6), packed(&last)].concat());
+    let (status, objects) = run(tilewise(48), &["explain", path.to_str().unwrap()], |_| Ok(()));
+    assert_eq!((status.code(), objects[0]["used_bytes"].as_u64()), (Some(0), Some(1 << 30)), "60 MB within 48");
+}
+
 #[test]
 #[cfg(unix)]
 #[ignore = "slow: `cargo xtask fuzz` runs it"]
