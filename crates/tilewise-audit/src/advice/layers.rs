@@ -4,7 +4,7 @@ use super::{finding::Checkpointed, kept::KeptValue, program::ProgramModel};
 use crate::program::{modules, numbered};
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     mem,
 };
 use tilewise_hlo::Opcode;
@@ -12,13 +12,15 @@ use tilewise_hlo::Opcode;
 /// What repeated layers keep, in the order in which they run.
 pub(crate) struct Layers<'k, 'a, 'm> {
     /// Their place in the names of operations, such as `transformer/h/*`; `None` where only their shapes repeat.
-    pub(crate) path: Option<String>,
-    pub(crate) layers: Vec<Layer<'k, 'a, 'm>>,
+    path: Option<String>,
+    /// How many there are: of several gradients, each runs all of them.
+    count: usize,
+    layers: Vec<Layer<'k, 'a, 'm>>,
 }
 
 /// What one layer keeps.
-pub(crate) struct Layer<'k, 'a, 'm> {
-    pub(crate) values: Vec<&'k KeptValue<'a, 'm>>,
+struct Layer<'k, 'a, 'm> {
+    values: Vec<&'k KeptValue<'a, 'm>>,
     /// When its forward pass ends.
     end: usize,
     /// Which of them later layers read: they stay when the layer is recomputed.
@@ -28,16 +30,30 @@ pub(crate) struct Layer<'k, 'a, 'm> {
 }
 
 impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
-    /// The layers that keep most, by the names of operations, or, where these tell of less, by shapes that repeat.
+    /// The layers that keep most.
     pub(crate) fn of(kept: &'k [KeptValue<'a, 'm>]) -> Option<Self> {
         // What a loop stacks up is no layer's, but each step's.
         let unrolled = kept.iter().filter(|value| value.array.instruction.opcode() != Opcode::While);
         let kept: Vec<&'k KeptValue<'a, 'm>> = unrolled.collect();
-        let (by_name, by_shape) = (by_name(&kept), by_shape(&kept));
+        let mut passes: Vec<Self> = passes(&kept).iter().filter_map(|pass| Self::of_pass(pass)).collect();
+        let largest = passes.iter().enumerate().max_by_key(|(_, layers)| layers.bytes())?.0;
+        let mut best = passes.swap_remove(largest);
+        let others = passes.into_iter().filter(|other| other.path == best.path);
+        best.layers.extend(others.flat_map(|other| other.layers));
+        Some(best)
+    }
+
+    /// Those of one gradient, by the names of operations, or, where these tell of less, by shapes that repeat.
+    fn of_pass(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Self> {
+        let (by_name, by_shape) = (by_name(kept), by_shape(kept));
         let all = |layers: &Option<Self>| layers.as_ref().map_or(0, Self::bytes);
         let mut best = if all(&by_name) / 3 >= all(&by_shape) / 4 { by_name } else { by_shape }?;
         best.find_inputs();
         Some(best)
+    }
+
+    fn new(path: Option<String>, layers: Vec<Layer<'k, 'a, 'm>>) -> Self {
+        Self { path, count: layers.len(), layers }
     }
 
     fn bytes(&self) -> u64 {
@@ -78,7 +94,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     pub(crate) fn checkpointed(&self) -> Checkpointed {
         Checkpointed {
             path: self.path.clone(),
-            count: self.layers.len(),
+            count: self.count,
             bytes: self.layers.iter().map(Layer::bytes).max().unwrap_or(0),
             modules: self.modules(),
         }
@@ -186,14 +202,13 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
         layers.reverse();
         // The module that is all of the network says nothing.
         let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
-        Layers { path: Some(path.to_owned()), layers }
+        Layers::new(Some(path.to_owned()), layers)
     });
     // Of equals, the outermost.
     layers.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
 }
 
-/// Layers by what they keep, where names don't tell: the largest of its shapes that one operation makes several times.
-/// Each layer ends where the forward pass is done with one of these.
+/// Layers by what they keep, where names don't tell: the largest of the values that are in each of them once.
 fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
     let mut shapes: BTreeMap<(String, String), Vec<&'k KeptValue<'a, 'm>>> = BTreeMap::new();
     for value in kept {
@@ -203,17 +218,70 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
         let name = value.name.replacen(outermost, base, 1);
         shapes.entry((value.array.shape.to_string(), name)).or_default().push(value);
     }
-    let several = shapes.into_values().filter(|alike| alike.len() > 1);
+    let several: Vec<Vec<&KeptValue<'_, '_>>> = shapes.into_values().filter(|alike| alike.len() > 1).collect();
+    // Of layers, most have most of what any keeps: what each has twice divides them into halves that aren't alike.
+    let freed = |anchors: &Vec<&KeptValue<'_, '_>>| {
+        let ends = ends(anchors);
+        let is_in_most = |alike: &&Vec<&KeptValue<'_, '_>>| {
+            let layers: HashSet<usize> = alike.iter().map(|value| layer_at(&ends, value)).collect();
+            layers.len() * 4 >= ends.len() * 3
+        };
+        bytes_of(several.iter().filter(is_in_most).flatten().copied()) / ends.len() as u64 * (ends.len() as u64 - 1)
+    };
+    let count = several.iter().max_by_key(|alike| freed(alike))?.len();
     let anchors =
-        several.max_by_key(|alike| alike[1..].iter().map(|value| value.array.bytes).fold(0, u64::saturating_add))?;
-    let mut ends: Vec<usize> = anchors.iter().map(|anchor| anchor.last_forward).collect();
-    ends.sort_unstable();
+        several.iter().filter(|alike| alike.len() == count).max_by_key(|alike| bytes_of(alike.iter().copied()))?;
+    let ends = ends(anchors);
     let mut layers: Vec<Layer<'k, 'a, 'm>> = ends.iter().map(|end| Layer::new(Vec::new(), *end)).collect();
     for value in kept {
         // What comes after the last, such as a loss, is no layer's.
-        if let Some(layer) = layers.get_mut(ends.partition_point(|end| *end < value.array.first)) {
+        if let Some(layer) = layers.get_mut(layer_at(&ends, value)) {
             layer.values.push(value);
         }
     }
-    Some(Layers { path: None, layers })
+    Some(Layers::new(None, layers))
+}
+
+/// Each layer ends where the forward pass is done with its anchor.
+fn ends(anchors: &[&KeptValue<'_, '_>]) -> Vec<usize> {
+    let mut ends: Vec<usize> = anchors.iter().map(|anchor| anchor.last_forward).collect();
+    ends.sort_unstable();
+    ends
+}
+
+/// The number of the layer that makes a value.
+fn layer_at(ends: &[usize], value: &KeptValue<'_, '_>) -> usize {
+    ends.partition_point(|end| *end < value.array.first)
+}
+
+fn bytes_of<'k>(values: impl Iterator<Item = &'k KeptValue<'k, 'k>>) -> u64 {
+    values.map(|value| value.array.bytes).fold(0, u64::saturating_add)
+}
+
+/// What is kept for each gradient, where one is taken after the other: in between, little of what the first keeps is left.
+fn passes<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Vec<Vec<&'k KeptValue<'a, 'm>>> {
+    const LITTLE: i128 = 8;
+    let mut steps: BTreeMap<usize, i128> = BTreeMap::new();
+    for value in kept {
+        *steps.entry(value.array.first).or_default() += i128::from(value.array.bytes);
+        *steps.entry(value.first_backward + 1).or_default() -= i128::from(value.array.bytes);
+    }
+    let mut held = 0;
+    for step in steps.values_mut() {
+        held += *step;
+        *step = held;
+    }
+    let most = steps.values().copied().max().unwrap_or(0);
+    let (mut starts, mut is_full) = (Vec::new(), false);
+    for (moment, held) in steps {
+        if is_full && held < most / LITTLE {
+            starts.push(moment);
+        }
+        is_full = held > most / 2 || is_full && held >= most / LITTLE;
+    }
+    let mut passes = vec![Vec::new(); starts.len() + 1];
+    for value in kept {
+        passes[starts.partition_point(|start| *start <= value.array.first)].push(*value);
+    }
+    passes
 }
