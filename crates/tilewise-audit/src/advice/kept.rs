@@ -1,8 +1,9 @@
 //! What a forward pass leaves for the backward pass.
 
 use super::program::{LiveArray, ProgramModel};
-use crate::program::{any_fused, is_backward, is_forward, op_name, traced};
+use crate::program::{any_fused, is_backward, is_forward, op_name, passes_on, traced};
 use std::collections::HashMap;
+use tilewise::Shape;
 use tilewise_hlo::Instruction;
 
 /// A value of the forward pass that lies in memory until the backward pass reads it.
@@ -48,9 +49,20 @@ impl<'m> ProgramModel<'m> {
                 last_forward = last_forward.max(*moment);
             }
         }
-        // What is copied or moved first is not itself kept.
+        // What is copied first is not itself kept; what moves to another memory to be read there is kept until then.
+        if first_backward > array.last && first_backward < usize::MAX && self.moves_away_at(array.last) {
+            first_backward = array.last;
+        }
         let is_kept = first_backward <= array.last && last_forward < first_backward;
         is_kept.then_some(KeptValue { array, name, last_forward, first_backward })
+    }
+
+    /// Whether what runs then is the end of a move out of the device's default memory.
+    fn moves_away_at(&self, moment: usize) -> bool {
+        let runs = self.plan.order().nth(moment).and_then(|instruction| self.module.instruction(instruction));
+        let is_elsewhere = |leaf: &Shape| leaf.as_array().is_some_and(|array| array.memory_space() != 0);
+        runs.filter(passes_on)
+            .is_some_and(|at| at.shape().is_ok_and(|shape| shape.leaves().any(|(_, leaf)| is_elsewhere(&leaf))))
     }
 
     /// By instruction, when it first runs.

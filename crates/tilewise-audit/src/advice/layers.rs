@@ -1,11 +1,10 @@
 //! Layers of a network that repeat, and what each keeps for the backward pass.
 
 use super::{finding::Checkpointed, kept::KeptValue, program::ProgramModel};
-use crate::program::{modules, numbered};
+use crate::program::{is_module, modules, numbered};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
-    mem,
 };
 use tilewise_hlo::Opcode;
 
@@ -137,9 +136,9 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         };
         let mut again: HashMap<(usize, usize), (usize, usize)> = HashMap::new();
         for layer in &self.layers {
-            let restart = layer.recomputed().map(|value| value.first_backward).min().unwrap_or(usize::MAX);
+            let restart = layer.restart();
             for value in layer.recomputed() {
-                let restart = if is_lazy { value.first_backward } else { restart };
+                let restart = if is_lazy { value.first_backward.max(restart) } else { restart };
                 again.insert((value.array.buffer, value.array.first), (value.last_forward, restart));
             }
             let first = layer.recomputed().map(|value| value.array.first).min();
@@ -172,7 +171,15 @@ impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.values.iter().map(|value| value.array.bytes).fold(0, u64::saturating_add)
+        bytes_of(&self.values)
+    }
+
+    /// When its backward pass begins: not while its forward pass runs, into which some of it is fused.
+    fn restart(&self) -> usize {
+        let made = self.values.iter().map(|value| value.array.first).max().unwrap_or(0);
+        let end = if self.end == usize::MAX { made } else { self.end };
+        let moments = self.recomputed().map(|value| value.first_backward);
+        moments.filter(|moment| *moment > end).min().unwrap_or(usize::MAX)
     }
 
     fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
@@ -180,32 +187,66 @@ impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
     }
 }
 
-/// Layers whose number is a word of the operations' names: `h/3`, `layer_3`, or without one for the first.
+/// Layers whose number is a word of the operations' names: `h/3`, `layer_3`, or without one for the first. Or the parts of a
+/// module, whatever they are called, where these are much more.
 fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
-    let mut paths: BTreeMap<String, BTreeMap<u64, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
+    let mut by_number: BTreeMap<String, BTreeMap<u64, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
+    let mut by_module: BTreeMap<String, BTreeMap<&str, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
     for value in kept {
         for (path, number) in numbered(&value.name) {
-            paths.entry(path).or_default().entry(number).or_default().push(value);
+            by_number.entry(path).or_default().entry(number).or_default().push(value);
+        }
+        let words: Vec<&str> = modules(&value.name).filter(|word| is_module(word)).collect();
+        for (at, word) in words.iter().enumerate().skip(1) {
+            by_module.entry(words[..at].join("/")).or_default().entry(word).or_default().push(value);
         }
     }
-    let several = paths.into_iter().filter(|(_, layers)| layers.len() > 1);
-    let layers = several.map(|(path, layers)| {
-        let mut end = usize::MAX;
-        let mut layers: Vec<Layer<'k, 'a, 'm>> = layers
-            .into_values()
-            .rev()
-            .map(|values| {
-                let start = values.iter().map(|value| value.array.first).min().unwrap_or(end);
-                Layer::new(values, mem::replace(&mut end, start.saturating_sub(1)))
-            })
-            .collect();
-        layers.reverse();
-        // The module that is all of the network says nothing.
-        let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
-        Layers::new(Some(path.to_owned()), layers)
+    let of_numbers = by_number.into_iter().map(|(path, layers)| in_order(path, layers.into_values().collect()));
+    let of_modules = by_module.into_iter().map(|(path, mut parts)| {
+        // A trifle is not worth wrapping.
+        let most = parts.values().map(|values| bytes_of(values)).max().unwrap_or(0);
+        parts.retain(|_, values| bytes_of(values) > most / 16);
+        let mut names: Vec<&str> = parts.keys().copied().collect();
+        names.sort_by_key(|name| start(&parts[name]));
+        in_order(format!("{path}/{}", pattern(&names)), parts.into_values().collect())
     });
     // Of equals, the outermost.
-    layers.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
+    let most = |layers: &mut dyn Iterator<Item = Layers<'k, 'a, 'm>>| {
+        let several = layers.filter(|layers| layers.layers.len() > 1);
+        several.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
+    };
+    let [numbered, parts] = [most(&mut of_numbers.into_iter()), most(&mut of_modules.into_iter())];
+    let all = |layers: &Option<Layers<'_, '_, '_>>| layers.as_ref().map_or(0, Layers::bytes_but_of_one);
+    if all(&numbered) / 4 >= all(&parts) / 5 { numbered } else { parts }
+}
+
+/// Layers in the order in which they run: each ends where the next one begins.
+fn in_order<'k, 'a, 'm>(path: String, mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
+    layers.sort_by_key(|values| start(values));
+    let ends: Vec<usize> =
+        layers.iter().skip(1).map(|next| start(next).saturating_sub(1)).chain([usize::MAX]).collect();
+    let layers = layers.into_iter().zip(ends).map(|(values, end)| Layer::new(values, end)).collect();
+    // The module that is all of the network says nothing.
+    let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
+    Layers::new(Some(path.to_owned()), layers)
+}
+
+/// When the first of what a layer keeps is made.
+fn start(values: &[&KeptValue<'_, '_>]) -> usize {
+    values.iter().map(|value| value.array.first).min().unwrap_or(usize::MAX)
+}
+
+/// What the names of modules have in common, as a shell would match them: `block_*`, `{encoder,decoder}`, or `*` of many.
+fn pattern(names: &[&str]) -> String {
+    const SHORT: usize = 3;
+    let first = names.first().copied().unwrap_or_default();
+    let is_common = |length: &usize| names.iter().all(|name| name.get(..*length) == first.get(..*length));
+    let common = (0..=first.len()).rev().find(is_common).unwrap_or(0);
+    match names.len() {
+        ..=SHORT if common < SHORT => format!("{{{}}}", names.join(",")),
+        _ if common < SHORT => "*".to_owned(),
+        _ => format!("{}*", &first[..common]),
+    }
 }
 
 /// Layers by what they keep, where names don't tell: the largest of the values that are in each of them once.
@@ -226,11 +267,11 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
             let layers: HashSet<usize> = alike.iter().map(|value| layer_at(&ends, value)).collect();
             layers.len() * 4 >= ends.len() * 3
         };
-        bytes_of(several.iter().filter(is_in_most).flatten().copied()) / ends.len() as u64 * (ends.len() as u64 - 1)
+        let bytes: u64 = several.iter().filter(is_in_most).map(|alike| bytes_of(alike)).fold(0, u64::saturating_add);
+        bytes - bytes / ends.len() as u64
     };
     let count = several.iter().max_by_key(|alike| freed(alike))?.len();
-    let anchors =
-        several.iter().filter(|alike| alike.len() == count).max_by_key(|alike| bytes_of(alike.iter().copied()))?;
+    let anchors = several.iter().filter(|alike| alike.len() == count).max_by_key(|alike| bytes_of(alike))?;
     let ends = ends(anchors);
     let mut layers: Vec<Layer<'k, 'a, 'm>> = ends.iter().map(|end| Layer::new(Vec::new(), *end)).collect();
     for value in kept {
@@ -254,8 +295,8 @@ fn layer_at(ends: &[usize], value: &KeptValue<'_, '_>) -> usize {
     ends.partition_point(|end| *end < value.array.first)
 }
 
-fn bytes_of<'k>(values: impl Iterator<Item = &'k KeptValue<'k, 'k>>) -> u64 {
-    values.map(|value| value.array.bytes).fold(0, u64::saturating_add)
+fn bytes_of(values: &[&KeptValue<'_, '_>]) -> u64 {
+    values.iter().map(|value| value.array.bytes).fold(0, u64::saturating_add)
 }
 
 /// What is kept for each gradient, where one is taken after the other: in between, little of what the first keeps is left.

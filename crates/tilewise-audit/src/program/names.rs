@@ -99,7 +99,7 @@ pub(crate) fn module_path(name: &str) -> String {
 }
 
 /// Whether a part of an operation's name is not one that JAX puts there for control flow, functions or an einsum.
-fn is_module(word: &str) -> bool {
+pub(crate) fn is_module(word: &str) -> bool {
     const FRAMES: [&str; 10] = [
         "while",
         "body",

@@ -41,6 +41,42 @@ fn samples_that_stay_apart_are_taken_in_parts() {
     assert!(first(&text).is_some());
 }
 
+/// As the compiler keeps predicates: eight samples of a small batch in a byte, taken out again where they are read.
+#[test]
+fn predicates_of_samples_stay_apart_in_the_bits_of_words() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+or { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  ROOT o = u8[] or(a, b)
+}
+ENTRY main (x.1: f32[8,65536,128]) -> f32[8,65536,128] {
+  x.1 = f32[8,65536,128]{2,1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  w.1 = f32[65536,128]{1,0:T(8,128)} parameter(1), metadata={op_name="w"}
+  y = f32[8,65536,128]{2,1,0:T(8,128)} broadcast(w.1), dimensions={1,2}
+  h = f32[8,65536,128]{2,1,0:T(8,128)} multiply(x.1, y)
+  is = pred[8,65536,128]{2,1,0:T(8,128)(4,1)} compare(h, x.1), direction=GT
+  bit = u32[8,65536,128]{2,1,0:T(8,128)} convert(is)
+  at = u32[8,65536,128]{2,1,0:T(8,128)} iota(), iota_dimension=0
+  up = u32[8,65536,128]{2,1,0:T(8,128)} shift-left(bit, at)
+  byte = u8[8,65536,128]{2,1,0:T(8,128)(4,1)} convert(up)
+  none = u8[] constant(0)
+  words = u8[65536,128]{1,0:T(8,128)(4,1)} reduce(byte, none), dimensions={0}, to_apply=or
+  e = f32[8,65536,128]{2,1,0:T(8,128)} exponential(h)
+  all = u8[8,65536,128]{2,1,0:T(8,128)(4,1)} broadcast(words), dimensions={1,2}
+  wide = u32[8,65536,128]{2,1,0:T(8,128)} convert(all)
+  mask = u32[8,65536,128]{2,1,0:T(8,128)} and(up, wide)
+  was = pred[8,65536,128]{2,1,0:T(8,128)(4,1)} convert(mask)
+  t = f32[8,65536,128]{2,1,0:T(8,128)} tanh(e)
+  g = f32[8,65536,128]{2,1,0:T(8,128)} multiply(t, e)
+  ROOT r = f32[8,65536,128]{2,1,0:T(8,128)} select(was, g, h)
+}"#;
+    let is_batch = |text: &str| first(text).is_some_and(|said| said.contains("`x` along dimension 0, of size 8"));
+    assert!(is_batch(text));
+    // Of other bytes, nothing tells one sample from another.
+    assert!(!is_batch(&text.replace("shift-left(bit, at)", "add(bit, at)")));
+}
+
 /// As images of 512 by 512 have it that are 512: the first of the dimensions is the batch.
 #[test]
 fn another_dimension_may_be_as_long_as_the_batch() {

@@ -5,7 +5,6 @@ use super::{
     share::{Digit, Join, Share, Start},
 };
 use crate::program::op_name;
-use tilewise::ElementType;
 use tilewise_hlo::{Instruction, Opcode};
 
 /// An operand or a result: one array, and its share.
@@ -51,9 +50,15 @@ pub(super) fn share(
             let places = numbers(at, "dimensions")?;
             renumbered(first?, |dimension| places.get(dimension).copied())
         }
-        // Predicates of samples packed into the bits of words are still the samples' own.
-        Opcode::Reduce if packs_bits(at) => together(operands).map(|all| all.at(Vec::new())),
-        Opcode::Reduce => summed(operands, &numbers(at, "dimensions")?),
+        Opcode::Reduce => {
+            let over = numbers(at, "dimensions")?;
+            let is_over_samples = |all: &Share| all.digits().iter().any(|digit| over.contains(&digit.dimension));
+            match together(operands) {
+                // Predicates of samples packed into the bits of words are still the samples' own.
+                Ok(all) if packs_bits(at) && is_over_samples(&all) => Ok(all.at(Vec::new())),
+                _ => summed(operands, &over),
+            }
+        }
         Opcode::Dot => dot(at, operands)?,
         Opcode::Convolution => convolution(at, operands, to)?,
         Opcode::Slice => each_digit(first?, |digit, bound| {
@@ -172,10 +177,14 @@ fn summed(operands: &[Operand<'_>], over: &[usize]) -> Result<Share, Join> {
     Ok(all.at(left.map(|digit| digit.along(digit.dimension - before(digit))).collect()))
 }
 
+/// Whether a reduction is an `or` of predicates, each shifted to its sample's bit.
 fn packs_bits(at: &Instruction<'_>) -> bool {
+    let mut made = at.operands().next().and_then(|operand| operand.instruction());
+    while let Some(convert) = made.filter(|made| made.opcode() == Opcode::Convert) {
+        made = convert.operands().next().and_then(|operand| operand.instruction());
+    }
     let mut calls = at.calls().filter_map(|call| call.computation()?.root());
-    at.shape().is_ok_and(|shape| shape.element_type() == Some(ElementType::U32))
-        && calls.any(|root| root.opcode() == Opcode::Or)
+    made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
 }
 
 /// A sum of products of two factors, each dimension of which becomes what `roles` say.
