@@ -196,16 +196,18 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
         for (path, number) in numbered(&value.name) {
             by_number.entry(path).or_default().entry(number).or_default().push(value);
         }
-        let words: Vec<&str> = modules(&value.name).filter(|word| is_module(word)).collect();
+        let words = words(value);
         for (at, word) in words.iter().enumerate().skip(1) {
             by_module.entry(words[..at].join("/")).or_default().entry(word).or_default().push(value);
         }
     }
     let of_numbers = by_number.into_iter().map(|(path, layers)| in_order(path, layers.into_values().collect()));
     let of_modules = by_module.into_iter().map(|(path, mut parts)| {
-        // A trifle is not worth wrapping.
+        // Neither a trifle is worth wrapping nor a single operation.
         let most = parts.values().map(|values| bytes_of(values)).max().unwrap_or(0);
-        parts.retain(|_, values| bytes_of(values) > most / 16);
+        let depth = path.split('/').count() + 1;
+        let has_parts = |values: &[&KeptValue<'_, '_>]| values.iter().any(|value| words(value).len() > depth);
+        parts.retain(|_, values| bytes_of(values) > most / 16 && has_parts(values));
         let mut names: Vec<&str> = parts.keys().copied().collect();
         names.sort_by_key(|name| start(&parts[name]));
         in_order(format!("{path}/{}", pattern(&names)), parts.into_values().collect())
@@ -229,6 +231,11 @@ fn in_order<'k, 'a, 'm>(path: String, mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>
     // The module that is all of the network says nothing.
     let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
     Layers::new(Some(path.to_owned()), layers)
+}
+
+/// The modules that a value is of, the outermost first.
+fn words<'n>(value: &'n KeptValue<'_, '_>) -> Vec<&'n str> {
+    modules(&value.name).filter(|word| is_module(word)).collect()
 }
 
 /// When the first of what a layer keeps is made.
