@@ -24,8 +24,7 @@ from follow import followed  # noqa: E402
 from programs import Draw  # noqa: E402
 from worker import devices, text  # noqa: E402
 
-SHARED = [HERE / "compile.py", HERE / "follow.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py"]
-SHARED += [TPU / "requirements.txt"]
+SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py", TPU / "requirements.txt"]
 REQUIREMENTS = HERE / "requirements.txt"
 
 

@@ -1,9 +1,21 @@
 """Follows advice by its own code, without touching the program."""
 
 import inspect
+import sys
 from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 
 import jax
+
+PACKAGE = Path(__file__).parents[2] / "python/package/tilewise"
+
+# The package's code in Python, without the extension that it isn't built for here.
+tilewise = sys.modules["tilewise"] = ModuleType("tilewise")
+tilewise.__path__ = [str(PACKAGE)]
+from tilewise._microbatch import microbatch  # noqa: E402
+
+tilewise.microbatch = microbatch
 
 
 class Caller:
@@ -40,7 +52,7 @@ def followed(program, advice):
     exec(advice.get("imports") or "", names)
     names["jax"] = caller = Caller()
     exec(advice["code"], names)
-    function = names.get(f"{name}_in_parts", program.function)
+    function = names.get(f"{name}_in_parts", names[name])
     # Advice that follows calls it by its old name.
     function.__name__ = name
     bound.arguments.update({key: names[key] for key in bound.arguments})

@@ -22,8 +22,12 @@ from statistics import median
 
 HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
+FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
+"""What decides how advice is followed."""
 LIBRARIES = ["libraries", "models", "trainings", "examples", "research"]
 """The modules of programs that are built from public libraries."""
+IN_PARTS = ("_in_parts(", "tw.microbatch(")
+"""Code that goes through the batch in parts has one of these."""
 WORKERS = 2
 MIB = 1 << 20
 KEPT = 0.8
@@ -53,10 +57,15 @@ def options():
     return parser.parse_args()
 
 
+def digest_of(*texts):
+    """What tells whether any of them has changed."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
 def asked(options, case, advice=()):
     """What `compile.py` says of a case, or of advice followed; kept until something that decides it changes."""
     lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code")}) + "\n" for given in advice)
-    digest = hashlib.sha256((case["digest"] + lines).encode()).hexdigest()
+    digest = digest_of(case["digest"], lines, *(path.read_text() for path in FOLLOW if advice))
     kept = options.folder / f"{case['label']}{'.followed' if advice else ''}.json"
     if kept.exists():
         found = json.loads(kept.read_text())
@@ -80,7 +89,7 @@ def compared(options, case, advice):
     lines = "".join(
         json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice
     )
-    digest = hashlib.sha256((case["digest"] + COMPARE.read_text() + lines).encode()).hexdigest()
+    digest = digest_of(case["digest"], lines, *(path.read_text() for path in [COMPARE, *FOLLOW]))
     kept = options.folder / f"{case['label']}.compared.json"
     if kept.exists():
         found = json.loads(kept.read_text())
@@ -97,7 +106,7 @@ def compared(options, case, advice):
 
 def computes(given):
     """Whether its code computes something, and doesn't only say how the program is compiled and called."""
-    return any(sign in (given.get("code") or "") for sign in ("_in_parts(", "def loss_of"))
+    return any(sign in (given.get("code") or "") for sign in (*IN_PARTS, "def loss_of"))
 
 
 def audit(options, case, text):
@@ -125,7 +134,8 @@ def longer(before, after):
 def is_runnable(given):
     """Whether its code can be run as it stands, where the function is called: the function itself stays as it is."""
     kinds = {("order", "argument"), ("order", "result"), ("donate", "argument")}
-    return bool(given.get("code")) and ((given["kind"], given["target"]) in kinds or "_in_parts(" in given["code"])
+    code = given.get("code") or ""
+    return bool(code) and (given["kind"], given["target"]) in kinds or any(sign in code for sign in IN_PARTS)
 
 
 @dataclass

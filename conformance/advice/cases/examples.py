@@ -143,7 +143,7 @@ def haiku_codebook(draw: Draw) -> Case:
     """After Haiku's `vqvae_example`, without residual layers: a codebook whose averages have no gradient."""
     pictures = draw.array((1024, 32, 32, 3))
 
-    def forward(x):
+    def forward(x, wrap=lambda apply: apply):
         encoder = haiku.Sequential(
             [
                 *(layer for width in (64, 128) for layer in (haiku.Conv2D(width, 4, 2), jax.nn.relu)),
@@ -160,8 +160,8 @@ def haiku_codebook(draw: Draw) -> Case:
                 haiku.Conv2D(3, 1),
             ]
         )
-        found = haiku.nets.VectorQuantizerEMA(64, 512, 0.25, 0.99)(encoder(x), is_training=True)
-        return jnp.mean((decoder(found["quantize"]) - x) ** 2) / 0.06 + found["loss"], found["perplexity"]
+        found = haiku.nets.VectorQuantizerEMA(64, 512, 0.25, 0.99)(wrap(encoder)(x), is_training=True)
+        return jnp.mean((wrap(decoder)(found["quantize"]) - x) ** 2) / 0.06 + found["loss"], found["perplexity"]
 
     model, optimizer = haiku.transform_with_state(forward), optax.adam(3e-4)
     params, state = jax.eval_shape(model.init, KEY, pictures)
@@ -180,8 +180,10 @@ def haiku_codebook(draw: Draw) -> Case:
 
     arguments = *(shaped(draw, tree) for tree in (params, state, jax.eval_shape(optimizer.init, params))), pictures
     jit = {"donate_argnums": (0, 1, 2)}
-    remat = Program(step_of(jax.checkpoint(model.apply)), arguments, jit)
-    return Case(Program(step_of(model.apply), arguments, jit), [Change("remat", "checkpoint", "value", remat)])
+    of_each = haiku.transform_with_state(functools.partial(forward, wrap=haiku.remat))
+    ways = {"remat": jax.checkpoint(model.apply), "remat_each": of_each.apply}
+    changes = [Change(name, "checkpoint", "value", Program(step_of(apply), arguments, jit)) for name, apply in ways.items()]
+    return Case(Program(step_of(model.apply), arguments, jit), changes)
 
 
 @case("v5e")

@@ -174,7 +174,8 @@ def radiance_field(draw: Draw) -> Case:
     params = jax.eval_shape(model.init, KEY, draw.array((rays, samples, 63)), draw.array((rays, 27)))
     batch = tuple(draw.array((rays, 3)) for _ in range(3))
     remat = functools.partial(loss, wrap=jax.checkpoint)
-    return trained(draw, loss, params, batch, [("remat", "checkpoint", remat)])
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
+    return trained(draw, loss, params, batch, changes)
 
 
 @case("v4")
@@ -224,7 +225,9 @@ def world_model(draw: Draw) -> Case:
     pictures, actions = draw.array((length, batch, 32, 32, 3)), draw.array((length, batch, 6))
     params = jax.eval_shape(World().init, KEY, pictures, actions)
     remat = loss_of(World(nn.remat(Cell)))
-    return trained(draw, loss_of(World()), params, (pictures, actions), [("remat", "checkpoint", remat)])
+    found = trained(draw, loss_of(World()), params, (pictures, actions), [("remat", "checkpoint", remat)])
+    found.changes[0].target = "loop"
+    return found
 
 
 @case("v6e")
