@@ -210,10 +210,7 @@ def _in_parts(made: Made, advised: Recommendation) -> Made:
     """
     said = re.search(r"tw\.microbatch\(\w+, (\d+), batch_argnames=\(([^)]*)\)(?:, axis=(\d+))?", advised.code or "")
     assert said is not None
-    names = re.findall(r"\w+", said[2])
-    parameters = list(inspect.signature(made.f).parameters)
-    numbers = [at for at, name in enumerate(parameters[: len(made.args)]) if name in names]
-    step = microbatch(made.f, int(said[1]), numbers, axis=int(said[3] or 0))
+    step = microbatch(made.f, int(said[1]), batch_argnames=re.findall(r"\w+", said[2]), axis=int(said[3] or 0))
     try:
         module("jax").eval_shape(step, *made.args)
     except Error as error:

@@ -168,12 +168,12 @@ fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpos
 
 /// How much of the temporaries has a dimension that arguments begin with: it falls with the size of the batch.
 fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Option<Note> {
-    let mut leading: HashMap<u64, String> = HashMap::new();
+    let mut leading: HashMap<u64, Vec<String>> = HashMap::new();
     for argument in program.parameters() {
         let first = argument.shape().ok().and_then(|shape| shape.dimensions().first()?.bound());
         let name = name(&argument);
         if let (Some(size), (Purpose::OtherArgument, _)) = (first.filter(|size| *size > 1), of_argument(&name)) {
-            leading.entry(size).or_insert(name);
+            leading.entry(size).or_default().push(name);
         }
     }
     let mut held: HashMap<u64, u64> = HashMap::new();
@@ -185,6 +185,6 @@ fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Optio
         }
     }
     let (size, bytes) = held.into_iter().max_by_key(|(size, bytes)| (*bytes, *size))?;
-    let name = leading.get(&size)?;
-    is_worth_it(bytes).then(|| Note::Batch { bytes, size, name: name.clone() })
+    let name = program.in_whole(leading.get(&size)?).into_iter().next()?;
+    is_worth_it(bytes).then_some(Note::Batch { bytes, size, name })
 }

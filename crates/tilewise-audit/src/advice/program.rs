@@ -3,7 +3,7 @@
 use super::recommendation::AdvisedArray;
 use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
-    program::{PlannedProgram, is_name, traced},
+    program::{PlannedProgram, is_name, name, root, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
@@ -239,6 +239,21 @@ impl ProgramModel<'_> {
             entry.instructions().filter(|at| at.opcode() == Opcode::Parameter).collect();
         parameters.sort_by_cached_key(Instruction::parameter_number);
         parameters
+    }
+
+    /// These of the entry's parameters as the Python function's: one of it all of whose arrays are among them, or single arrays.
+    pub(crate) fn in_whole(&self, named: &[String]) -> Vec<String> {
+        let count = |names: &[String], of: &str| names.iter().filter(|name| root(name) == of).count();
+        let all: Vec<String> = self.parameters().iter().map(name).collect();
+        let mut found = Vec::new();
+        for name in named {
+            let whole = root(name);
+            let name = if count(named, whole) == count(&all, whole) { whole } else { name };
+            if !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+        }
+        found
     }
 }
 

@@ -396,7 +396,7 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
         "State of the optimizer: 4.00 MiB, 35 %, `state.opt_state`",
         "Cache: 2.00 MiB, 17 %, `cache`",
         "Intermediate values: 1.00 MiB, 8 %, the largest f32[64,4096]",
-        "1.00 MiB of the temporaries scale with `batch['x']`'s first dimension (64); halving it halves them",
+        "1.00 MiB of the temporaries scale with `batch`'s first dimension (64); halving it halves them",
     ];
     assert_eq!(starts, expected);
 }

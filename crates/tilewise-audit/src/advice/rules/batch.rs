@@ -12,7 +12,7 @@ use crate::{
         purpose::{Purpose, is_input, of_argument},
         samples::Samples,
     },
-    program::{begins_with, name, op_name, root},
+    program::{begins_with, name, op_name},
 };
 use std::{
     cmp::Reverse,
@@ -284,25 +284,11 @@ fn results(program: &ProgramModel<'_>) -> HashSet<String> {
 /// The input's arrays by the dimension that is the batch's: parameters of the function all of whose arrays have it there, or
 /// single arrays of others.
 fn named(program: &ProgramModel<'_>, inputs: Vec<(String, usize)>) -> Vec<(usize, Vec<String>)> {
-    let mut arrays: HashMap<String, usize> = HashMap::new();
-    for parameter in program.parameters() {
-        *arrays.entry(root(&name(&parameter)).to_owned()).or_default() += 1;
-    }
-    let mut by_root: HashMap<(String, usize), usize> = HashMap::new();
-    for (name, place) in &inputs {
-        *by_root.entry((root(name).to_owned(), *place)).or_default() += 1;
-    }
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, place) in inputs {
-        let root = root(&name).to_owned();
-        let is_whole = by_root.get(&(root.clone(), place)) == arrays.get(&root);
-        let names = found.entry(place).or_default();
-        let name = if is_whole { root } else { name };
-        if !names.contains(&name) {
-            names.push(name);
-        }
+        found.entry(place).or_default().push(name);
     }
-    found.into_iter().collect()
+    found.into_iter().map(|(place, names)| (place, program.in_whole(&names))).collect()
 }
 
 /// How often loops run: along such a dimension the program takes parts already. Scatters and gathers that the compiler
