@@ -320,12 +320,14 @@ fn passes<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Vec<Vec<&'k KeptValue<'
         *step = held;
     }
     let most = steps.values().copied().max().unwrap_or(0);
-    let (mut starts, mut is_full) = (Vec::new(), false);
+    let (mut starts, mut is_begun, mut low) = (Vec::new(), false, None);
     for (moment, held) in steps {
-        if is_full && held < most / LITTLE {
-            starts.push(moment);
+        if held > most / 2 {
+            starts.extend(low.take());
+            is_begun = true;
+        } else if is_begun && held < most / LITTLE {
+            low = low.or(Some(moment));
         }
-        is_full = held > most / 2 || is_full && held >= most / LITTLE;
     }
     let mut passes = vec![Vec::new(); starts.len() + 1];
     for value in kept {
