@@ -40,6 +40,7 @@ export async function openProgram(input: Input & { kind: "program" }, options: O
   const which = el(
     "select",
     {
+      class: "programs",
       "aria-label": "Program",
       onchange() {
         delete look.shown;

@@ -121,7 +121,7 @@ export class Picture {
     raster.clear(look.background);
     const drawn = Math.max(this.held ?? 0, this.limit !== null && this.limit < 2 * this.most ? this.limit : 0);
     const scale = (this.scale = new Scale(this.timeline.resident_bytes, this.most, drawn, places.top, places.area));
-    const ticks = scale.ticks(4);
+    const ticks = scale.ticks();
     for (const { amount } of ticks) raster.rect(LEFT, scale.y(amount), LEFT + places.plot, scale.y(amount), look.line);
     this.amounts(raster, look, places, range, scale);
     const written = this.heap > 0 ? this.addresses(raster, look, places, range) : [];

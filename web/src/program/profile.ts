@@ -115,9 +115,10 @@ export class Scale {
     return share < floor ? (share / floor) * this.cut : this.cut + ((share - floor) / (1 - floor)) * (this.most - this.cut);
   }
 
-  /// Round amounts and their labels; those above a break say how much more than it they are.
-  ticks(about: number): { amount: number; label: string }[] {
-    const ticks = round(this.most - this.cut, about).map((amount) => ({ amount: this.cut + amount, label: `${this.cut > 0 ? "+" : ""}${rounded(amount)}` }));
+  /// Round amounts and their labels, at least 20 pixels from each other; those above a break say how much more than it they are.
+  ticks(): { amount: number; label: string }[] {
+    const height = this.height * (this.cut > 0 ? 1 - FLOOR : 1);
+    const ticks = round(this.most - this.cut, Math.min(Math.max(height / 40, 1), 4)).map((amount) => ({ amount: this.cut + amount, label: `${this.cut > 0 ? "+" : ""}${rounded(amount)}` }));
     return this.cut > 0 ? [{ amount: this.resident, label: bytes(this.resident) }, ...ticks] : ticks;
   }
 }
