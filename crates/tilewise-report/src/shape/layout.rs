@@ -2,7 +2,7 @@
 
 use super::{
     input::{bytes_of_hex, hex},
-    show::line,
+    show::Labelled,
 };
 use crate::{
     Terminal, WriteText,
@@ -52,17 +52,18 @@ pub(super) fn parse_layout(text: &str) -> Option<Layout> {
 }
 
 impl WriteText for LayoutSummary {
-    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", styled(STRONG, &self.layout))?;
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let out = &mut Labelled::new(terminal, out);
+        writeln!(out.to, "{}", styled(STRONG, &self.layout))?;
         let rank = self.source.minor_to_major().len();
         let s = if rank == 1 { "" } else { "s" };
-        line(out, "layout", &format!("of an array with {rank} dimension{s}"))?;
+        out.line("layout", &format!("of an array with {rank} dimension{s}"))?;
         for part in self.source.in_words() {
-            line(out, &part.text, &part.meaning)?;
+            out.line(&part.text, &part.meaning)?;
         }
         let sizes = vec!["…"; rank].join(",");
         let whole = format!("needs the element type and the dimensions, such as f32[{sizes}]{}", self.layout);
-        line(out, "size", &whole)?;
-        writeln!(out)
+        out.line("size", &whole)?;
+        writeln!(out.to)
     }
 }

@@ -251,50 +251,81 @@ impl Sizes {
 
 impl Operation {
     /// `add.936 = add(exponential.183, broadcast.3115)`, and what it calls.
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let operands: Vec<&str> = self.operands.iter().map(|operand| &*operand.name).collect();
         let words = match &*self.opcode {
             "" => self.name.clone(),
             opcode => format!("{} = {opcode}({})", self.name, operands.join(", ")),
         };
-        line(out, "operation", &words)?;
+        out.line("operation", &words)?;
         for (label, value) in [("kind", &self.kind), ("calls", &self.calls)] {
             if let Some(value) = value {
-                line(out, label, value)?;
+                out.line(label, value)?;
             }
         }
         Ok(())
     }
 }
 
-/// The width of the labels on the left.
+/// Lines with a label each on the left, wrapped beside it.
+pub(super) struct Labelled<'a> {
+    pub(super) to: &'a mut dyn Write,
+    width: usize,
+}
+
+impl<'a> Labelled<'a> {
+    pub(super) fn new(terminal: &Terminal, to: &'a mut dyn Write) -> Self {
+        Self { to, width: terminal.width }
+    }
+
+    /// Shapes are never cut, nor a number and its percent sign.
+    pub(super) fn line(&mut self, label: &str, words: &str) -> io::Result<()> {
+        let label = format!("  {label:<LABEL$}{}", if label.chars().count() >= LABEL { " " } else { "" });
+        let options = textwrap::Options::new(self.width)
+            .initial_indent(&label)
+            .subsequent_indent(BESIDE)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .break_words(false);
+        let words = words.replace(" %", "\u{a0}%");
+        textwrap::wrap(&words, options)
+            .into_iter()
+            .try_for_each(|line| writeln!(self.to, "{}", line.replace('\u{a0}', " ")))
+    }
+}
+
+/// The width of the labels.
 const LABEL: usize = 16;
 
+/// As wide as a label with what is before it.
+const BESIDE: &str = "                  ";
+
 impl WriteText for ShapeSummary {
-    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let out = &mut Labelled::new(terminal, out);
         self.write(out)?;
         let operands = self.operation.iter().flat_map(|operation| &operation.operands);
         let mut shapes = operands.filter_map(|operand| Some((&operand.name, operand.summary.as_ref()?)));
         shapes.try_for_each(|(name, summary)| {
-            write!(out, "operand {name}: ")?;
+            write!(out.to, "operand {name}: ")?;
             summary.write(out)
         })
     }
 }
 
 impl ShapeSummary {
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", styled(STRONG, &self.shape))?;
+    fn write(&self, out: &mut Labelled<'_>) -> io::Result<()> {
+        writeln!(out.to, "{}", styled(STRONG, &self.shape))?;
         if let Some(operation) = &self.operation {
             operation.write(out)?;
         }
         match self.source.kind() {
             ShapeKind::Array(array) | ShapeKind::Buffer(array) => self.write_array(array, out)?,
-            ShapeKind::Token => line(out, "token", "orders operations; it holds no data")?,
-            ShapeKind::Opaque => line(out, "opaque", "a value that only custom calls can read")?,
+            ShapeKind::Token => out.line("token", "orders operations; it holds no data")?,
+            ShapeKind::Opaque => out.line("opaque", "a value that only custom calls can read")?,
             _ => self.write_tuple(out)?,
         }
-        writeln!(out)
+        writeln!(out.to)
     }
 
     /// The shape's proto, its bytes in hexadecimal.
@@ -309,28 +340,28 @@ impl ShapeSummary {
         self.source.to_text_proto()
     }
 
-    fn write_array(&self, array: &ArrayShape, out: &mut dyn Write) -> io::Result<()> {
-        line(out, self.kind, &array_in_words(array))?;
+    fn write_array(&self, array: &ArrayShape, out: &mut Labelled<'_>) -> io::Result<()> {
+        out.line(self.kind, &array_in_words(array))?;
         for part in array.layout_in_words() {
-            line(out, &part.text, &part.meaning)?;
+            out.line(&part.text, &part.meaning)?;
         }
         if array.layout().is_some_and(|layout| layout.memory_space() == 0) {
-            line(out, "memory", "space 0, S(0): HBM on a TPU")?;
+            out.line("memory", "space 0, S(0): HBM on a TPU")?;
         }
         let sizes = &self.sizes;
         if let Some(why) = &sizes.sizes_unavailable {
-            return line(out, "size", &why.message);
+            return out.line("size", &why.message);
         }
         if let Some(dimensions) = sizes.physical_dimensions.as_deref().filter(|d| !d.is_empty()) {
             let before = dimensions.iter().copied().fold(1, u64::saturating_mul);
             let all = sizes.physical_elements.unwrap_or_default();
             let padded = if all == before { String::new() } else { format!(", padded to {all}") };
-            line(out, "in memory", &format!("{} = {before} elements{padded}", product(dimensions)))?;
+            out.line("in memory", &format!("{} = {before} elements{padded}", product(dimensions)))?;
         }
         self.write_sizes(out)?;
         match (sizes.xla_array_size, sizes.physical_bytes) {
             (Some(xla), Some(physical)) if xla != physical => {
-                line(out, "XLA's ArraySize", &format!("{} (it counts the first tile only)", bytes_both(xla)))?;
+                out.line("XLA's ArraySize", &format!("{} (it counts the first tile only)", bytes_both(xla)))?;
             }
             _ => {}
         }
@@ -340,45 +371,45 @@ impl ShapeSummary {
         let causes =
             Tiled::of_array(array).map(|tiled| causes_in_words(&tilewise_audit::causes(&tiled))).unwrap_or_default();
         for (position, cause) in causes.iter().enumerate() {
-            line(out, if position == 0 { "cause" } else { "" }, cause)?;
+            out.line(if position == 0 { "cause" } else { "" }, cause)?;
         }
         Ok(())
     }
 
-    fn write_tuple(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_tuple(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let leaves = self.leaves.as_deref().unwrap_or_default();
-        line(out, "tuple", &format!("{} leaves", leaves.len()))?;
+        out.line("tuple", &format!("{} leaves", leaves.len()))?;
         for leaf in leaves {
             let path: Vec<String> = leaf.shape_index.iter().map(usize::to_string).collect();
             let size = leaf.summary.sizes.physical_bytes.map_or_else(|| "-".to_owned(), bytes_both);
-            line(out, &format!("{{{}}}", path.join(",")), &format!("{}  {}", leaf.summary.shape, styled(FAINT, size)))?;
+            out.line(&format!("{{{}}}", path.join(",")), &format!("{}  {}", leaf.summary.shape, styled(FAINT, size)))?;
         }
         match &self.sizes.sizes_unavailable {
-            Some(why) => line(out, "size", &why.message),
+            Some(why) => out.line("size", &why.message),
             None => self.write_sizes(out),
         }
     }
 
-    fn write_sizes(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_sizes(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let Sizes { logical_bytes: Some(logical), physical_bytes: Some(physical), .. } = self.sizes else {
             return Ok(());
         };
         let padding = physical - logical;
         let expansion = self.sizes.expansion.unwrap_or(1.0);
-        line(out, "logical size", &bytes_both(logical))?;
-        line(out, "physical size", &bytes_both(physical))?;
+        out.line("logical size", &bytes_both(logical))?;
+        out.line("physical size", &bytes_both(physical))?;
         if padding == 0 {
-            return line(out, "padding", "none");
+            return out.line("padding", "none");
         }
         #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
         let share = padding as f64 / physical as f64;
         let words = format!("{}, {} of it, {} the data", bytes_both(padding), percent(share), times(expansion));
-        line(out, "padding", &styled(waste_style(expansion), words))
+        out.line("padding", &styled(waste_style(expansion), words))
     }
 
     /// What a TPU would make of a shape without tiles, in the order that was written or in the one that its compiler picks: by the rule since
     /// v4, and by that of v2 and v3 where it differs.
-    fn write_on_tpus(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_on_tpus(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let written = if self.is_open { self.source.without_layout().to_string() } else { self.source.to_string() };
         let Ok(written) = Shape::parse_as_written(&written) else { return Ok(()) };
         let mut shown = None;
@@ -393,15 +424,11 @@ impl ShapeSummary {
                 0 => "no padding".to_owned(),
                 _ => styled(waste_style(expansion), format!("{} the data", times(expansion))),
             };
-            line(out, name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
+            out.line(name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
             shown = Some(predicted);
         }
         Ok(())
     }
-}
-
-pub(super) fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<()> {
-    writeln!(out, "  {label:<LABEL$}{}{words}", if label.chars().count() >= LABEL { " " } else { "" })
 }
 
 /// `bf16, 16 bits, 300 (y) × 500 (x)`, and how many of the dimensions count where some have size 1.
