@@ -23,6 +23,8 @@ function offline(): Plugin {
 export default defineConfig({
   // The folder may lie anywhere on a host.
   base: "./",
+  // What isn't there is not found, in tests as on a host.
+  appType: "mpa",
   plugins: [offline()],
   build: { target: "es2022", assetsInlineLimit: 0, chunkSizeWarningLimit: 2000 },
   worker: { format: "es" },

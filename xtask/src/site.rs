@@ -25,7 +25,7 @@ pub(crate) struct Options {
 /// Builds the site; a link to nowhere is an error.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let site = target_folder(shell).join("site");
-    let pages = site.join("pages");
+    let (pages, out) = (site.join("pages"), site.join("out"));
     if pages.exists() {
         fs::remove_dir_all(&pages)?;
     }
@@ -58,13 +58,13 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     cmd!(shell, "{python} -m mkdocs build --quiet --config-file site/mkdocs.yml")
         .env("NO_MKDOCS_2_WARNING", "1")
         .env("TILEWISE_SITE_PAGES", &pages)
-        .env("TILEWISE_SITE_OUT", site.join("out"))
+        .env("TILEWISE_SITE_OUT", &out)
         .run()?;
-    println!("{}", site.join("out").display());
+    println!("{}", out.display());
     if options.test {
         web::environment(shell)?;
         web::chromium(shell)?;
-        web::site_tests(shell).run()?;
+        web::site_tests(shell).env("TILEWISE_SITE_OUT", &out).run()?;
     }
     Ok(())
 }
@@ -78,6 +78,9 @@ fn gather(shell: &Shell, pages: &Path) -> anyhow::Result<()> {
         named.filter(|page| page.extension().is_some_and(|extension| extension == "md")).collect();
     let mut seen = BTreeSet::new();
     while let Some(file) = left.pop() {
+        if root.join(&file).is_dir() {
+            bail!("a link to the folder {}: the site has files alone", file.display());
+        }
         if !root.join(&file).is_file() || !seen.insert(file.clone()) {
             continue;
         }
