@@ -22,11 +22,17 @@ use rmcp::{
 };
 use serde_json::json;
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{self, Sender},
+    },
+    thread,
     time::Duration,
 };
 use tilewise_audit::Failure;
 use tilewise_report::{AsJson, style::bytes};
+use tokio::sync::oneshot;
 
 const INSTRUCTIONS: &str = "\
 What holds the memory of TPU, GPU and CPU programs compiled by XLA (JAX, TensorFlow, PyTorch/XLA), and what to change. \
@@ -42,8 +48,18 @@ const LONGEST_WORK: Duration = Duration::from_secs(15);
 pub(super) struct Server {
     tool_router: ToolRouter<Self>,
     access: Arc<Access>,
-    /// Held by the program that is being audited: two at once would take the memory of both.
-    working: Arc<Mutex<()>>,
+    worker: Sender<Work>,
+}
+
+/// What a tool has to do by itself.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Does one piece of work after the other, in one thread: two programs at once would take the memory of both, and what one
+/// has freed the allocator keeps for its thread.
+fn worker() -> Sender<Work> {
+    let (worker, asked) = mpsc::channel::<Work>();
+    thread::spawn(move || asked.into_iter().for_each(|work| work()));
+    worker
 }
 
 /// More than this no agent reads, and the protocol's clients keep it whole.
@@ -69,20 +85,22 @@ fn said(answer: Answer) -> CallToolResult {
 #[tool_router]
 impl Server {
     pub(super) fn new(access: Access) -> Self {
-        Self { tool_router: Self::tool_router(), access: Arc::new(access), working: Arc::default() }
+        Self { tool_router: Self::tool_router(), access: Arc::new(access), worker: worker() }
     }
 
     /// The answer of a tool that works by itself. The work may take seconds, in which other requests are read; what is not
     /// done then goes on without anybody waiting for it, and the next waits for that.
     async fn answered(&self, work: impl FnOnce(&Access) -> Answer + Send + 'static) -> CallToolResult {
-        let (access, working) = (self.access.clone(), self.working.clone());
-        let work = tokio::task::spawn_blocking(move || {
-            // Whoever panicked held nothing.
-            let _alone = working.lock().unwrap_or_else(PoisonError::into_inner);
-            work(&access)
-        });
-        said(match tokio::time::timeout(LONGEST_WORK, work).await {
-            Ok(answer) => answer.unwrap_or_else(|error| Err(Failure::new("internal", error.to_string()))),
+        let access = self.access.clone();
+        let (told, answer) = oneshot::channel();
+        let work = move || {
+            let answer = catch_unwind(AssertUnwindSafe(|| work(&access)));
+            // Nobody may wait for it any more.
+            _ = told.send(answer.unwrap_or_else(|_| Err(Failure::new("internal", "the tool panicked"))));
+        };
+        _ = self.worker.send(Box::new(work));
+        said(match tokio::time::timeout(LONGEST_WORK, answer).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(Failure::new("internal", "the tool can't work any more"))),
             Err(_) => {
                 let message = format!("not done after {} seconds", LONGEST_WORK.as_secs());
                 Err(Failure::new("too_long", message).with_help("run `tilewise` on the file, which has no such limit"))
