@@ -41,7 +41,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let smaller = if *is_program {
                 "Make the program itself smaller: fewer samples at once, a checkpoint around layers"
             } else {
-                "Ask for less at once: fewer samples, or arrays divided between devices"
+                "Ask for less at once: fewer samples, weights of fewer bits, or arrays divided between devices"
             };
             Words::new(format!(
                 "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
