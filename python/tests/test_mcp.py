@@ -212,7 +212,7 @@ def test_every_tool_says_what_it_takes_and_why_not() -> None:
             ("holds 5 programs", "audit", {"path": str(EXAMPLES / "train.xplane.pb")}),
             ("no program `jit_x`", "audit", {"path": str(EXAMPLES / "train.xplane.pb"), "module": "jit_x"}),
             ("no instruction", "what_is_alive", {"path": program, "instruction": "none"}),
-            ("unknown_tpu", "audit", {"path": program, "tpu": "v9"}),
+            ("unknown_generation", "audit", {"path": program, "tpu": "v9"}),
             ("unknown_machine", "audit", {"path": program, "machine": "abacus"}),
             ("usage", "audit", {"path": program, "hbm_limit": "much"}),
             ("not_tpu", "audit", {"text": "x = f32[8]{0} parameter(0)", "tpu": "v5e"}),

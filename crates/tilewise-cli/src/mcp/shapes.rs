@@ -1,7 +1,6 @@
 //! Tools about shapes and layouts.
 
 use super::{Answer, next};
-use crate::values::parse_generation;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -66,7 +65,7 @@ pub(super) fn bitcast(arguments: &Bitcast) -> Answer {
 }
 
 pub(super) fn generation(name: &str) -> Result<Generation, Failure> {
-    parse_generation(name).map_err(|message| Failure::new("unknown_tpu", message))
+    Ok(name.parse::<Generation>()?)
 }
 
 /// What serialises as it is; nothing here has keys that are no text.
