@@ -284,7 +284,6 @@ impl<'a> Labelled<'a> {
         let options = textwrap::Options::new(self.width)
             .initial_indent(&label)
             .subsequent_indent(BESIDE)
-            .word_separator(textwrap::WordSeparator::AsciiSpace)
             .word_splitter(textwrap::WordSplitter::NoHyphenation)
             .break_words(false);
         let words = words.replace(" %", "\u{a0}%");
