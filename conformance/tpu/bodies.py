@@ -1,8 +1,8 @@
 """What bodies of Pallas kernels take of VMEM besides what they declare, by the compiler, and what they take at most, learned from that.
 
-`record` compiles generated bodies and the kernels of `public_kernels.py`, without a TPU, and writes `../facts/tpu_bodies.csv`;
-`fit` prints the shares that `tilewise/_body.py` has, and how many of the half that they weren't learned from take no more. The fit
-needs SciPy.
+`record` compiles generated bodies and the kernels of `public_kernels`, without a TPU, and adds to `../facts/tpu_bodies.csv` what it
+doesn't have; `describe` renews what a change of `Body` says of all that it has; `fit` prints the shares that `tilewise/_body.py` has,
+and how many of the bodies that they weren't learned from take no more, for which it needs SciPy; `table` prints the libraries' kernels.
 """
 
 import argparse
@@ -19,56 +19,83 @@ sys.path.insert(0, str(HERE))
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
-from generated_bodies import GENERATIONS, drawn  # noqa: E402
+from generated_bodies import drawn  # noqa: E402
 from public_kernels import PUBLIC  # noqa: E402
 from tilewise import _kernel_text, _kernels  # noqa: E402
 from tilewise._body import Body  # noqa: E402
 from tilewise._device import traced_for  # noqa: E402
 
 FACTS = HERE.parent / "facts" / "tpu_bodies.csv"
-FIELDS = ("kernel", "library", "tpu", "declared_bytes", "may_be_kept_bytes", "used_bytes", *Body.__dataclass_fields__)
+ROW = ("kernel", "choice", "number", "library", "tpu")
+"""What tells a row from the others; the number is that of the kernel in its function."""
+SIZES = ("declared_bytes", "may_be_kept_bytes", "used_bytes")
+FIELDS = (*ROW, *SIZES, *Body.__dataclass_fields__)
 TAU = 0.96
 """The quantile that is learned, so that nine of ten bodies stay below."""
-LIBRARY_WEIGHT = 4
-"""How many generated kernels one of a library counts for: there are fewer of them, and they are what is asked about."""
+LIBRARY_WEIGHT = 2
+"""How many generated kernels one of a library counts for: they are what is asked about."""
 
 
-def kernels(count):
-    """Generated ones, then those of libraries: a name, a library, a generation, the function and its arguments."""
-    for name, tpu, function, arguments in drawn(count):
-        yield name, "", tpu, function, arguments
-    for tpu in GENERATIONS:
+def bodies(count, generations):
+    """Generated ones, then those of libraries: a name, a choice, a library, a generation, and what makes the function."""
+    for number, (name, tpu, function, arguments) in enumerate(drawn(count)):
+        yield name, str(number), "", tpu, lambda call=(function, arguments): call
+    for tpu in generations:
         for name, public in PUBLIC.items():
-            try:
-                yield name, public.library, tpu, *public.make()
-            except Exception as error:
-                print(name, type(error).__name__, str(error)[:100], file=sys.stderr)
+            for words, make in public.bodies():
+                yield name, words, public.library, tpu, make
 
 
-def measured(name, library, tpu, function, arguments):
-    """A row for each kernel of a function that the compiler tells of."""
+def kernels(tpu, make):
+    """The kernels of a function."""
+    function, arguments = make()
     jaxpr = traced_for(tpu, lambda: jax.make_jaxpr(function)(*arguments).jaxpr)
-    for found in _kernel_text.kernels_of(jaxpr, tpu)[0]:
-        kernel = _kernels.budget(found.text, tpu=tpu)
-        asked = _kernels._asked(kernel, found.call, tpu)
-        if kernel.unsupported or asked.measured_bytes is None:
-            continue
-        sizes = [kernel.vmem_bytes, kernel.may_be_kept_bytes, asked.measured_bytes]
-        yield [name, library, tpu, *sizes, *asdict(found.body).values()]
+    return _kernel_text.kernels_of(jaxpr, tpu)[0]
 
 
-def record(count):
-    """Writes the facts, as they come."""
+def asked(found, tpu):
+    """The sizes of a kernel; none where the compiler doesn't tell."""
+    kernel = _kernels.budget(found.text, tpu=tpu)
+    if kernel.unsupported or found.call is None:
+        return None
+    used = _kernels._asked(kernel, found.call, tpu).measured_bytes
+    return None if used is None else (kernel.vmem_bytes, kernel.may_be_kept_bytes, used)
+
+
+def known():
+    """The rows of the facts, by what tells them apart."""
+    if not FACTS.exists():
+        return {}
+    with FACTS.open() as file:
+        return {tuple(row[name] for name in ROW): row for row in csv.DictReader(file)}
+
+
+def record(count, generations, is_asked):
+    """Writes the facts, as they come: what is known already isn't asked again, and its body is described anew."""
+    before = known()
     with FACTS.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FIELDS)
-        for number, (name, library, tpu, function, arguments) in enumerate(kernels(count)):
-            try:
-                rows = list(measured(name, library, tpu, function, arguments))
-            except Exception as error:
-                print(name, tpu, type(error).__name__, str(error)[:100], file=sys.stderr)
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        for number, (name, words, library, tpu, make) in enumerate(bodies(count, generations)):
+            keys = {key for key in before if key[:2] == (name, words) and key[4] == tpu}
+            if not keys and not is_asked:
                 continue
-            writer.writerows(rows)
+            try:
+                for at, found in enumerate(kernels(tpu, make)):
+                    row = dict(zip(ROW, (name, words, str(at), library, tpu), strict=True))
+                    old = before.get(tuple(row.values()))
+                    sizes = [old[size] for size in SIZES] if old else asked(found, tpu) if is_asked and not keys else None
+                    if sizes is not None:
+                        writer.writerow(row | dict(zip(SIZES, sizes, strict=True)) | asdict(found.body))
+            except Exception as error:
+                print(
+                    name,
+                    words,
+                    tpu,
+                    type(error).__name__,
+                    str(error)[:100],
+                    file=sys.stderr,
+                )
             file.flush()
             if number % 20 == 0:
                 jax.clear_caches()
@@ -81,13 +108,19 @@ def quantile(parts, extra, weights, tau):
     count, width = parts.shape
     cost = np.concatenate([np.zeros(width), weights * tau, weights * (1 - tau)])
     equal = np.hstack([parts, np.eye(count), -np.eye(count)])
-    return linprog(cost, A_eq=equal, b_eq=extra, bounds=[(0, None)] * (width + 2 * count), method="highs").x[:width]
+    return linprog(
+        cost,
+        A_eq=equal,
+        b_eq=extra,
+        bounds=[(0, None)] * (width + 2 * count),
+        method="highs",
+    ).x[:width]
 
 
 def fit():
-    """Prints the shares learned from one half of the facts with how they do on the other, and those learned from all."""
+    """Prints how shares do on facts that they weren't learned from, and those learned from all."""
     with FACTS.open() as file:
-        rows = [{key: value if key in FIELDS[:3] else int(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        rows = [{key: value if key in ROW else int(value) for key, value in row.items()} for row in csv.DictReader(file)]
     # What is declared and isn't allocated says nothing of the body.
     rows = [row for row in rows if row["used_bytes"] >= row["declared_bytes"]]
     bodies = [Body(**{name: row[name] for name in Body.__dataclass_fields__}) for row in rows]
@@ -102,29 +135,73 @@ def fit():
         return parts @ quantile(parts[learned], extra[learned], weights[learned], TAU)
 
     def said(which, bound, tested):
-        below, room = (extra <= bound + 1)[tested].mean(), np.median(((bound - extra) / total)[tested])
+        below, room = (
+            (extra <= bound + 1)[tested].mean(),
+            np.median(((bound - extra) / total)[tested]),
+        )
         print(f"{which}: {below:.1%} of {tested.sum()} take no more; {room:.1%} of its bytes are to spare in the median")
 
     half = np.random.default_rng(0).random(len(rows)) < 0.5
-    said("generated bodies, learned from the other half", most(half), ~half & (libraries == ""))
-    unseen = np.zeros(len(rows))
-    for library in set(libraries) - {""}:
-        unseen[libraries == library] = most(libraries != library)[libraries == library]
-    said("libraries' bodies, learned without that library", unseen, libraries != "")
+    said(
+        "generated bodies, learned from the other half",
+        most(half),
+        ~half & (libraries == ""),
+    )
+    # Libraries have copies of each other's kernels, by our names.
+    families = np.array([row["kernel"].partition("_")[2] if row["library"] else "" for row in rows])
+    for what, groups in (("library", libraries), ("kernel, of any library", families)):
+        unseen = np.zeros(len(rows))
+        for group in set(groups) - {""}:
+            unseen[groups == group] = most(groups != group)[groups == group]
+        said(f"libraries' bodies, learned without that {what}", unseen, libraries != "")
     shares = quantile(parts, extra, weights, TAU)
     for which in ("generated", "libraries'"):
-        said(f"{which} bodies, learned from all", parts @ shares, (libraries == "") == (which == "generated"))
+        said(
+            f"{which} bodies, learned from all",
+            parts @ shares,
+            (libraries == "") == (which == "generated"),
+        )
     print({part: round(float(share), 2) for part, share in zip(bodies[0].parts, shares, strict=True)})
+
+
+def table():
+    """Prints the libraries' kernels on a v6e, each with its first choice, and how all bodies did."""
+    rows = [row for row in known().values() if row["library"]]
+    first = {name: next(words for words, _ in public.bodies()) for name, public in PUBLIC.items()}
+    print("| kernel | declared | at most | compiler | within | the body takes |\n| --- | ---: | ---: | ---: | --- | ---: |")
+    errors, within, exact = [], [], 0
+    for row in rows:
+        declared, used = int(row["declared_bytes"]), int(row["used_bytes"])
+        most = declared + Body(*(int(row[name]) for name in Body.__dataclass_fields__)).most_bytes
+        within.append(used <= most)
+        exact += used == declared
+        errors.append((used - declared) / used)
+        if row["tpu"] == "v6e" and row["choice"] == first.get(row["kernel"]):
+            name = f"{row['kernel']} {row['number']}" if row["number"] != "0" else row["kernel"]
+            cells = f"{declared:,} | {most:,} | {used:,} | {'yes' if used <= most else 'no'} | {used - declared:,}"
+            print(f"| {name} | {cells} |")
+    print(
+        f"\n{len({row['kernel'] for row in rows})} kernels, {len(rows)} bodies: {exact} are what is declared, to the byte, and "
+        f"{sum(within)} at most what is said. What is declared is {np.median(np.abs(errors)):.1%} off in the median."
+    )
 
 
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("verb", choices=("record", "fit"))
+    parser.add_argument("verb", choices=("record", "describe", "fit", "table"))
     parser.add_argument("count", nargs="?", type=int, default=300, help="how many bodies to generate")
+    parser.add_argument(
+        "--tpu",
+        default="v6e,v7x",
+        help="the generations that libraries' kernels are compiled for",
+    )
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
-    record(chosen.count) if chosen.verb == "record" else fit()
+    if chosen.verb in ("fit", "table"):
+        (fit if chosen.verb == "fit" else table)()
+    else:
+        record(chosen.count, chosen.tpu.split(","), chosen.verb == "record")
 
 
 if __name__ == "__main__":

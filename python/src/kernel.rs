@@ -13,7 +13,7 @@ use tilewise::{
     Shape,
     tpu::{
         Generation, PaddedBlock,
-        kernel::{Budget, Kernel, Verdict},
+        kernel::{Allocation, Budget, Kernel, Limits, Unsupported, Verdict, Window},
     },
 };
 use tilewise_audit::{BoundaryChange, KernelArray, KernelRow};
@@ -276,14 +276,118 @@ fn read(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<(Kernel, Option<Ge
     Ok((kernel, asked))
 }
 
-/// What a kernel takes: as the command line's JSON, and for people.
+/// What a kernel takes, for `tilewise.kernels.KernelBudget`.
+#[derive(IntoPyObject)]
+pub(crate) struct KernelFields {
+    name: Option<String>,
+    tpu: &'static str,
+    rows: Vec<RowFields>,
+    vmem_bytes: u64,
+    smem_bytes: u64,
+    guess_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
+    cap_bytes: Option<u64>,
+    limit_needed_bytes: Option<u64>,
+    may_be_kept_bytes: u64,
+    moved_bytes: Option<u64>,
+    libtpu: Option<&'static str>,
+    verdict: Option<&'static str>,
+}
+
+/// A window, prefetched scalars or scratch, for `tilewise.kernels.KernelRow`.
+#[derive(IntoPyObject)]
+struct RowFields {
+    operand: String,
+    shape: Option<String>,
+    block: Option<Vec<Option<u64>>>,
+    memory_space_name: &'static str,
+    padded_block: Option<Vec<u64>>,
+    buffers: u64,
+    bytes: u64,
+    moved_bytes: Option<u64>,
+    cause: Option<&'static str>,
+    may_be_kept: bool,
+    unsupported: Option<String>,
+    nearest_block: Option<Vec<u64>>,
+}
+
+impl KernelFields {
+    fn of(found: KernelBudget) -> Self {
+        let budget = found.budget;
+        let windows = budget.windows.iter().map(RowFields::of_window);
+        let allocations = budget.prefetched.iter().chain(&budget.scratch).map(RowFields::of_allocation);
+        Self {
+            name: found.name,
+            tpu: budget.generation.name(),
+            rows: windows.chain(allocations).collect(),
+            vmem_bytes: budget.vmem_bytes,
+            smem_bytes: budget.smem_bytes,
+            guess_bytes: budget.guess_bytes,
+            limit_bytes: budget.limit_bytes,
+            cap_bytes: budget.limits.map(|limits| limits.cap_bytes),
+            limit_needed_bytes: budget.limit_needed(),
+            may_be_kept_bytes: budget.bytes_that_may_be_kept(),
+            moved_bytes: budget.moved_bytes(),
+            libtpu: budget.limits.map(|_| Limits::LIBTPU),
+            verdict: budget.verdict.map(Verdict::as_str),
+        }
+    }
+}
+
+impl RowFields {
+    fn of_window(window: &Window) -> Self {
+        let unsupported = window.unsupported.as_ref();
+        Self {
+            operand: window.name.clone(),
+            shape: Some(window.operand.array.to_string()),
+            block: Some(window.operand.block.clone()),
+            memory_space_name: window.operand.memory.name(),
+            padded_block: window.padded.as_ref().map(|padded| padded.dimensions().to_vec()),
+            buffers: window.buffers,
+            bytes: window.bytes,
+            moved_bytes: window.moved_bytes,
+            cause: Some(window.cause.as_str()),
+            may_be_kept: window.may_be_kept,
+            unsupported: unsupported.map(ToString::to_string),
+            nearest_block: unsupported.and_then(Unsupported::nearest).map(<[u64]>::to_vec),
+        }
+    }
+
+    fn of_allocation(row: &Allocation) -> Self {
+        Self {
+            operand: row.name.clone(),
+            shape: row.array.as_ref().map(ToString::to_string),
+            block: None,
+            memory_space_name: row.memory.name(),
+            padded_block: row.padded.as_ref().map(|padded| padded.dimensions().to_vec()),
+            buffers: u64::from(row.padded.is_some()),
+            bytes: row.bytes,
+            moved_bytes: None,
+            cause: None,
+            may_be_kept: false,
+            unsupported: None,
+            nearest_block: None,
+        }
+    }
+}
+
+fn budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelBudget> {
+    let (kernel, generation) = read(text, tpu)?;
+    KernelBudget::of(&kernel, generation).map_err(|failure| PyValueError::new_err(failure.to_string()).into())
+}
+
+/// What a kernel takes.
 #[pyfunction]
 #[pyo3(signature = (text, *, tpu = None))]
-pub(crate) fn kernel_text(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<(String, String)> {
-    let (kernel, generation) = read(text, tpu)?;
-    let budget = KernelBudget::of(&kernel, generation).map_err(|failure| PyValueError::new_err(failure.to_string()))?;
-    let json = serde_json::to_string(&budget).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok((json, budget.to_text(100).trim_end().to_owned()))
+pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelFields> {
+    budget(text, tpu).map(KernelFields::of)
+}
+
+/// The same as a table.
+#[pyfunction]
+#[pyo3(signature = (text, *, tpu = None))]
+pub(crate) fn kernel_table(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<String> {
+    Ok(budget(text, tpu)?.to_text(100).trim_end().to_owned())
 }
 
 /// Declared bytes of VMEM, the guess of what the body takes, whether both fit the limit, by itself or as given, and the

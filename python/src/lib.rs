@@ -60,7 +60,10 @@ mod _tilewise {
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, programs_in, read},
-        kernel::{PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy, block_bytes, kernel_fits, kernel_text},
+        kernel::{
+            PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy, block_bytes, kernel_budget, kernel_fits,
+            kernel_table,
+        },
         layout::{PyLayout, layout_in},
         predict::{free_reshapes, predict},
         program_shape::PyProgramShape,

@@ -54,7 +54,7 @@ def test_the_compiler_is_to_be_asked_in_doubt() -> None:
     # Eight values of a kind may be spilled, or one.
     assert guess < found[1].body_most_bytes < 8 * guess
     assert [each.verdict for each in found.values()] == ["probably_does_not_fit", "ask", "probably_fits"]
-    assert "for the body, in six kernels of seven, with which it doesn't fit" in str(found[1])
+    assert "for the body, in nine kernels of ten, with which it doesn't fit" in str(found[1])
 
 
 def test_what_is_scoped_may_be_dropped() -> None:

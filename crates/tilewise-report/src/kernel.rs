@@ -5,7 +5,7 @@ use crate::{
     style::{FAINT, STRONG, bytes, bytes_both, cut, listed, percent, product, style_of, styled, waste_style},
     summary::Tone,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use tilewise::tpu::{
     Generation, PaddedBlock,
@@ -14,10 +14,31 @@ use tilewise::tpu::{
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPart, BudgetPicture};
 
-/// What `tilewise kernel` answers to one kernel.
-#[derive(Clone, Debug, Serialize)]
+/// What `tilewise kernel` answers to one kernel: as JSON its fields are those of `docs/json.md`.
+///
+/// # Examples
+/// ```
+/// use tilewise::tpu::{Generation, kernel::{Kernel, Verdict}};
+/// use tilewise_report::KernelBudget;
+///
+/// let kernel: Kernel = "grid 8\nin f32[64,128] block 8,128 @ 0,-".parse()?;
+/// let found = KernelBudget::of(&kernel, Some(Generation::V6e))?;
+/// assert_eq!(found.budget.verdict, Some(Verdict::DeclaredFits));
+/// assert_eq!(found.budget.windows[0].buffers, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct KernelBudget {
-    name: Option<String>,
+    /// What the kernel is called.
+    pub name: Option<String>,
+    /// What it takes, and whether it fits.
+    pub budget: Budget,
+}
+
+/// Its fields as JSON.
+#[derive(Serialize)]
+struct Fields<'a> {
+    name: Option<&'a str>,
     tpu: &'static str,
     windows: Vec<WindowRow>,
     prefetched: Vec<AllocationRow>,
@@ -34,11 +55,35 @@ pub struct KernelBudget {
     moved_bytes: Option<u64>,
     libtpu: Option<&'static str>,
     verdict: Option<&'static str>,
-    #[serde(skip)]
-    budget: Budget,
 }
 
-#[derive(Clone, Debug, Serialize)]
+impl Serialize for KernelBudget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let budget = &self.budget;
+        let fields = Fields {
+            name: self.name.as_deref(),
+            tpu: budget.generation.name(),
+            windows: budget.windows.iter().map(WindowRow::of).collect(),
+            prefetched: budget.prefetched.iter().map(AllocationRow::of).collect(),
+            scratch: budget.scratch.iter().map(AllocationRow::of).collect(),
+            vmem_bytes: budget.vmem_bytes,
+            smem_bytes: budget.smem_bytes,
+            guess_bytes: budget.guess_bytes,
+            limit_bytes: budget.limit_bytes,
+            default_bytes: budget.limits.map(|limits| limits.default_bytes),
+            cap_bytes: budget.limits.map(|limits| limits.cap_bytes),
+            smem_limit_bytes: budget.limits.map(|limits| limits.smem_bytes),
+            limit_needed_bytes: budget.limit_needed(),
+            may_be_kept_bytes: budget.bytes_that_may_be_kept(),
+            moved_bytes: budget.moved_bytes(),
+            libtpu: budget.limits.map(|_| Limits::LIBTPU),
+            verdict: budget.verdict.map(Verdict::as_str),
+        };
+        fields.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
 struct WindowRow {
     operand: String,
     shape: String,
@@ -57,7 +102,7 @@ struct WindowRow {
     nearest_block: Option<Vec<u64>>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 struct AllocationRow {
     operand: String,
     shape: Option<String>,
@@ -76,27 +121,7 @@ impl KernelBudget {
             Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
                 .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
         })?;
-        let budget = kernel.budget(generation)?;
-        Ok(Self {
-            name: kernel.name.clone(),
-            tpu: generation.name(),
-            windows: budget.windows.iter().map(WindowRow::of).collect(),
-            prefetched: budget.prefetched.iter().map(AllocationRow::of).collect(),
-            scratch: budget.scratch.iter().map(AllocationRow::of).collect(),
-            vmem_bytes: budget.vmem_bytes,
-            smem_bytes: budget.smem_bytes,
-            guess_bytes: budget.guess_bytes,
-            limit_bytes: budget.limit_bytes,
-            default_bytes: budget.limits.map(|limits| limits.default_bytes),
-            cap_bytes: budget.limits.map(|limits| limits.cap_bytes),
-            smem_limit_bytes: budget.limits.map(|limits| limits.smem_bytes),
-            limit_needed_bytes: budget.limit_needed(),
-            may_be_kept_bytes: budget.bytes_that_may_be_kept(),
-            moved_bytes: budget.moved_bytes(),
-            libtpu: budget.limits.map(|_| Limits::LIBTPU),
-            verdict: budget.verdict.map(Verdict::as_str),
-            budget,
-        })
+        Ok(Self { name: kernel.name.clone(), budget: kernel.budget(generation)? })
     }
 
     /// Whether the compiler will certainly refuse it: it declares more than there is, or has a block that can't be.
@@ -123,14 +148,14 @@ impl KernelBudget {
             let label = format!("{name}: [{block}] of {array}{times}");
             BudgetPart { label, bytes, padding_bytes: bytes.saturating_sub(data), buffers }
         });
-        let body = self.guess_bytes.filter(|guess| *guess > 0);
+        let body = self.budget.guess_bytes.filter(|guess| *guess > 0);
         let body =
             body.map(|bytes| BudgetPart { label: "the body, a guess".to_owned(), bytes, padding_bytes: 0, buffers: 1 });
         BudgetPicture {
-            title: format!("{}: VMEM on TPU {}", self.name.as_deref().unwrap_or("kernel"), self.tpu),
+            title: format!("{}: VMEM on TPU {}", self.name.as_deref().unwrap_or("kernel"), self.tpu()),
             summary: format!("{}.", self.verdict_in_words()),
             parts: parts.chain(body).collect(),
-            limit: self.limit_bytes,
+            limit: self.budget.limit_bytes,
             ..BudgetPicture::default()
         }
     }
@@ -141,19 +166,23 @@ impl KernelBudget {
         let size = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), bytes);
         let numbers = format!(
             "{:>12}{:>12}{:>12}{:>12}",
-            bytes(self.vmem_bytes),
-            size(self.limit_bytes),
-            size(self.cap_bytes),
-            bytes(self.smem_bytes)
+            bytes(self.budget.vmem_bytes),
+            size(self.budget.limit_bytes),
+            size(self.budget.limits.map(|limits| limits.cap_bytes)),
+            bytes(self.budget.smem_bytes)
         );
-        let verdict = self.verdict.unwrap_or("unknown").replace('_', " ");
-        format!("  {:<4}{numbers}  {}", self.tpu, styled(style_of(self.tone()), verdict))
+        let verdict = self.budget.verdict.map_or("unknown", Verdict::as_str).replace('_', " ");
+        format!("  {:<4}{numbers}  {}", self.tpu(), styled(style_of(self.tone()), verdict))
     }
 
     /// The heads of a table of generations.
     #[must_use]
     pub fn heading() -> String {
         styled(FAINT, format!("  {:<4}{:>12}{:>12}{:>12}{:>12}  verdict", "", "VMEM", "limit", "at most", "SMEM"))
+    }
+
+    fn tpu(&self) -> &'static str {
+        self.budget.generation.name()
     }
 
     fn tone(&self) -> Tone {
@@ -166,21 +195,25 @@ impl KernelBudget {
 
     /// The verdict in a sentence, which never says "fits" without a word on the body.
     fn verdict_in_words(&self) -> String {
-        let declared = bytes(self.vmem_bytes);
-        let (Some(verdict), Some(limit)) = (self.budget.verdict, self.limit_bytes) else {
-            return format!("It declares {declared} of VMEM; what a kernel may have on {} is not known", self.tpu);
+        let declared = bytes(self.budget.vmem_bytes);
+        let (Some(verdict), Some(limit)) = (self.budget.verdict, self.budget.limit_bytes) else {
+            return format!("It declares {declared} of VMEM; what a kernel may have on {} is not known", self.tpu());
         };
-        let left = limit.saturating_sub(self.vmem_bytes);
+        let left = limit.saturating_sub(self.budget.vmem_bytes);
         let of_limit = format!("{declared} of VMEM, and its limit is {}", bytes(limit));
-        let guess = match self.guess_bytes.unwrap_or_default() {
+        let guess = match self.budget.guess_bytes.unwrap_or_default() {
             0 => "fit into registers".to_owned(),
             guess => format!("take {}", bytes(guess)),
         };
         match verdict {
-            Verdict::DoesNotFit if self.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
+            Verdict::DoesNotFit if self.budget.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
             Verdict::DoesNotFit => {
-                let most = self.smem_limit_bytes.unwrap_or_default();
-                format!("Does not fit: it declares {} of SMEM, which has {}", bytes(self.smem_bytes), bytes(most))
+                let most = self.budget.limits.map(|limits| limits.smem_bytes).unwrap_or_default();
+                format!(
+                    "Does not fit: it declares {} of SMEM, which has {}",
+                    bytes(self.budget.smem_bytes),
+                    bytes(most)
+                )
             }
             Verdict::ProbablyFits => {
                 format!("Probably fits: it declares {of_limit}; its body is guessed to {guess}")
@@ -197,32 +230,33 @@ impl KernelBudget {
 
     /// What to do, where it does not fit.
     fn remedy(&self) -> Option<String> {
-        let (verdict, limit) = (self.budget.verdict?, self.limit_bytes?);
+        let (verdict, limit) = (self.budget.verdict?, self.budget.limit_bytes?);
         let is_short = match verdict {
-            Verdict::DoesNotFit => self.vmem_bytes > limit,
+            Verdict::DoesNotFit => self.budget.vmem_bytes > limit,
             Verdict::ProbablyDoesNotFit => true,
             _ => return None,
         };
         if !is_short {
             return Some("Keep in VMEM, or copy from HBM in parts, what is not needed to choose blocks".to_owned());
         }
-        let cap = self.cap_bytes?;
-        Some(match self.limit_needed_bytes {
+        let cap = self.budget.limits?.cap_bytes;
+        Some(match self.budget.limit_needed() {
             Some(needed) => {
-                let body = if self.guess_bytes.is_some() { "" } else { ", and as much more as the body takes" };
+                let body = if self.budget.guess_bytes.is_some() { "" } else { ", and as much more as the body takes" };
                 format!(
                     "Raise the limit: `pltpu.CompilerParams(vmem_limit_bytes={needed})`{body}; {} honours up to {}",
-                    self.tpu,
+                    self.tpu(),
                     bytes(cap)
                 )
             }
             None => {
-                let largest = self.windows.iter().filter(|row| row.memory_space == "vmem").max_by_key(|row| row.bytes);
-                let which = largest.map(|row| format!(", first that of {}, the largest", row.operand));
+                let windows = self.budget.windows.iter().filter(|window| window.operand.memory == Memory::Vmem);
+                let largest = windows.max_by_key(|window| window.bytes);
+                let which = largest.map(|window| format!(", first that of {}, the largest", window.name));
                 format!(
                     "Make the blocks smaller{}: {} honours no limit above {}",
                     which.unwrap_or_default(),
-                    self.tpu,
+                    self.tpu(),
                     bytes(cap)
                 )
             }
@@ -270,10 +304,10 @@ impl AllocationRow {
 impl WriteText for KernelBudget {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let name = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
-        writeln!(out, "{}", styled(FAINT, format!("{name}TPU {}", self.tpu)))?;
-        for window in &self.windows {
+        writeln!(out, "{}", styled(FAINT, format!("{name}TPU {}", self.tpu())))?;
+        for window in &self.budget.windows {
             if let Some(unsupported) = &window.unsupported {
-                wrapped(&format!("{}: {unsupported}.", window.operand), style_of(Tone::Bad), terminal, out)?;
+                wrapped(&format!("{}: {unsupported}.", window.name), style_of(Tone::Bad), terminal, out)?;
             }
         }
         let style = if self.tone() == Tone::Plain { STRONG } else { style_of(self.tone()) };
@@ -284,7 +318,8 @@ impl WriteText for KernelBudget {
         let head =
             format!("  {:<11}{:<18}{:<18}{:>7}{:>9}{:>13}", "operand", "block", "padded", "waste", "buffers", "bytes");
         writeln!(out, "{}", styled(FAINT, head))?;
-        for (window, row) in self.budget.windows.iter().zip(&self.windows) {
+        for window in &self.budget.windows {
+            let row = WindowRow::of(window);
             let block: Vec<String> =
                 row.block.iter().map(|bound| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string())).collect();
             let line = Line {
@@ -298,9 +333,8 @@ impl WriteText for KernelBudget {
             };
             line.write(terminal, out)?;
         }
-        for (allocation, row) in
-            self.budget.prefetched.iter().zip(&self.prefetched).chain(self.budget.scratch.iter().zip(&self.scratch))
-        {
+        for allocation in self.budget.prefetched.iter().chain(&self.budget.scratch) {
+            let row = AllocationRow::of(allocation);
             let padded_bytes = row.bytes;
             let data = allocation.padded.as_ref().map_or(0, PaddedBlock::data_bytes);
             let line = Line {
@@ -324,12 +358,12 @@ impl WriteText for KernelBudget {
 impl KernelBudget {
     fn write_totals(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let total = |out: &mut dyn Write, name: &str, words: String| writeln!(out, "  {name:<11}{words}");
-        total(out, "VMEM", format!("{} declared", bytes_both(self.vmem_bytes)))?;
-        if let Some(guess) = self.guess_bytes {
+        total(out, "VMEM", format!("{} declared", bytes_both(self.budget.vmem_bytes)))?;
+        if let Some(guess) = self.budget.guess_bytes {
             total(out, "body", format!("{}, a guess", bytes_both(guess)))?;
         }
         if let Some(limits) = self.budget.limits {
-            let limit = self.limit_bytes.unwrap_or_default();
+            let limit = self.budget.limit_bytes.unwrap_or_default();
             let default = match limit == limits.default_bytes {
                 true => "by default; ".to_owned(),
                 false => format!("as asked, {} by default; ", bytes(limits.default_bytes)),
@@ -338,21 +372,22 @@ impl KernelBudget {
                 format!("{} {default}`vmem_limit_bytes` raises it to {}", bytes(limit), bytes(limits.cap_bytes));
             total(out, "limit", words)?;
         }
-        let of = self.smem_limit_bytes.map(|most| format!(" of {}", bytes(most))).unwrap_or_default();
-        total(out, "SMEM", format!("{}{of}", bytes_both(self.smem_bytes)))?;
-        if let Some(moved) = self.moved_bytes.filter(|&moved| moved > 0) {
+        let of = self.budget.limits.map(|limits| format!(" of {}", bytes(limits.smem_bytes))).unwrap_or_default();
+        total(out, "SMEM", format!("{}{of}", bytes_both(self.budget.smem_bytes)))?;
+        if let Some(moved) = self.budget.moved_bytes().filter(|&moved| moved > 0) {
             total(out, "moved", format!("{} to and from the windows, over the whole grid", bytes_both(moved)))?;
         }
-        if let Some(libtpu) = self.libtpu {
-            writeln!(out, "{}", styled(FAINT, format!("  The limits are those of libtpu {libtpu}.")))?;
+        if self.budget.limits.is_some() {
+            writeln!(out, "{}", styled(FAINT, format!("  The limits are those of libtpu {}.", Limits::LIBTPU)))?;
         }
-        let kept: Vec<&str> =
-            self.windows.iter().filter(|row| row.may_be_kept).map(|row| row.operand.as_str()).collect();
-        if self.may_be_kept_bytes > 0 {
+        let kept = self.budget.windows.iter().filter(|window| window.may_be_kept);
+        let kept: Vec<&str> = kept.map(|window| window.name.as_str()).collect();
+        let kept_bytes = self.budget.bytes_that_may_be_kept();
+        if kept_bytes > 0 {
             let words = format!(
                 "If XLA keeps small arrays ({}) in VMEM as a whole, their windows are not allocated: up to {} less.",
                 kept.join(", "),
-                bytes(self.may_be_kept_bytes)
+                bytes(kept_bytes)
             );
             wrapped(&words, FAINT, terminal, out)?;
         }

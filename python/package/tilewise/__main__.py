@@ -14,9 +14,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _tilewise.asks_compiler(["tilewise", *given]):
+        from tilewise import _kernel_command
         from tilewise._fit import command, locked
 
-        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited}
+        verbs = {
+            "fit": command.main,
+            "lock": locked.main,
+            "audit": locked.audited,
+            "kernel": _kernel_command.main,
+        }
         return verbs[given[0]](given[1:])
     # What the verb `mcp` asks a compiler, it asks this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)

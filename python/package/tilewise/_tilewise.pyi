@@ -60,8 +60,9 @@ __all__ = [
     "free_reshapes",
     "generation_name",
     "hbm_bytes",
+    "kernel_budget",
     "kernel_fits",
-    "kernel_text",
+    "kernel_table",
     "layout_in",
     "lock_text",
     "machine_name",
@@ -795,7 +796,8 @@ def free_reshapes(
     shape: _ShapeLike | _HasShape, dimensions: Sequence[SupportsIndex], *, tpu: _Tpu
 ) -> list[tuple[Shape, Shape]]: ...
 def hbm_bytes(tpu: _Tpu, /) -> int: ...
-def kernel_text(text: str, *, tpu: _Tpu | None = None) -> tuple[str, str]: ...
+def kernel_budget(text: str, *, tpu: _Tpu | None = None) -> dict[str, Any]: ...
+def kernel_table(text: str, *, tpu: _Tpu | None = None) -> str: ...
 def kernel_fits(
     text: str, limit: int | None = None, *, tpu: _Tpu | None = None
 ) -> tuple[int, int, bool, int | None]: ...

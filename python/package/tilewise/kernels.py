@@ -28,7 +28,6 @@ A kernel is a text of a line each, as ``tilewise kernel`` reads it:
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -112,7 +111,7 @@ class KernelBudget:
         vmem_bytes: bytes of VMEM that it declares.
         smem_bytes: bytes of SMEM that it declares.
         guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
-        body_most_bytes: what six bodies of seven take at most that hold as much, in libraries that it wasn't learned
+        body_most_bytes: what nine bodies of ten take at most that hold as much, in libraries that it wasn't learned
             from; at least it may be nothing. ``None`` of a text, which has no body.
         limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
@@ -161,17 +160,13 @@ class KernelBudget:
         return tuple(f"{row.operand}: {row.unsupported}" for row in self.rows if row.unsupported is not None)
 
     def __str__(self) -> str:
-        table = _tilewise.kernel_text(self.text, tpu=self.tpu)[1].rstrip()
+        table = _tilewise.kernel_table(self.text, tpu=self.tpu)
         if self.measured_bytes is not None:
             return f"{table}\n  compiled   {self.measured_bytes} bytes of VMEM by the compiler's own account"
         if self.body_most_bytes is None:
             return table
         asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
-        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in six kernels of seven{asked}"
-
-
-def _bounds(values: list[Any] | None) -> Any:
-    return None if values is None else tuple(values)
+        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in nine kernels of ten{asked}"
 
 
 def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
@@ -185,49 +180,14 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
-    found = json.loads(_tilewise.kernel_text(text, tpu=tpu)[0])
-    rows = [
-        KernelRow(
-            operand=row["operand"],
-            shape=row["shape"],
-            block=_bounds(row.get("block")),
-            memory_space_name=row["memory_space"],
-            padded_block=_bounds(row["padded_block"]),
-            buffers=row.get("buffers", int(row["padded_block"] is not None)),
-            bytes=row["bytes"],
-            moved_bytes=row.get("moved_bytes"),
-            cause=row.get("cause"),
-            may_be_kept=row.get("may_be_kept", False),
-            unsupported=row.get("unsupported"),
-            nearest_block=_bounds(row.get("nearest_block")),
-        )
-        for kind in ("windows", "prefetched", "scratch")
-        for row in found[kind]
-    ]
-    return KernelBudget(
-        text=text,
-        rows=tuple(rows),
-        body_most_bytes=None,
-        may_be_dropped_bytes=0,
-        measured_bytes=None,
-        **{
-            name: found[name]
-            for name in (
-                "name",
-                "tpu",
-                "vmem_bytes",
-                "smem_bytes",
-                "guess_bytes",
-                "limit_bytes",
-                "cap_bytes",
-                "limit_needed_bytes",
-                "may_be_kept_bytes",
-                "moved_bytes",
-                "libtpu",
-                "verdict",
-            )
-        },
-    )
+    found = _tilewise.kernel_budget(text, tpu=tpu)
+    found["rows"] = tuple(map(_row, found["rows"]))
+    return KernelBudget(text=text, **found, body_most_bytes=None, may_be_dropped_bytes=0, measured_bytes=None)
+
+
+def _row(fields: dict[str, Any]) -> KernelRow:
+    bounds = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    return KernelRow(**{**fields, **bounds})
 
 
 def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:

@@ -24,6 +24,8 @@ use tilewise_report::{
 #[command(after_help = "Examples:
   tilewise kernel matmul.kernel --tpu all
   tilewise kernel matmul.kernel --operand 'bf16[8192,8192]{0,1:T(8,128)(2,1)}'
+  tilewise kernel mine.py:make --tpu v6e --set rows=256 --compile
+  tilewise kernel mine.py:make --tpu v6e --space rows=128,256,512 --space columns=1024,2048
 
 A kernel is a text:
   tpu v6e
@@ -38,10 +40,13 @@ Behind @ stands the axis of the grid that chooses the block along each dimension
 s32[24,64]`, `scratch smem s32[8]`, `scratch dma`, `name NAME` and `body 2MiB`, a guess of what the body takes, may be
 added. Lines of --- divide several kernels.
 
+FILE.py:FACTORY is called with the settings, and returns the function whose kernels are meant, and its
+arguments: (f, x, y). It is traced by the Python package: pip install 'tilewise[tpu]'.
+
 The exit status is 1 if a kernel declares more than its limit, or has a block that can't be
 compiled; with --operand, if the operand is copied.")]
 pub(crate) struct Args {
-    /// File with the text of kernels; - reads standard input
+    /// File with the text of kernels, or FILE.py:FACTORY; - reads standard input
     #[arg(default_value = "-", value_name = "FILE")]
     file: PathBuf,
     /// TPU generation, instead of the one in the text: v3 v4 v5e v5p v6e v7x, or all
@@ -54,11 +59,25 @@ pub(crate) struct Args {
     /// and the view that makes it free
     #[arg(long, value_name = "SHAPE", conflicts_with = "out")]
     operand: Option<String>,
+    /// Of a FILE.py:FACTORY: ask the TPU compiler about each kernel by itself; no TPU is needed
+    #[arg(long)]
+    compile: bool,
+    /// Of a FILE.py:FACTORY: a setting
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Of a FILE.py:FACTORY: sizes to choose from; prints which to try, best first
+    #[arg(long, value_name = "NAME=A,B,C")]
+    space: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    if args.compile || !args.set.is_empty() || !args.space.is_empty() {
+        let failure = Failure::new("usage", "--compile, --set and --space are of a function, and this is a text")
+            .with_help("a text has no body to compile: give the function, as in mine.py:make");
+        return output.failure(&args.file.to_string_lossy(), failure);
+    }
     let text = read_bytes(&args.file).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| Failure::new("not_utf8", "the text is not UTF-8").in_file(&args.file))
     });

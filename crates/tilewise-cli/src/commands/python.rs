@@ -143,6 +143,10 @@ pub fn asks_compiler(arguments: &[OsString]) -> bool {
     let any = |is: fn(&str) -> bool| texts().take_while(|argument| *argument != "--").any(is);
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some("fit" | "lock") => !any(|argument| argument == "--help" || argument == "-h"),
+        Some("kernel") => {
+            any(|argument| argument.contains(".py:") && is_factory(argument))
+                && !any(|argument| argument == "--help" || argument == "-h")
+        }
         Some("audit") => {
             let is_compared = any(|argument| argument == "--against" || argument.starts_with("--against="));
             texts().any(|argument| {

@@ -1,0 +1,240 @@
+"""What the body of a kernel holds at a time, from its jaxpr.
+
+The compiler computes elementwise operations register by register, so that a value which is used up at once is never
+there as a whole. It is where something must come between: a reduction, a product, a transpose, a loop, a store. These
+are the *steps* of a body. What one step computes and a later one reads is held from the one to the other.
+
+Two orders bound what is held: that of the program, and the one in which all steps that don't wait for each other come
+together, as the compiler schedules heads that are unrolled.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+READS = ("get", "load", "masked_load")
+"""Primitives that read a reference: what they give lies in VMEM already."""
+_STORES = ("swap", "store", "masked_swap", "masked_store", "addupdate")
+_PRODUCT = "dot_general"
+_REDUCTIONS = ("reduce_", "argm", "cum")
+# Each element of the result may need all of the operand.
+_WHOLE = ("transpose", "sort", "gather", "scatter", "top_k")
+# Made again wherever it is read.
+_CHEAP = ("broadcast_in_dim", "iota", "program_id", "num_programs")
+_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "run_scoped")
+
+
+@dataclass
+class _Value:
+    """What an equation makes.
+
+    Attributes:
+        name: the equation's primitive.
+        size: bytes, with the padding of tiles.
+        inputs: what it reads.
+        is_step: whether it is one of the body's steps.
+        depth: how many steps it waits for, one after the other.
+        until: the largest depth of what reads it.
+        first, last: the steps that compute it and that read it last; -1 for none.
+        ready: the last step that it waits for; -1 for none.
+        readers: how many equations read it.
+    """
+
+    name: str
+    size: int
+    inputs: list[_Value]
+    is_step: bool
+    depth: int
+    until: int = -1
+    first: int = -1
+    last: int = -1
+    ready: int = -1
+    readers: int = 0
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether it is computed element by element."""
+        return not self.is_step and self.name not in (*READS, *_CHEAP)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a body holds, in bytes.
+
+    Attributes:
+        in_order: the most at a time, in the order of the program.
+        together: the most at a time, where steps that don't wait for each other come together.
+    """
+
+    in_order: int
+    together: int
+
+
+def held(jaxpr: Any, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int]) -> Held:
+    """What a jaxpr holds.
+
+    Args:
+        jaxpr: the kernel's, or that of a loop in it.
+        jaxprs: the jaxprs in a parameter of an equation.
+        size: bytes of an abstract array as a block.
+    """
+    return _Body(jaxprs, size).of(jaxpr)
+
+
+class _Body:
+    """One jaxpr, with those that it calls, and without its loops and branches: those are steps."""
+
+    def __init__(self, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int]) -> None:
+        self._jaxprs, self._size = jaxprs, size
+        self._values: list[_Value] = []
+        self._steps: list[tuple[_Value, Any, list[Any]]] = []
+
+    def of(self, jaxpr: Any) -> Held:
+        """What it holds."""
+        results = self._walk(jaxpr, {})
+        for number, (step, _, _) in enumerate(self._steps):
+            for each in step.inputs:
+                _read(each, number)
+        for each in results:
+            _read(each, len(self._steps))
+        return self._held()
+
+    def _walk(self, jaxpr: Any, known: dict[int, _Value]) -> list[_Value]:
+        """Adds the equations of a jaxpr, whose variables are known by their identity; its results."""
+
+        def values(variables: Any) -> list[_Value]:
+            return [known[id(each)] for each in variables if id(each) in known]
+
+        readers = Counter(id(each) for equation in jaxpr.eqns for each in equation.invars)
+        readers.update(id(each) for each in jaxpr.outvars)
+        for equation in jaxpr.eqns:
+            name = equation.primitive.name
+            inner = [each for parameter in equation.params.values() for each in self._jaxprs(parameter)]
+            if name in _CALLS and len(inner) == 1:
+                called = inner[0]
+                taken = called.invars if name != "run_scoped" else called.constvars
+                inside = {
+                    id(to): known[id(of)] for to, of in zip(taken, equation.invars, strict=False) if id(of) in known
+                }
+                self._walk(called, inside)
+                for to, of in zip(equation.outvars, called.outvars, strict=False):
+                    if id(of) in inside:
+                        known[id(to)] = inside[id(of)]
+                continue
+            made = self._value(equation, values(equation.invars), is_inner=bool(inner))
+            if made.is_step:
+                made.first = len(self._steps)
+                self._steps.append((made, equation, inner))
+            known.update({id(each): made for each in equation.outvars})
+            made.readers = sum(readers[id(each)] for each in equation.outvars)
+        return values(jaxpr.outvars)
+
+    def _value(self, equation: Any, inputs: list[_Value], *, is_inner: bool) -> _Value:
+        name = equation.primitive.name
+        is_step = is_inner or name in (*_STORES, *_WHOLE, _PRODUCT) or name.startswith(_REDUCTIONS)
+        depth = max((each.depth + each.is_step for each in inputs), default=0)
+        sizes = [self._size(each.aval) for each in equation.outvars]
+        made = _Value(name, 0 if name in _STORES else sum(sizes), inputs, is_step, depth)
+        made.ready = len(self._steps) if is_step else max((each.ready for each in inputs), default=-1)
+        if made.is_flow and made.ready >= 0 and _spares(made):
+            # Computed as soon as it can be, as sums of products are.
+            for each in inputs:
+                _read(each, made.ready)
+            made.first = made.ready
+        pending = list(inputs)
+        while pending:
+            each = pending.pop()
+            if each.until < depth:
+                each.until = depth
+                pending += each.inputs if each.name in _CHEAP else ()
+        self._values.append(made)
+        return made
+
+    def _held(self) -> Held:
+        between, beside = _Amounts(), _Amounts()
+        for value in self._values:
+            if value.first < 0 or not (value.is_flow or value.is_step) or self._goes_to_a_store(value):
+                continue
+            between.add(value.first, value.last, value.size)
+            begins = value.depth + value.is_step
+            if value.until > begins or value.name in (_PRODUCT, *_WHOLE):
+                beside.add(value.depth, value.until + 1, value.size)
+        in_order, together = between.most(), beside.most()
+        after = between.until(len(self._steps))
+        for number, (step, equation, inner) in enumerate(self._steps):
+            # What is there before the step and after it.
+            through = min(after[number - 1] if number else 0, after[number])
+            if step.name in (_PRODUCT, *_WHOLE) and step.inputs and step.inputs[0].name not in READS:
+                first = self._size(equation.invars[0].aval)
+                in_order, together = max(in_order, through + first), max(together, first)
+            elif inner:
+                parts = [_Body(self._jaxprs, self._size).of(each) for each in inner]
+                is_loop = step.name in ("scan", "while")
+                given = sum(each.size for each in step.inputs if each.name not in READS)
+                carried = max(given, sum(self._size(each.aval) for each in equation.outvars)) if is_loop else 0
+                times = max(int(equation.params.get("unroll", 1) or 1), 1) if step.name == "scan" else 1
+                in_order = max(in_order, through + carried + max(each.in_order for each in parts))
+                together = max(together, carried + times * max(each.together for each in parts))
+        return Held(in_order, together)
+
+    def _goes_to_a_store(self, value: _Value) -> bool:
+        """Whether a product is read by the next step alone, which stores it: it comes in parts."""
+        following = value.first + 1
+        if value.name != _PRODUCT or value.last != following or following >= len(self._steps):
+            return False
+        return self._steps[following][0].name in _STORES
+
+
+class _Amounts:
+    """Bytes that are there from one number to another."""
+
+    def __init__(self) -> None:
+        self._changes: defaultdict[int, int] = defaultdict(int)
+
+    def add(self, first: int, end: int, size: int) -> None:
+        """So much from the first on and before the end."""
+        if end > first and size:
+            self._changes[first] += size
+            self._changes[end] -= size
+
+    def most(self) -> int:
+        """The largest sum."""
+        return max(itertools.accumulate(change for _, change in sorted(self._changes.items())), default=0)
+
+    def until(self, end: int) -> list[int]:
+        """The sum at each number before the end."""
+        return list(itertools.accumulate(self._changes.get(number, 0) for number in range(end)))
+
+
+def _spares(value: _Value) -> bool:
+    """Whether less is held once it is computed: of what only it reads, there is more."""
+    taken = sum(each.size for each in value.inputs if each.readers == 1 and each.name not in (*READS, *_CHEAP))
+    return taken > value.size or (taken == value.size and len(value.inputs) > 1)
+
+
+def _read(value: _Value, number: int) -> None:
+    """Notes that a step reads a value, and with it what is computed for it then."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        is_new = each.first < 0 and not each.is_step
+        if is_new or each.name in _CHEAP:
+            pending += each.inputs
+        if is_new:
+            each.first = number
+        each.last = max(each.last, number)
+
+
+def is_along_lanes(equation: Any) -> bool:
+    """Whether an equation reduces or accumulates along the last dimension."""
+    name = equation.primitive.name
+    if name.startswith("cum"):
+        return True
+    if not name.startswith(("reduce_", "argm")):
+        return False
+    last = len(getattr(equation.invars[0].aval, "shape", ())) - 1
+    return last in equation.params.get("axes", (last,))
