@@ -212,14 +212,15 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
         names.sort_by_key(|name| start(&parts[name]));
         in_order(format!("{path}/{}", pattern(&names)), parts.into_values().collect())
     });
-    // Of equals, the outermost.
-    let most = |layers: &mut dyn Iterator<Item = Layers<'k, 'a, 'm>>| {
-        let several = layers.filter(|layers| layers.layers.len() > 1);
-        several.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
-    };
-    let [numbered, parts] = [most(&mut of_numbers.into_iter()), most(&mut of_modules.into_iter())];
+    let (numbered, parts) = (largest(of_numbers), largest(of_modules));
     let all = |layers: &Option<Layers<'_, '_, '_>>| layers.as_ref().map_or(0, Layers::bytes_but_of_one);
     if all(&numbered) / 4 >= all(&parts) / 5 { numbered } else { parts }
+}
+
+/// Of several layers those that keep most; of equals, the outermost.
+fn largest<'k, 'a, 'm>(layers: impl Iterator<Item = Layers<'k, 'a, 'm>>) -> Option<Layers<'k, 'a, 'm>> {
+    let several = layers.filter(|layers| layers.count > 1);
+    several.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
 }
 
 /// Layers in the order in which they run: each ends where the next one begins.
@@ -267,18 +268,24 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
         shapes.entry((value.array.shape.to_string(), name)).or_default().push(value);
     }
     let several: Vec<Vec<&KeptValue<'_, '_>>> = shapes.into_values().filter(|alike| alike.len() > 1).collect();
-    // Of layers, most have most of what any keeps: what each has twice divides them into halves that aren't alike.
-    let freed = |anchors: &Vec<&KeptValue<'_, '_>>| {
+    // Most layers have most of what any keeps: what each has twice divides them into halves that aren't alike.
+    let freed = |anchors: &[&KeptValue<'_, '_>]| {
         let ends = ends(anchors);
         let is_in_most = |alike: &&Vec<&KeptValue<'_, '_>>| {
             let layers: HashSet<usize> = alike.iter().map(|value| layer_at(&ends, value)).collect();
             layers.len() * 4 >= ends.len() * 3
         };
-        let bytes: u64 = several.iter().filter(is_in_most).map(|alike| bytes_of(alike)).fold(0, u64::saturating_add);
+        let bytes = several.iter().filter(is_in_most).map(|alike| bytes_of(alike)).fold(0, u64::saturating_add);
         bytes - bytes / ends.len() as u64
     };
-    let count = several.iter().max_by_key(|alike| freed(alike))?.len();
-    let anchors = several.iter().filter(|alike| alike.len() == count).max_by_key(|alike| bytes_of(alike))?;
+    let mut by_count: BTreeMap<usize, &[&KeptValue<'_, '_>]> = BTreeMap::new();
+    for alike in &several {
+        let most = by_count.entry(alike.len()).or_insert(alike);
+        if bytes_of(alike) > bytes_of(most) {
+            *most = alike;
+        }
+    }
+    let anchors = by_count.into_values().max_by_key(|anchors| freed(anchors))?;
     let ends = ends(anchors);
     let mut layers: Vec<Layer<'k, 'a, 'm>> = ends.iter().map(|end| Layer::new(Vec::new(), *end)).collect();
     for value in kept {
