@@ -51,14 +51,6 @@ pub struct AdvisedArray {
 }
 
 impl Recommendation {
-    /// What it frees with so many parts of the batch at best: as much as all but one of them take.
-    #[must_use]
-    pub fn saving_in_parts(&self, parts: u64) -> Option<u64> {
-        let (now, freed) = (self.parts.filter(|now| *now > 1)?, u128::from(self.saving.bytes()?));
-        let (now, parts) = (u128::from(now), u128::from(parts.max(1)));
-        u64::try_from(freed * now * (parts - 1) / ((now - 1) * parts)).ok()
-    }
-
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
         let (array, saving, parts, scores) = (None, Saving::Unknown, None, None);
         Self { change: finding.change(), target, array, saving, parts, scores, finding, framework }

@@ -41,6 +41,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     };
     let freed = match parts {
         2 => "halves free this much, more parts free more".to_owned(),
+        parts if finding.is_to_fit => format!("{parts} parts free this much, and with fewer it may not fit"),
         parts => format!(
             "{parts} parts free this much, more parts free more; two parts free little: small batches are padded to 128 lanes"
         ),

@@ -316,7 +316,8 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             (kept, other) => format!("{kept}, not {other}"),
         };
         let why = "Close to the limit, the compiler tries two packings and keeps the smaller";
-        say(Tone::Plain, format!("{why}: {smaller}."));
+        let is_alike = bytes(kept) == bytes(other);
+        say(if is_alike { Tone::Faint } else { Tone::Plain }, format!("{why}: {smaller}."));
     }
     if let Some((tone, words)) = report.compiler_plan.as_ref().and_then(beside_the_compilers) {
         say(tone, words);
@@ -400,24 +401,9 @@ fn remedy(report: &Report, limit: u64) -> Option<Remark> {
     let words = match enough {
         Some(0) => format!("The first of these leaves {holds}{at_best}, which fits."),
         Some(count) => format!("The first {} of these together leave {holds}{at_best}, which fits.", count + 1),
-        None => format!(
-            "All of this leaves {holds}{at_best}: {} too much{}.",
-            bytes(left - limit),
-            in_more_parts(report, left, limit).unwrap_or_default()
-        ),
+        None => format!("All of this leaves {holds}{at_best}: {} too much.", bytes(left - limit)),
     };
     Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
-}
-
-/// The fewest parts of the batch that fit, where halves don't.
-fn in_more_parts(report: &Report, left: u64, limit: u64) -> Option<String> {
-    const MOST: u32 = 10;
-    let batch = report.advice().iter().find(|one| one.parts.is_some())?;
-    let (now, halves) = (batch.parts?, batch.saving.bytes()?);
-    let after = |parts: u64| Some(left.checked_add(halves)?.saturating_sub(batch.saving_in_parts(parts)?));
-    let fitting = (1..=MOST).map(|power| 1 << power).find(|parts| after(*parts).is_some_and(|left| left <= limit));
-    let parts = fitting.filter(|parts| *parts > now)?;
-    Some(format!("; the batch in {parts} parts, not {now}, leaves {} at best, which fits", bytes(after(parts)?)))
 }
 
 /// What the report notes of a program's memory, where all that is recommended leaves most of it.
@@ -481,7 +467,7 @@ ENTRY main (x.1: f32[4096,8]) -> f32[8] {
   ROOT r = f32[8]{0:T(128)} custom-call(wide, sine), custom_call_target="sum"
 }"#;
         let remedy = super::Summary::of(&report(text, Some(40 << 20))).remedy.expect("advice").words;
-        // Halves leave 128 MiB, eighths 32, and the argument.
-        assert!(remedy.contains("in 8 parts, not 2, leaves 32.1"), "{remedy}");
+        // Eighths leave 32 MiB and the argument, but not with a tenth less than that freed.
+        assert_eq!(remedy, "The first of these leaves 8.13 MiB at best, which fits.");
     }
 }

@@ -284,6 +284,8 @@ pub struct LargeDimension {
     pub keys: Vec<String>,
     /// Whether it is known to be of the input.
     pub is_known: bool,
+    /// Whether there are so many parts because the program doesn't fit in fewer.
+    pub is_to_fit: bool,
     /// The compiled function; `None` where it takes more than arrays.
     pub function: Option<String>,
     /// The function in parts; `None` where that may compute something else.

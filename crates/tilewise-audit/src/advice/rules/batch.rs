@@ -7,6 +7,7 @@ use super::{
 use crate::{
     advice::{
         evidence::Evidence,
+        finding::GradientSums,
         parts::{LEAST, bytes_of_part, leading_sizes},
         program::{BufferChanges, LiveArray, ProgramModel},
         purpose::{Purpose, is_input, of_argument},
@@ -17,6 +18,7 @@ use crate::{
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
+    iter::successors,
 };
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, dataflow::OpId};
@@ -24,6 +26,9 @@ use tilewise_memory::Role;
 
 /// So many dimensions are followed at most: each takes a walk through the program.
 const MOST_FOLLOWED: usize = 8;
+
+/// More parts than this are no advice.
+const MOST_PARTS: u64 = 1024;
 
 /// A batch, and what its parts take.
 pub(super) struct Batch<'a, 'm> {
@@ -35,6 +40,11 @@ pub(super) struct Batch<'a, 'm> {
     /// In how many parts buffers take so much.
     pub(super) parts: u64,
     pub(super) buffers: Vec<(usize, u64)>,
+    /// What that frees, with the sums of gradients beside each part's.
+    pub(super) freed: u64,
+    /// Whether these are more parts than help, since with fewer the program doesn't fit.
+    pub(super) is_to_fit: bool,
+    pub(super) gradients: GradientSums,
 }
 
 /// The dimension of a batch in each of the arrays that have it; `None` for one that has it under another shape.
@@ -83,13 +93,30 @@ impl<'a, 'm> Batch<'a, 'm> {
         let with_it = || program.temporaries().enumerate().filter_map(|(at, array)| Some((array, *places.get(&at)?)));
         let at_peak: HashSet<usize> = peak.iter().map(|array| array.instruction.index()).collect();
         let of_peak: Vec<_> = with_it().filter(|(array, _)| at_peak.contains(&array.instruction.index())).collect();
-        let parts = parts_that_help(program, size, &of_peak);
-        let buffers = with_it()
-            .filter_map(|(array, at)| Some((array.buffer, bytes_of_part(program, array, at, parts)?)))
-            .collect();
+        // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
+        // stay apart.
+        let gradients = match (program.has_gradient(), is_in_all_results(program, size)) {
+            (false, _) => GradientSums::None,
+            (true, false) => GradientSums::Summed,
+            (true, true) => GradientSums::Apart,
+        };
+        let in_parts = |parts: u64| {
+            let part =
+                |(array, at): (&LiveArray<'m>, _)| Some((array.buffer, bytes_of_part(program, array, at, parts)?));
+            let buffers: Vec<(usize, u64)> = with_it().filter_map(part).collect();
+            let freed = freed(program, &buffers, gradients);
+            (parts, buffers, freed)
+        };
+        let helping = parts_that_help(program, size, &of_peak);
+        let more = successors(Some(helping), |parts| parts.checked_mul(2))
+            .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
+        // With a tenth less than promised.
+        let fitting = more.map(in_parts).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
+        let (parts, buffers, freed) = fitting.unwrap_or_else(|| in_parts(helping));
         let inputs = samples.map(|samples| named(program, samples.inputs)).unwrap_or_default();
         let largest = of_peak.iter().map(|(array, _)| *array).max_by_key(|array| (array.bytes, array.bounds.len()))?;
-        Some(Self { size, largest, inputs, parts, buffers })
+        let is_to_fit = parts > helping;
+        Some(Self { size, largest, inputs, parts, buffers, freed, is_to_fit, gradients })
     }
 
     /// Keys of random numbers that are the same for all parts unless they are split.
@@ -101,8 +128,13 @@ impl<'a, 'm> Batch<'a, 'm> {
     }
 }
 
-/// What parts free where their gradients are added up: the sums lie beside each part's.
-pub(super) fn freed_with_sums(program: &ProgramModel<'_>, buffers: &[(usize, u64)]) -> u64 {
+/// What parts free; where their gradients are added up, the sums lie beside each part's.
+fn freed(program: &ProgramModel<'_>, buffers: &[(usize, u64)], gradients: GradientSums) -> u64 {
+    let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
+    let Some(plan) = program.plan_with(&changes) else { return 0 };
+    if gradients != GradientSums::Summed {
+        return program.total_bytes.saturating_sub(plan.total_bytes());
+    }
     let states = results(program);
     let is_trained = |argument: &&LiveArray<'_>| {
         states.contains(&argument.shape.without_layout().to_string())
@@ -112,8 +144,6 @@ pub(super) fn freed_with_sums(program: &ProgramModel<'_>, buffers: &[(usize, u64
     let mut trained: Vec<(&[u64], u64)> =
         program.arguments().filter(is_trained).map(|argument| (&argument.bounds[..], argument.bytes)).collect();
     let sums = trained.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
-    let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
-    let Some(plan) = program.plan_with(&changes) else { return 0 };
     // Gradients that are all alive then are the sums themselves.
     let mut held = 0_u64;
     let peak = plan.space(0).and_then(|hbm| Some((hbm, hbm.peak.as_ref()?)));

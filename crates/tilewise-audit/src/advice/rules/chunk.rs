@@ -1,13 +1,8 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    attention::is_scores,
-    batch::{Batch, freed_with_sums},
-    copied_weights::is_copied_argument,
-    donate::library,
-    in_parts::{in_parts, is_in_all_results},
-    logits::is_logits,
-    narrow::is_converted,
+    attention::is_scores, batch::Batch, copied_weights::is_copied_argument, donate::library, in_parts::in_parts,
+    logits::is_logits, narrow::is_converted,
 };
 use crate::{
     advice::{
@@ -42,27 +37,20 @@ impl Rule for OneLargeDimension {
 /// Priced by the fewest parts that help.
 fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     let size = batch.size;
-    // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
-    // stay apart.
-    let gradients = match (program.has_gradient(), is_in_all_results(program, size)) {
-        (false, _) => GradientSums::None,
-        (true, false) => GradientSums::Summed,
-        (true, true) => GradientSums::Apart,
-    };
     let finding = LargeDimension {
         size,
         inputs: batch.inputs.clone(),
-        gradients,
+        gradients: batch.gradients,
         keys: batch.keys(program),
         is_known: true,
+        is_to_fit: batch.is_to_fit,
         // Other libraries' functions take more than arrays.
         function: Some(program.function().to_owned()).filter(|_| library(program) == Library::Jax),
-        in_parts: in_parts(program, &batch.largest.bounds, size, PARTS),
+        in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)),
     };
-    let is_summed = gradients == GradientSums::Summed;
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
-    let estimate = is_summed.then(|| freed_with_sums(program, &batch.buffers));
+    let estimate = (batch.gradients == GradientSums::Summed).then_some(batch.freed);
     Proposal { parts: Some(batch.parts), estimate, ..proposal }
 }
 
@@ -89,6 +77,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
         keys: Vec::new(),
         is_known: false,
+        is_to_fit: false,
         function: None,
         in_parts: None,
     };
