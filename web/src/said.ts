@@ -11,6 +11,22 @@ export function prose(text: string): (HTMLElement | string)[] {
   return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 }
 
+/// What to do, and why or how: what is before a sentence's first colon outside of code, and what is behind it.
+export function clauses(sentence: string): [string, string] {
+  const parts = sentence.split("`");
+  for (let at = 0, start = 0; at < parts.length; start += parts[at]!.length + 1, at++) {
+    const colon = at % 2 ? -1 : parts[at]!.indexOf(": ");
+    if (colon >= 0) return [sentence.slice(0, start + colon), sentence.slice(start + colon + 2)];
+  }
+  return [sentence, ""];
+}
+
+/// A piece of advice: what to do, and behind it, less loud, why.
+export function advised(sentence: string): HTMLElement {
+  const [what, why] = clauses(sentence);
+  return el("p", {}, prose(why ? `${what}: ` : `${what}.`), why && el("span", { class: "muted" }, prose(`${why}.`)));
+}
+
 /// A sentence, as loud as it is.
 export function said({ words, tone }: Remark): HTMLElement {
   const classes = { faint: "muted", plain: "", strong: "", warning: "bad", bad: "bad" };

@@ -2,7 +2,7 @@
 
 import { bytes, el, fill, grouped, intoView, percent, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
 import type { Remark } from "../program/data";
-import { code, prose, said, type Pictures } from "../said";
+import { advised, code, prose, said, type Pictures } from "../said";
 
 interface Part {
   kind: string;
@@ -73,7 +73,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
     el(
       "header",
       { class: "story" },
-      el("h1", {}, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      el("h1", { class: (explanation.used_bytes ?? 0) > (explanation.limit_bytes ?? Infinity) ? "bad" : "" }, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
       el("p", { class: "lead" }, prose(verdict)),
       budget(stack ?? whole(explanation)),
       notes.map((note) => el("p", {}, said(note))),
@@ -136,7 +136,7 @@ function budget(stack: Stack | null): HTMLElement | null {
 }
 
 function advice(hint: Hint, lead: Remark | null): HTMLElement {
-  return el("li", {}, lead && el("div", { class: "row" }, el("strong", {}, lead.words[0]?.toUpperCase(), prose(lead.words.slice(1)))), el("p", {}, prose(`${hint.sentence}.`)), code(hint));
+  return el("li", {}, lead && el("div", { class: "row" }, el("strong", {}, lead.words[0]?.toUpperCase(), prose(lead.words.slice(1)))), advised(hint.sentence), code(hint));
 }
 
 /// Arrays that take less are folded away, where larger ones are listed.

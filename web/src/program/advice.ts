@@ -1,7 +1,7 @@
 // What to change: the first of it in the story, all of it below.
 
 import { el, shortPath, sourceLabel } from "../dom";
-import { code, prose, said } from "../said";
+import { advised, clauses, code, prose, said } from "../said";
 import type { Audit, Recommended } from "./data";
 import { aliveAt, arrays, type Row } from "./rows";
 
@@ -10,12 +10,13 @@ export function recommended({ report, summary }: Audit): Recommended[] {
   return summary?.recommendations ?? report.advice.map((one) => ({ lead: "", ...one }));
 }
 
-/// The best change in a line, and what it leaves.
+/// The best change in a line, and what it leaves. Where it fits, nothing has to change.
 export function firstOf(audit: Audit): HTMLElement | null {
   const [first] = recommended(audit);
   const remedy = audit.summary?.remedy;
   if (!first) return null;
-  return el("p", { class: "first" }, el("strong", {}, "First: "), prose(`${first.sentence}. `), first.lead && el("span", { class: "muted" }, `${first.lead}. `), remedy && said(remedy));
+  const label = audit.summary?.judgement?.tone === "strong" ? "To hold less: " : "First: ";
+  return el("p", { class: "first" }, el("strong", {}, label), prose(`${clauses(first.sentence)[0]}. `), first.lead && el("span", { class: "muted" }, `${first.lead}. `), remedy && said(remedy));
 }
 
 /// What to change, best first, priced at the peak.
@@ -41,7 +42,7 @@ export function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | 
           "li",
           {},
           el("div", { class: "row" }, one.lead && el("strong", {}, one.lead), el("span", { class: "muted" }, shortPath(sourceLabel(one.source) ?? ""))),
-          el("p", {}, prose(`${one.sentence}.`)),
+          advised(one.sentence),
           code(one),
           shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, shape)),
         );

@@ -128,7 +128,10 @@ const COLORS = { arguments: "--resident", results: "--tile-7", constants: "--til
 /// Whether it fits, how much it holds, and `first` what to change.
 function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLElement): HTMLElement {
   const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];
-  const whole = parts.reduce((sum, part) => sum + part.bytes, 0);
+  const held = parts.reduce((sum, part) => sum + part.bytes, 0);
+  // To the scale of what there is, unless next to nothing of that is held.
+  const limit = report.hbm_limit_bytes ?? 0;
+  const whole = held * 20 > limit ? Math.max(held, limit) : held;
   const { judgement, verdict } = summary ?? {};
   const notes = summary?.notes ?? [];
   const faint = notes.filter(({ tone }) => tone === "faint");
@@ -140,7 +143,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, prose((summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
     first,
     parts.length > 0 && [
-      el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
+      el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` })), limit > 0 && limit < held && el("b", { class: "capacity", style: `left:${(100 * limit) / whole}%` })),
       el("p", { class: "keys" }, parts.map((part) => el("span", {}, el("i", { style: `background:var(${COLORS[part.kind]})` }), part.words))),
     ],
     summary && [...summary.peak, ...(summary.time ?? []), ...notes.filter((note) => !faint.includes(note))].map((remark) => el("p", {}, said(remark))),

@@ -63,7 +63,7 @@ fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> 
     let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
     let words = match exceeded.or(budget.missing_bytes).filter(|missing| *missing > 0) {
         Some(missing) if freed >= missing && !advice.saving.is_bound() => format!("{frees}: enough to fit"),
-        Some(missing) if freed >= missing => format!("{frees}; {} is missing", bytes(missing)),
+        Some(missing) if freed >= missing => format!("{frees}, more than the {} that is missing", bytes(missing)),
         Some(missing) => format!("{frees} of the {} that is missing", bytes(missing)),
         None => frees,
     };
@@ -74,7 +74,9 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
     let (frees, missing) = (bytes(together), bytes(missing));
-    let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
+    let is_priced = explanation.advice.iter().all(|advice| advice.saving.bytes().is_some());
+    let all = if is_priced { "All of it frees" } else { "The changes with a figure free" };
+    let words = format!("{all} at most {frees} of the {missing} that is missing.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
@@ -115,7 +117,9 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         notes.push(Remark { words, tone: Tone::Faint });
     }
     if message.truncated {
-        let words = "The message is truncated: only what it contains is explained.".to_owned();
+        let words = "The message is truncated: only what it contains is explained. Whole, with the allocations that it lists, it \
+                     tells more."
+            .to_owned();
         notes.push(Remark { words, tone: Tone::Faint });
     }
     notes
