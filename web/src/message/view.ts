@@ -189,7 +189,7 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
         {},
         count > 1 && `${grouped(count)} × `,
         shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : (row.label ?? el("span", { class: "muted" }, "The message ends before its shape.")),
-        el("div", { class: "muted" }, [where ? shortPath(where) : "", operation ?? "", row.cause ?? ""].filter(Boolean).map((part, at) => el("div", { title: at === 0 ? (where ?? "") : "" }, part))),
+        el("div", { class: "muted" }, [where ? shortPath(where) : "", (operation ?? "").replaceAll("\\n", " "), row.cause ?? ""].filter(Boolean).map((part, at) => el("div", { title: at === 0 ? (where ?? "") : "" }, part))),
       ),
     ];
   };

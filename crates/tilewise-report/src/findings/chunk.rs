@@ -18,21 +18,23 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
     let (size, parts) = (finding.size, about.parts.unwrap_or(2));
     let (bounds, place) = (bounds_of(about), at_line(about));
-    let (lead, then) = match finding.gradients {
-        GradientSums::Apart => ("Take", ", and join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)"),
-        GradientSums::Summed => {
-            ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
+    let (lead, ways, then) = match finding.gradients {
+        GradientSums::Apart => {
+            ("Take", "in parts", "; join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)")
         }
-        _ => ("Process", ""),
+        GradientSums::Summed => {
+            ("Microbatch", "(gradient accumulation)", "; add up the gradients of the parts, and update once")
+        }
+        _ => ("Process", "in parts", ""),
     };
-    let most = "in parts: most arrays at the peak have this dimension";
+    let most = "most arrays at the peak have this dimension";
     let what = if finding.inputs.is_empty() {
         let at = place_of(about, size);
-        format!("dimension {at} of [{bounds}]{place}, of size {size}, {most}")
+        format!("dimension {at} of [{bounds}]{place} {ways}: {most}, of size {size}")
     } else {
         let along: Vec<String> =
             finding.inputs.iter().map(|(at, names)| format!("{} along dimension {at}", quoted(names))).collect();
-        format!("{}, of size {size}, {most}, e.g. [{bounds}]{place}", along.join(" and "))
+        format!("{} {ways}: {most}, of size {size}, e.g. [{bounds}]{place}", along.join(" and "))
     };
     let keys = if finding.keys.is_empty() {
         String::new()

@@ -7,7 +7,7 @@ pub(super) fn words(finding: &CutOffShapes) -> Words {
     let name = finding.operation.as_deref();
     let by = name.map(|name| format!(", first of all those of `{name}`{}", at(finding.source.as_ref())));
     let change = if name.is_some_and(|name| name.contains("conv")) {
-        "Fold neighbouring positions into the channels before a convolution over few of them, or work through the batch in \
+        "Fold neighbouring positions into the channels before a convolution of few channels (space to depth), or process the batch in \
          parts"
     } else {
         "Keep few columns or channels as separate arrays, or fold neighbours into them, from the arguments on"

@@ -44,7 +44,7 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
              is used: the array has one number a row, and {WHY}"
         )),
         RowOperation::Convolution => Words::new(format!(
-            "Fold neighbouring positions into the channels before the convolution, or work through it in parts: {shape}{place} \
+            "Fold neighbouring positions into the channels before the convolution (space to depth), or work through it in parts: {shape}{place} \
              is of a convolution over {columns} channels, and {WHY}"
         )),
         _ => Words::new(format!(

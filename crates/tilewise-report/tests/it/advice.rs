@@ -256,7 +256,7 @@ fn code_in_parts_computes_the_same() {
     let by_rows = "ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(sine, zero), dimensions={2}, to_apply=max";
     let found = advice(&of_rows("x", "f32[4096,8]", by_rows));
     assert_eq!(kind(&found[0]), ("chunk", "value"));
-    assert!(sentence(&found[0]).starts_with("Process `x` along dimension 0, of size 4096"), "{}", sentence(&found[0]));
+    assert!(sentence(&found[0]).starts_with("Process `x` along dimension 0 in parts: "), "{}", sentence(&found[0]));
     assert!(code(&found[0]).unwrap().contains("jax.lax.map(part, batch)"));
     // Of `*args`, which are passed one by one; of a reduction over the rows; of one that depends on all rows.
     let joined = "r.1 = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max

@@ -19,7 +19,7 @@ ENTRY main (w.1: f32[16,256,256], x.1: f32[16,8192,256]) -> f32[16,256,256] {
     let found = advice(text);
     assert_eq!(kind(&found[0]), ("chunk", "value"));
     assert!(
-        sentence(&found[0]).starts_with("Take `params` and `x` along dimension 0, of size 16, in parts"),
+        sentence(&found[0]).starts_with("Take `params` and `x` along dimension 0 in parts: "),
         "{}",
         sentence(&found[0])
     );
