@@ -133,21 +133,21 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
   const limit = report.hbm_limit_bytes ?? 0;
   const whole = held * 20 > limit ? Math.max(held, limit) : held;
   const { judgement, verdict } = summary ?? {};
-  const notes = summary?.notes ?? [];
-  const faint = notes.filter(({ tone }) => tone === "faint");
+  const remarks = summary ? [...summary.peak, ...(summary.time ?? []), ...summary.notes] : [];
+  const [loud, faint] = [remarks.filter(({ tone }) => tone !== "faint"), remarks.filter(({ tone }) => tone === "faint")];
   return el(
     "header",
     { class: "story" },
     el("div", { class: "row" }, el("h1", {}, named(summary?.title ?? report.module), " ", el("span", { class: "muted" }, named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
     judgement && el("p", { class: `judgement ${{ bad: "bad", warning: "doubt", strong: "good" }[judgement.tone as string] ?? ""}`, title: verdict?.words ?? "" }, judgement.words),
-    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, prose((summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", verdict && verdict.tone !== "strong" && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
+    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, prose((summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", verdict && (verdict.tone === "warning" || !judgement) && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
     first,
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` })), limit > 0 && limit < held && el("b", { class: "capacity", style: `left:${(100 * limit) / whole}%` })),
       el("p", { class: "keys" }, parts.map((part) => el("span", {}, el("i", { style: `background:var(${COLORS[part.kind]})` }), part.words))),
     ],
-    summary && [...summary.peak, ...(summary.time ?? []), ...notes.filter((note) => !faint.includes(note))].map((remark) => el("p", {}, said(remark))),
-    faint.length > 0 && el("details", { class: "faint" }, el("summary", {}, "Other memories, and how it is planned"), faint.map((remark) => el("p", {}, said(remark)))),
+    loud.map((remark) => el("p", {}, said(remark))),
+    faint.length > 0 && el("details", { class: "faint" }, el("summary", {}, "Other memories, and how it is planned and timed"), faint.map((remark) => el("p", {}, said(remark)))),
     // Of a GPU's program or a CPU's it is no warning.
     report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}.`))),
   );

@@ -87,5 +87,7 @@ fn arguments(budget: &Budget) -> MemoryFinding {
     // Half of the memory is for the program itself.
     let least = |capacity: u64| bytes.saturating_mul(2).div_ceil(capacity.max(1)).max(2);
     let devices = budget.capacity_bytes.map_or(2, least);
-    MemoryFinding::Arguments { bytes, devices: devices.checked_next_power_of_two().unwrap_or(devices) }
+    let devices = devices.checked_next_power_of_two().unwrap_or(devices);
+    let left = budget.capacity_bytes.map(|capacity| capacity.saturating_sub(bytes.div_ceil(devices)));
+    MemoryFinding::Arguments { bytes, devices, left }
 }

@@ -34,7 +34,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 ),
             )
         }
-        MemoryFinding::Arguments { bytes: taken, devices } => arguments(*taken, *devices, about),
+        MemoryFinding::Arguments { bytes: taken, devices, left } => arguments(*taken, *devices, *left, about),
         _ => Words::new(""),
     }
 }
@@ -62,12 +62,14 @@ fn look_inside(is_bare: bool, shrink: Option<Shrink>, about: &Recommendation) ->
     .code(None, code)
 }
 
-fn arguments(taken: u64, devices: u64, about: &Recommendation) -> Words {
+fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {
+    let left = left.map(|left| format!(", which leaves {} for all else", bytes(left)));
     let words = Words::new(format!(
-        "Divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them in a \
-         narrower type (bf16, int8), or optimizer state in the host's memory",
+        "Divide the arguments, {}, between devices: {} on each of {devices}{}; or keep them in a narrower type (bf16, int8), or \
+         optimizer state in the host's memory",
         bytes(taken),
-        bytes(taken / devices.max(1))
+        bytes(taken / devices.max(1)),
+        left.unwrap_or_default()
     ));
     match about.framework {
         Some(Framework::Jax) => words.code(

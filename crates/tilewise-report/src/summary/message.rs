@@ -190,7 +190,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             format!("Padding is the cause: {}{of} holds no data{missing}.", bytes(padding))
         }
         Verdict::Arguments => format!(
-            "The arguments alone do not fit: they take {} of {}. What the program does with them can't help.",
+            "The arguments alone do not fit: they take {}, and there are {}. No change inside the program helps.",
             size(budget.argument_bytes),
             size(budget.capacity_bytes)
         ),

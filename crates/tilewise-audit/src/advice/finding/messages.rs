@@ -28,8 +28,10 @@ pub enum MemoryFinding {
     Arguments {
         /// Bytes they take.
         bytes: u64,
-        /// Devices that leave room for the program.
+        /// Devices of which each has half of its memory left, or more.
         devices: u64,
+        /// What that leaves of each.
+        left: Option<u64>,
     },
 }
 
