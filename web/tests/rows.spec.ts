@@ -14,7 +14,7 @@ test("a row shows its layout and its fix", async ({ quiet: page }) => {
   await page.locator("table.alive tbody tr").first().getByRole("button").last().click();
   const detail = page.locator(".detail");
   await expect(detail).toContainText("f32[400000,12]{1,0:T(8,128)}");
-  await expect(detail.locator("svg")).toBeVisible();
+  await expect(detail.getByRole("img", { name: /f32\[400000,12\]/ })).toBeVisible();
   await expect(detail).toContainText("padding");
   await page.locator(".advice li button.link").first().click();
   await expect(detail.locator(".fix")).toContainText("→ 45.90 MiB");
