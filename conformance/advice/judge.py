@@ -160,6 +160,8 @@ class Verdict:
     """By which share the estimated time of a run changes; `None` where the two can't be compared."""
     limit: float = 0
     """The most that it may free by what is promised: of parts of a batch, in any number of them."""
+    is_comparable: bool = True
+    """Whether it was measured in the program that it is promised of: one in which all advice before it is followed."""
 
     @property
     def holds(self):
@@ -177,7 +179,7 @@ class Verdict:
     @property
     def is_beaten(self):
         """Whether what it promises as a bound is none."""
-        return self.is_bound and self.freed > BEYOND * self.limit + MIB
+        return self.is_bound and self.is_comparable and self.freed > BEYOND * self.limit + MIB
 
     @property
     def harms(self):
@@ -220,6 +222,7 @@ def judged(options, case, advice, ran):
             found.how += f" (its code is refused: {followed['error'][:120]})"
         if found.freed is not None:
             found.best = max([found.freed, *freed.values()])
+        found.is_comparable = {verdict.how for verdict in verdicts} <= {found.how}
         verdicts.append(found)
     # A change that several pieces promise is measured against all of it.
     last = {found.how: found for found in verdicts if found.how in limits}
@@ -309,6 +312,8 @@ def summary(cases):
         "change:": ["models"],
         "Of those of `cases/trainings.py` alone, all of them written after the rules; three of them led to a rule's "
         "change:": ["trainings"],
+        "Of those of `cases/examples.py` and `cases/research.py` alone, all of them written after the rules; five of them led "
+        "to a rule's change:": ["examples", "research"],
     }
     for words, origins in apart.items():
         some = [case for case in cases if case["origin"] in origins]
@@ -328,7 +333,7 @@ def summary_of(cases):
     changed, same = (sum(verdict.same is is_same for verdict in verdicts) for is_same in (False, True))
     ran = sum(verdict.how == "its code" for verdict in known)
     kept = [verdict.freed / verdict.owed for verdict in known]
-    exact = [verdict for verdict in known if not verdict.is_bound]
+    exact = [verdict for verdict in known if not verdict.is_bound and verdict.is_comparable]
     close, beaten = sum(verdict.is_exact for verdict in exact), sum(verdict.is_beaten for verdict in known)
     lines = [
         "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "
@@ -341,7 +346,8 @@ def summary_of(cases):
         f"Of what is promised, {median(kept or [1]):.0%} is freed in the median; {sum(share < KEPT for share in kept)} of "
         f"{len(kept)} free less than {KEPT:.0%} of it.",
         f"{close} of {len(exact)} that promise a number, not a bound, are within {CLOSE:.0%} of it; {beaten} free more than "
-        "they promise as a bound, in any number of parts.",
+        "they promise as a bound, in any number of parts. What a change by hand frees is compared where no other advice comes "
+        "before it.",
         f"{changed + same} pieces of code compute something and were run on small shapes; {changed} of them change a "
         "result.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
