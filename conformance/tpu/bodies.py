@@ -122,7 +122,7 @@ def fit():
     with FACTS.open() as file:
         rows = [{key: value if key in ROW else int(value) for key, value in row.items()} for row in csv.DictReader(file)]
     # What is declared and isn't allocated says nothing of the body.
-    rows = [row for row in rows if row["used_bytes"] >= row["declared_bytes"]]
+    rows = [row for row in rows if row["used_bytes"] >= max(row["declared_bytes"], 1)]
     bodies = [Body(**{name: row[name] for name in Body.__dataclass_fields__}) for row in rows]
     parts = np.array([list(body.parts.values()) for body in bodies], float)
     extra = np.array([row["used_bytes"] - row["declared_bytes"] for row in rows], float)
@@ -175,7 +175,7 @@ def table():
         most = declared + Body(*(int(row[name]) for name in Body.__dataclass_fields__)).most_bytes
         within.append(used <= most)
         exact += used == declared
-        errors.append((used - declared) / used)
+        errors.append((used - declared) / used if used else 0)
         if row["tpu"] == "v6e" and row["choice"] == first.get(row["kernel"]):
             name = f"{row['kernel']} {row['number']}" if row["number"] != "0" else row["kernel"]
             cells = f"{declared:,} | {most:,} | {used:,} | {'yes' if used <= most else 'no'} | {used - declared:,}"

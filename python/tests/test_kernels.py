@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from conftest import ROOT, rows
 
 import tilewise as tw
 from tilewise import _index_maps, kernels
+from tilewise.__main__ import main
 from tilewise._body import Body
+from tilewise._kernel_text import kernels_of
 
 
 def test_declared_bytes_are_the_compilers() -> None:
@@ -532,3 +535,49 @@ def test_kernels_of_jax() -> None:
     assert (found.vmem_bytes, found[0].guess_bytes) == (1_835_008, 1_048_576)
     gradient = jax.grad(lambda q: flash.flash_attention(q, q, q).astype(jax.numpy.float32).sum())
     assert [each.vmem_bytes for each in tw.kernel_budget(gradient, q, tpu="v6e")] == [720_896, 917_504, 786_432]
+
+
+def test_kernels_of_a_function_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jax.experimental.pallas")
+    (tmp_path / "mine.py").write_text(
+        """
+import jax
+from jax.experimental import pallas as pl
+
+def make(rows, columns=512):
+    def kernel(x, y):
+        y[...] = 2 * x[...]
+    x = jax.ShapeDtypeStruct((65536, columns), jax.numpy.float32)
+    block = pl.BlockSpec((rows, columns), lambda i: (i, 0))
+    return pl.pallas_call(kernel, grid=65536 // rows, in_specs=[block], out_specs=block, out_shape=x), x
+"""
+    )
+    program = f"{tmp_path}/mine.py:make"
+    assert main(["kernel", program, "--tpu", "v6e", "--set", "rows=8"]) == 0
+    assert "64.00 KiB (65536) declared" in capsys.readouterr().out
+    space = "rows=4,8,1024,4096"
+    assert main(["kernel", program, "--tpu", "v6e", "--set", "columns=2048", "--space", space]) == 0
+    # Of what moves as much, the larger first; 4096 rows declare 128 MiB, and 4 are no block.
+    assert capsys.readouterr().out.splitlines()[0] == "2 choices to try, 2 that can't compile"
+    assert main(["kernel", program, "--tpu", "v6e"]) == 2
+    assert "rows" in capsys.readouterr().err
+
+
+def test_values_of_unrolled_heads_may_come_together() -> None:
+    """Eight softmaxes, each of which holds its exponentials from one step to the next."""
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    x = jax.ShapeDtypeStruct((8, 512, 1024), jax.numpy.float32)
+
+    def kernel(x: Any, y: Any) -> None:
+        for head in range(8):
+            scaled = jax.numpy.exp(x[head])
+            y[head] = scaled / jax.numpy.sum(scaled, -1, keepdims=True)
+
+    def call(x: Any) -> Any:
+        return pl.pallas_call(kernel, out_shape=x)(x)
+
+    (found,), _ = kernels_of(jax.make_jaxpr(call)(x).jaxpr, "v6e")
+    one = 512 * 1024 * 4
+    assert one <= found.body.in_order_bytes < 2 * one
+    assert 8 * one <= found.body.together_bytes < 9 * one

@@ -27,9 +27,11 @@ class SuggestedBlocks:
         moved_bytes: bytes that the windows of all kernels move over the whole grid: fewer where blocks are used more
             often before they are replaced. ``None`` where only the run knows the grid.
         verdict: that of `KernelBudgets`.
+        measured_bytes: bytes of VMEM by the compiler's own account, of several kernels the largest; ``None`` unless it
+            was asked.
 
     Examples:
-        >>> SuggestedBlocks({"rows": 256}, 524288, 0, 8388608, "probably_fits").sizes
+        >>> SuggestedBlocks({"rows": 256}, 524288, 0, 8388608, "probably_fits", None).sizes
         {'rows': 256}
     """
 
@@ -38,6 +40,7 @@ class SuggestedBlocks:
     guess_bytes: int
     moved_bytes: int | None
     verdict: str | None
+    measured_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class BlockSuggestions(Listed[SuggestedBlocks]):
             sizes = ", ".join(f"{name}={size}" for name, size in choice.sizes.items())
             moved = "?" if choice.moved_bytes is None else in_words(choice.moved_bytes)
             verdict = (choice.verdict or "unknown").replace("_", " ")
-            lines.append(f"  {sizes}: {verdict}, {in_words(choice.vmem_bytes)} declared, {moved} moved")
+            taken = "" if choice.measured_bytes is None else f"{in_words(choice.measured_bytes)} taken, "
+            lines.append(f"  {sizes}: {verdict}, {taken}{in_words(choice.vmem_bytes)} declared, {moved} moved")
         return "\n".join(lines)
 
 
@@ -83,7 +87,7 @@ def suggest_blocks(
     Each choice is traced, and its kernels are budgeted as `kernel_budget` does. Left out is only what is certain not to
     compile: blocks that the compiler refuses, and what declares more than its limit even if XLA keeps all operands that
     it could in VMEM. The others come in this order: by their verdict (a guess of the body, or with ``compile`` the
-    compiler's), then by the bytes that their windows move.
+    compiler's), then by the bytes that their windows move, then the larger blocks first, which take fewer steps.
 
     Args:
         make: called with a choice by name. It returns the function and its arguments, such as ``(f, x, y)``. Where the
@@ -108,7 +112,7 @@ def suggest_blocks(
         ...     return double, x
         >>> found = suggest_blocks(make, tpu="v6e", space={"rows": [4, 64, 128, 256, 512]})
         >>> [choice.sizes["rows"] for choice in found], [choice["rows"] for choice, _ in found.removed]
-        ([64, 128, 256], [4, 512])
+        ([256, 128, 64], [4, 512])
     """
     choices: list[SuggestedBlocks] = []
     removed: list[tuple[dict[str, Any], str]] = []
@@ -128,12 +132,14 @@ def suggest_blocks(
         known = [each for each in moved if each is not None]
         guess = max((kernel.guess_bytes or 0 for kernel in found), default=0)
         total = sum(known) if len(known) == len(moved) else None
-        choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict))
+        measured = max((kernel.measured_bytes for kernel in found if kernel.measured_bytes is not None), default=None)
+        choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict, measured))
     order = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit", None)
 
     def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
         moved = choice.moved_bytes
-        return order.index(choice.verdict), moved is None, moved or 0, choice.vmem_bytes
+        # Of what moves as much, larger blocks take fewer steps.
+        return order.index(choice.verdict), moved is None, moved or 0, -choice.vmem_bytes
 
     return BlockSuggestions(tuple(sorted(choices, key=rank)), tuple(removed))
 
@@ -143,6 +149,8 @@ def _refused(found: KernelBudgets) -> str | None:
     if found.unsupported:
         return found.unsupported[0]
     for kernel in found:
+        if kernel.refusal is not None:
+            return f"{kernel.name}: {kernel.refusal}"
         size, limit = kernel.measured_bytes, kernel.limit_bytes
         if size is not None:
             if kernel.verdict == "does_not_fit":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +20,9 @@ def main(arguments: Sequence[str]) -> int:
         make = factory(given.program)
         settings = dict(map(setting, given.set))
         if given.space:
-            found = suggest_blocks(
-                lambda **sizes: make(**settings, **sizes),
-                tpu=given.tpu,
-                space=dict(map(values, given.space)),
-                compile=given.compile,
-            )
+            with_settings = functools.partial(make, **settings)
+            space = dict(map(values, given.space))
+            found = suggest_blocks(with_settings, tpu=given.tpu, space=space, compile=given.compile)
             print(found)
             return 0 if found.choices else 1
         f, *args = make(**settings)
@@ -38,7 +36,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _status(kernels: KernelBudgets) -> int:
-    return 1 if kernels.unsupported or kernels.verdict == "does_not_fit" else 0
+    is_refused = any(kernel.refusal is not None for kernel in kernels)
+    return 1 if is_refused or kernels.unsupported or kernels.verdict == "does_not_fit" else 0
 
 
 def _parser() -> Any:

@@ -104,8 +104,9 @@ def kernel_budget(
         tpu: the generation, under any of its names (``"v6e"``).
         compile: whether to ask the compiler about each kernel by itself: ``measured_bytes`` is its account, and the
             verdict ``fits`` or ``does_not_fit``, with all windows allocated: in a program XLA may keep small operands
-            in VMEM. It takes a fraction of a second for most kernels, once the compiler is loaded. A kernel that can't
-            be compiled alone, such as one that talks to other chips, keeps its guess.
+            in VMEM. What it refuses for another reason has its words as ``refusal``. It takes a fraction of a second
+            for most kernels, once the compiler is loaded. A kernel that can't be lowered alone, such as one that talks
+            to other chips, keeps its guess.
         confirm: whether to compile the whole function, as `compile_for` does, for the ``measured_bytes`` of each
             kernel: the compiler's own account, or what its message says where it refuses. They are told apart by their
             names, else by their order. ``None`` where that leaves a doubt, and where a block is ``unsupported``.
@@ -173,17 +174,23 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
         return kernel
     try:
         rows = audit(str(lowered.compile(_ALL_WINDOWS).as_text()), tpu=generation).kernels
-    except jax.errors.JaxRuntimeError as error:
+    except Exception as error:  # JAX has a class of its own for some of Mosaic's messages.
         try:
             refused = explain(str(error), tpu=generation)
         except Error:
-            return kernel
-        if refused.memory_space_name != "vmem":
-            return kernel
+            refused = None
+        if refused is None or refused.memory_space_name != "vmem":
+            return dataclasses.replace(kernel, refusal=_first_words(error))
         return dataclasses.replace(kernel, measured_bytes=refused.used_bytes, verdict="does_not_fit")
     if len(rows) != 1 or rows[0].used_bytes is None:
         return kernel
     return dataclasses.replace(kernel, measured_bytes=rows[0].used_bytes, verdict="fits")
+
+
+def _first_words(error: Exception) -> str:
+    """What a message of the compiler's says before it lists places and operations."""
+    words = str(error).split("\n\n")[0].split("\nSee ")[0]
+    return " ".join(words.rpartition("`: ")[2].split())
 
 
 def _confirmed(

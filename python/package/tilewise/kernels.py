@@ -126,6 +126,8 @@ class KernelBudget:
             without ``may_be_dropped_bytes``. Of its size alone, also where ``unsupported`` says that the compiler
             refuses a block. ``fits`` and ``does_not_fit`` where the compiler was asked.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
+        refusal: the compiler's words where it was asked and refuses the kernel for something else than its memory;
+            ``None`` where it doesn't.
 
     Examples:
         >>> from tilewise import kernels
@@ -153,6 +155,7 @@ class KernelBudget:
     libtpu: str | None
     verdict: str | None
     measured_bytes: int | None
+    refusal: str | None
 
     @property
     def unsupported(self) -> tuple[str, ...]:
@@ -161,8 +164,11 @@ class KernelBudget:
 
     def __str__(self) -> str:
         table = _tilewise.kernel_table(self.text, tpu=self.tpu)
+        if self.refusal is not None:
+            return f"{table}\n  refused    {self.refusal}"
         if self.measured_bytes is not None:
-            return f"{table}\n  compiled   {self.measured_bytes} bytes of VMEM by the compiler's own account"
+            verdict = "" if self.verdict is None else f", {self.verdict.replace('_', ' ')}"
+            return f"{table}\n  compiled   {in_words(self.measured_bytes)} by the compiler's own account{verdict}"
         if self.body_most_bytes is None:
             return table
         asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
@@ -182,12 +188,15 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
     """
     found = _tilewise.kernel_budget(text, tpu=tpu)
     found["rows"] = tuple(map(_row, found["rows"]))
-    return KernelBudget(text=text, **found, body_most_bytes=None, may_be_dropped_bytes=0, measured_bytes=None)
+    return KernelBudget(
+        text=text, **found, body_most_bytes=None, may_be_dropped_bytes=0, measured_bytes=None, refusal=None
+    )
 
 
 def _row(fields: dict[str, Any]) -> KernelRow:
-    bounds = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-    return KernelRow(**{**fields, **bounds})
+    for name in ("block", "padded_block", "nearest_block"):
+        fields[name] = None if fields[name] is None else tuple(fields[name])
+    return KernelRow(**fields)
 
 
 def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:

@@ -192,7 +192,12 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
     match &message.kernel {
         Some(kernel) if is_shared(kernel) => BlockFinding::Library { kernel: kernel.clone(), cap },
         _ if is_fusion => BlockFinding::Fusion { cap },
-        _ => BlockFinding::Unlisted { cap },
+        _ => {
+            let limit = message.limit.as_ref().map(PrintedSize::bytes);
+            let may_be_v7x = explanation.generation.is_none_or(|generation| generation == Generation::V7x);
+            let is_all_of_v7x = may_be_v7x && message.form != Form::Scoped && limit == Some(SMALLEST_OF_TODAY);
+            BlockFinding::Unlisted { cap: cap.filter(|_| !is_all_of_v7x), is_all_of_v7x }
+        }
     }
 }
 

@@ -16,6 +16,10 @@ use tilewise_oom::{Framework, WindowKind};
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
+/// The message has no blocks: what has.
+const WHICH_FIT: &str = "Which blocks fit, `tilewise kernel FILE.py:FACTORY --space NAME=A,B,C` says of the function, or \
+                         `tw.suggest_blocks`";
+
 /// `v5p honours up to 63.94 MiB`
 fn honoured((generation, cap): (Generation, u64)) -> String {
     format!("{generation} honours up to {}", bytes(cap))
@@ -40,7 +44,7 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             no_higher(*cap)
         )),
         BlockFinding::Library { kernel, cap } => Words::new(format!(
-            "Choose smaller blocks for `{kernel}`: {}; each block in VMEM counts twice, for double buffering{}",
+            "Choose smaller blocks for `{kernel}`: {}; each block in VMEM counts twice, for double buffering. {WHICH_FIT}{}",
             block_parameters(kernel).unwrap_or_default(),
             no_higher(*cap)
         )),
@@ -53,10 +57,11 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             ));
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        BlockFinding::Unlisted { cap } => Words::new(format!(
+        BlockFinding::Unlisted { cap, is_all_of_v7x } => Words::new(format!(
             "Halve the largest blocks of the kernel's BlockSpecs, if it is a Pallas kernel (for attention: the block sizes of \
              queries and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too \
-             large; else give the operation parts of the batch{}",
+             large; else give the operation parts of the batch{}. {WHICH_FIT}{}",
+            if *is_all_of_v7x { "; `vmem_limit_bytes` of 128 MiB is worth a try on a v7x" } else { "" },
             no_higher(*cap)
         )),
         BlockFinding::SparseCoreInHbm => Words::new(

@@ -162,6 +162,8 @@ pub enum BlockFinding {
     Unlisted {
         /// Where no higher limit helps.
         cap: Option<(Generation, u64)>,
+        /// Whether the limit is all VMEM of a v7x's core, where asking for more was seen to help.
+        is_all_of_v7x: bool,
     },
     /// An operand lies in SMEM.
     ScalarOperand {
