@@ -174,6 +174,17 @@ def tell(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def parser_of(doc, what):
+    """Of the options that comparisons have: how many, the seed, the seconds, the command, and where the counts go."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("count", type=int, help=f"how many {what}")
+    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
+    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--result", type=Path, help="where the counts are written, too")
+    return parser
+
+
 def write_result(path, exact, total):
     """Says how many agree, and writes it where a path is given."""
     tell(f"{exact} of {total} agree")

@@ -5,15 +5,13 @@ compiled program that fixes the order of its dimensions, and leaves the tiles to
 exit status is 1 if fewer than 99 % of the layouts agree.
 """
 
-import argparse
 import json
 import random
 import re
 import subprocess
 import time
-from pathlib import Path
 
-from check import SHARE, tell, write_result
+from check import SHARE, parser_of, tell, write_result
 from worker import TOPOLOGIES, devices  # It also says what the compiler should assume.
 
 import jax
@@ -87,13 +85,8 @@ def in_order(generation, kinds, choice):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("count", type=int, help="how many shapes")
+    parser = parser_of(__doc__, "shapes")
     parser.add_argument("--orders", action="store_true", help="fix the order of dimensions")
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
-    parser.add_argument("--result", type=Path, help="where the counts are written, too")
     options = parser.parse_args()
     choice = random.Random(options.seed)
     wanted = {generation: [] for generation in TOPOLOGIES}

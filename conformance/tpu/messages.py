@@ -5,7 +5,6 @@ what it says is needed of HBM has to be what `tilewise audit` finds in the dump 
 Differences go to standard error. The exit status is 1 if fewer than 98 % agree.
 """
 
-import argparse
 import json
 import random
 import re
@@ -14,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from check import tell, write_result
+from check import parser_of, tell, write_result
 from worker import devices, dumping  # It also says what the compiler should assume.
 
 import jax
@@ -116,12 +115,7 @@ def difference(tilewise, generation, text, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("count", type=int, help="how many programs")
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
-    parser.add_argument("--result", type=Path, help="where the counts are written, too")
+    parser = parser_of(__doc__, "programs")
     options = parser.parse_args()
     begun, exact, total = time.monotonic(), 0, 0
     for number in range(options.count):

@@ -6,7 +6,6 @@ The compiler's answer is its text: a chain of bitcasts from parameter to result,
 differences to standard error. The exit status is 1 if a pair differs.
 """
 
-import argparse
 import collections
 import json
 import math
@@ -14,9 +13,8 @@ import random
 import re
 import subprocess
 import time
-from pathlib import Path
 
-from check import tell, write_result
+from check import parser_of, tell, write_result
 from layouts import ARRAY, NOT_EARLY, TYPES, predicted
 from worker import TOPOLOGIES, devices  # It also says what the compiler should assume.
 
@@ -170,13 +168,8 @@ def asked(tilewise, generation, choice, most):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("count", type=int, help="how many reshapes")
+    parser = parser_of(__doc__, "reshapes")
     parser.add_argument("--elements", type=int, default=1 << 15, help="the most of an array; large ones compile long")
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so many seconds")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
-    parser.add_argument("--result", type=Path, help="where the counts are written, too")
     options = parser.parse_args()
     choice = random.Random(options.seed)
     table, rules = collections.Counter(), collections.Counter()

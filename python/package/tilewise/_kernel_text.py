@@ -7,63 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _index_maps, _internals, _tilewise
+from tilewise._arithmetic import ARITHMETIC
 from tilewise._body import Body, body_of
 from tilewise._tilewise import ElementType
 
-# What XLA computes block by block where `allow_input_fusion` lets it: an element from one of each operand.
-_ELEMENTWISE = {
-    "abs",
-    "add",
-    "add_any",
-    "and",
-    "atan2",
-    "broadcast_in_dim",
-    "ceil",
-    "clamp",
-    "convert_element_type",
-    "copy",
-    "cos",
-    "div",
-    "eq",
-    "erf",
-    "exp",
-    "exp2",
-    "expm1",
-    "floor",
-    "ge",
-    "gt",
-    "integer_pow",
-    "iota",
-    "is_finite",
-    "le",
-    "log",
-    "log1p",
-    "logistic",
-    "lt",
-    "max",
-    "min",
-    "mul",
-    "ne",
-    "neg",
-    "not",
-    "or",
-    "pow",
-    "rem",
-    "round",
-    "rsqrt",
-    "select_n",
-    "shift_left",
-    "shift_right_arithmetic",
-    "shift_right_logical",
-    "sign",
-    "sin",
-    "sqrt",
-    "square",
-    "sub",
-    "tan",
-    "tanh",
-    "xor",
-}
+# What XLA computes block by block where `allow_input_fusion` lets it.
+_FUSED = ARITHMETIC | {"broadcast_in_dim", "iota"}
 _CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call")
 
 
@@ -259,7 +208,7 @@ def _is_elementwise(equation: Any) -> bool:
     if equation.primitive.name in _CALLS:
         inner = [each for value in equation.params.values() for each in _jaxprs(value)]
         return all(_is_elementwise(each) for jaxpr in inner for each in jaxpr.eqns)
-    return equation.primitive.name in _ELEMENTWISE
+    return equation.primitive.name in _FUSED
 
 
 def _memory(aval: Any) -> str:

@@ -16,9 +16,9 @@ use tilewise_oom::{Framework, WindowKind};
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
-/// The message has no blocks: what has.
-const WHICH_FIT: &str = "Which blocks fit, `tilewise kernel FILE.py:FACTORY --space NAME=A,B,C` says of the function, or \
-                         `tw.suggest_blocks`";
+/// The message has no blocks; the function has.
+const WHICH_FIT: &str = "`tilewise kernel FILE.py:FACTORY --space NAME=A,B,C`, or `tw.suggest_blocks`, finds blocks that fit, \
+                         from the function";
 
 /// `v5p honours up to 63.94 MiB`
 fn honoured((generation, cap): (Generation, u64)) -> String {
