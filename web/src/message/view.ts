@@ -73,12 +73,12 @@ export function messageView({ explanation, summary }: Explained, text: string, p
     el(
       "header",
       { class: "story" },
-      el("h1", { class: (explanation.used_bytes ?? 0) > (explanation.limit_bytes ?? Infinity) ? "bad" : "" }, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      el("h1", { class: headline.startsWith("Out of memory") ? "bad" : "" }, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
       el("p", { class: "lead" }, prose(verdict)),
       budget(stack ?? whole(explanation)),
-      notes.map((note) => el("p", {}, said(note))),
     ),
     explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint, at) => advice(hint, leads[at] ?? null))), shortfall && el("p", {}, said(shortfall))),
+    notes.map((note) => el("p", {}, said(note))),
     allocations(explanation, pictures),
     text && el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
   );
@@ -182,7 +182,7 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
     const { shape, padding_bytes: padding, physical_bytes: physical, op_name: operation } = row;
     const where = sourceLabel(row.source);
     return [
-      bytes(size),
+      size > 0 ? bytes(size) : "–",
       padding && physical ? el("span", { class: padding * 2 > physical && size >= SMALL ? "bad" : "" }, percent(padding, physical)) : "–",
       el(
         "div",

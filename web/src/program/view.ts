@@ -129,9 +129,9 @@ const COLORS = { arguments: "--resident", results: "--tile-7", constants: "--til
 function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLElement): HTMLElement {
   const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];
   const held = parts.reduce((sum, part) => sum + part.bytes, 0);
-  // To the scale of what there is, unless next to nothing of that is held.
+  // To the scale of what there is.
   const limit = report.hbm_limit_bytes ?? 0;
-  const whole = held * 20 > limit ? Math.max(held, limit) : held;
+  const whole = Math.max(held, limit);
   const { judgement, verdict } = summary ?? {};
   const remarks = summary ? [...summary.peak, ...(summary.time ?? []), ...summary.notes] : [];
   const [loud, faint] = [remarks.filter(({ tone }) => tone !== "faint"), remarks.filter(({ tone }) => tone === "faint")];

@@ -67,7 +67,7 @@ fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
     let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
     let axis = if *axis == 0 { String::new() } else { format!(", axis={axis}") };
     Some(format!(
-        "# Under jax.jit as before; refused, with the reason, where parts compute something else.
+        "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
 {function} = tw.microbatch({function}, {parts}, batch_argnames=({names}){axis})"
     ))
 }
@@ -124,7 +124,7 @@ total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)"
         ),
         Some(Framework::Jax) => {
             let batch = (size / parts).max(1);
-            words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+            words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f takes one of xs"))
         }
         Some(Framework::TorchXla) => words.code(
             "import torch_xla.core.xla_model as xm",

@@ -62,7 +62,7 @@ use tilewise_oom::{Form, Framework, Verdict};
 /// }")?;
 /// let report = tilewise_audit::audit(&module);
 /// let words = tilewise_report::words(&report.advice()[0]);
-/// assert!(words.sentence.starts_with("Pass `x` in the default layout"));
+/// assert!(words.sentence.starts_with("Pass `x` in the TPU's default layout"));
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

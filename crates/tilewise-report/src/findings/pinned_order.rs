@@ -15,7 +15,7 @@ pub(super) fn words(finding: &PinnedOrder, about: &Recommendation) -> Words {
     if about.target == Target::Result {
         let function = finding.function.as_deref();
         let sentence = match function {
-            Some(_) => "Take this result in the default layout: drop its order from `out_shardings`".to_owned(),
+            Some(_) => "Take this result in the TPU's default layout: drop its order from `out_shardings`".to_owned(),
             None => format!(
                 "Return {} in the default order of dimensions: the order {{{}}} is not the default one, so it is pinned, or \
                  follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler",
@@ -32,7 +32,7 @@ pub(super) fn words(finding: &PinnedOrder, about: &Recommendation) -> Words {
         finding.arrays.iter().zip(&names).map(|((_, order), (_, name))| put_in_order(name, order)).collect();
     let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
     let sentence = format!(
-        "Pass {} in the default layout: the caller pins {them} to the order {{{}}}, which {pads} and everything made from \
+        "Pass {} in the TPU's default layout: the caller pins {them} to the order {{{}}}, which {pads} and everything made from \
          {them}{}",
         listed(&names),
         list(&finding.order),

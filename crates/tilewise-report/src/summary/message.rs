@@ -74,9 +74,11 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
     let (frees, missing) = (bytes(together), bytes(missing));
-    let is_priced = explanation.advice.iter().all(|advice| advice.saving.bytes().is_some());
-    let all = if is_priced { "All of it frees" } else { "The changes with a figure free" };
-    let words = format!("{all} at most {frees} of the {missing} that is missing.");
+    // What has no figure may free more.
+    if explanation.advice.iter().any(|advice| advice.saving.bytes().is_none()) {
+        return None;
+    }
+    let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
@@ -117,9 +119,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         notes.push(Remark { words, tone: Tone::Faint });
     }
     if message.truncated {
-        let words = "The message is truncated: only what it contains is explained. Whole, with the allocations that it lists, it \
-                     tells more."
-            .to_owned();
+        let words = "The message is truncated: only what it contains is explained. Paste it whole for more.".to_owned();
         notes.push(Remark { words, tone: Tone::Faint });
     }
     notes

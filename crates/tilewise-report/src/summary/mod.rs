@@ -399,9 +399,9 @@ fn remedy(report: &Report, limit: u64) -> Option<Remark> {
     let (left, is_bound) = *enough.map_or(after.last(), |at| after.get(at))?;
     let (at_best, holds) = (if is_bound { " at best" } else { "" }, bytes(left));
     let words = match enough {
-        Some(0) => format!("The first of these leaves {holds}{at_best}, which fits."),
-        Some(count) => format!("The first {} of these together leave {holds}{at_best}, which fits.", count + 1),
-        None => format!("All of this leaves {holds}{at_best}: {} too much.", bytes(left - limit)),
+        Some(0) => format!("With the first of these it holds {holds}{at_best}, which fits."),
+        Some(count) => format!("With the first {} of these it holds {holds}{at_best}, which fits.", count + 1),
+        None => format!("With all of this it holds {holds}{at_best}: {} too much.", bytes(left - limit)),
     };
     Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
 }
@@ -451,8 +451,8 @@ ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
         let remedy = |limit: Option<u64>| super::Summary::of(&report(text, limit)).remedy.map(|remedy| remedy.words);
         assert_eq!(remedy(None), None);
         assert_eq!(remedy(Some(1 << 30)), None);
-        assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("The first of these leaves 18.00 MiB, which fits."));
-        assert_eq!(remedy(Some(16 << 20)).as_deref(), Some("All of this leaves 18.00 MiB: 2.00 MiB too much."));
+        assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("With the first of these it holds 18.00 MiB, which fits."));
+        assert_eq!(remedy(Some(16 << 20)).as_deref(), Some("With all of this it holds 18.00 MiB: 2.00 MiB too much."));
     }
 
     /// Two arrays of 128 MiB along 4096 rows of the input, and an argument of 128 KiB.
@@ -468,6 +468,6 @@ ENTRY main (x.1: f32[4096,8]) -> f32[8] {
 }"#;
         let remedy = super::Summary::of(&report(text, Some(40 << 20))).remedy.expect("advice").words;
         // Eighths leave 32 MiB and the argument, but not with a tenth less than that freed.
-        assert_eq!(remedy, "The first of these leaves 8.13 MiB at best, which fits.");
+        assert_eq!(remedy, "With the first of these it holds 8.13 MiB at best, which fits.");
     }
 }
