@@ -109,13 +109,14 @@ class _Body:
         def values(variables: Any) -> list[_Value]:
             return [known[id(each)] for each in variables if id(each) in known]
 
+        jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # Closed ones are of a class of their own before JAX 0.11.
         readers = Counter(id(each) for equation in jaxpr.eqns for each in equation.invars)
         readers.update(id(each) for each in jaxpr.outvars)
         for equation in jaxpr.eqns:
             name = equation.primitive.name
             inner = [each for parameter in equation.params.values() for each in self._jaxprs(parameter)]
             if name in _CALLS and len(inner) == 1:
-                called = inner[0]
+                called = getattr(inner[0], "jaxpr", inner[0])
                 taken = called.invars if name != "run_scoped" else called.constvars
                 inside = {
                     id(to): known[id(of)] for to, of in zip(taken, equation.invars, strict=False) if id(of) in known
