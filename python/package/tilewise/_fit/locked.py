@@ -146,7 +146,8 @@ def _compared(
 
 def _allowed(given: argparse.Namespace) -> dict[str, Any]:
     # Who names another compiler asks what it changes.
-    any_compiler = given.any_compiler or given.libtpu is not None
+    is_asked = given.libtpu is not None or str(getattr(given, "against", None)).startswith("libtpu=")
+    any_compiler = given.any_compiler or is_asked
     return {"tolerance": share_of(given.tolerance), "exact": given.exact, "any_compiler": any_compiler}
 
 
