@@ -215,10 +215,13 @@ impl<'m> Instruction<'m> {
         Frames { data: self.data, next, left: self.data.table.frame_count() }
     }
 
-    /// The bytes of the source it takes: from its name to the end of its attributes.
+    /// The bytes of the source it takes: from its name to the end of its attributes. An element that an operand names, `p#1`,
+    /// has those of its first reader, in which it stands.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
-        let record = self.record();
+        let is_written = |record: &&InstructionRecord| (record.opcode_text.start as usize) < self.data.length;
+        let written = self.data.instructions.get(self.index()..).unwrap_or_default().iter().find(is_written);
+        let Some(record) = written else { return 0..0 };
         // An operand that is an instruction has a name that the text leaves out, and perhaps no shape.
         let parts = [record.name, record.shape, record.opcode_text];
         let start = parts.into_iter().map(|part| part.start as usize).find(|start| *start < self.data.length);

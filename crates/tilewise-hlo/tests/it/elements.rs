@@ -118,3 +118,12 @@ fn a_line_on_its_own() {
         ["w", "w_1", "c"]
     );
 }
+
+#[test]
+fn an_element_is_where_it_is_read_first() {
+    let module = module("ROOT a = f32[3] negate(p#1#0)");
+    let written = |instruction: tilewise_hlo::Instruction<'_>| &module.source()[instruction.span()];
+    let all: Vec<_> = module.instructions().map(|each| (each.name(), written(each))).collect();
+    let root = "a = f32[3] negate(p#1#0)";
+    assert_eq!(all, [("p", PARAMETER), ("p_1", root), ("p_1_0", root), ("a", root)]);
+}
