@@ -169,12 +169,14 @@ def table():
     rows = [row for row in known().values() if row["library"]]
     first = {name: next(words for words, _ in public.bodies()) for name, public in PUBLIC.items()}
     print("| kernel | declared | at most | compiler | within | the body takes |\n| --- | ---: | ---: | ---: | --- | ---: |")
-    errors, within, exact = [], [], 0
+    errors, within, exact, beyond = [], [], 0, {}
     for row in rows:
         declared, used = int(row["declared_bytes"]), int(row["used_bytes"])
         most = declared + Body(*(int(row[name]) for name in Body.__dataclass_fields__)).most_bytes
         within.append(used <= most)
         exact += used == declared
+        if used > most:
+            beyond[row["kernel"]] = max(beyond.get(row["kernel"], 0), (used - most) / used)
         errors.append((used - declared) / used if used else 0)
         if row["tpu"] == "v6e" and row["choice"] == first.get(row["kernel"]):
             name = f"{row['kernel']} {row['number']}" if row["number"] != "0" else row["kernel"]
@@ -184,6 +186,8 @@ def table():
         f"\n{len({row['kernel'] for row in rows})} kernels, {len(rows)} bodies: {exact} are what is declared, to the byte, and "
         f"{sum(within)} at most what is said. What is declared is {np.median(np.abs(errors)):.1%} off in the median."
     )
+    worst = sorted(beyond.items(), key=lambda each: -each[1])
+    print(f"\nMore than that, of their bytes: {', '.join(f'`{name}` {share:.1%}' for name, share in worst)}.")
 
 
 def main():
