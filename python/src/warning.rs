@@ -24,7 +24,7 @@ pub(crate) struct PyReportWarning {
 
 impl PyReportWarning {
     pub(crate) fn of(warning: &ReportWarning) -> Self {
-        Self { kind: warning.kind.to_string(), message: warning.message.clone() }
+        Self { kind: warning.as_str().to_owned(), message: tilewise_report::warning(warning) }
     }
 }
 

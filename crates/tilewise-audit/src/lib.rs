@@ -46,10 +46,10 @@ pub use program::{
     Cause, Content, Program, SourceLine, build_in_name, causes, generation_in_name, infer_generation, infer_machine,
 };
 pub use report::{
-    Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, ModuleRow,
-    Neighbour, Neighbours, Origin, Origins, OwnerName, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow,
-    Remedy, Report, ReportWarning, ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, Span, StandingRow,
-    Timeline, TimelinePiece, Work, audit,
+    Agreement, Audit, BoundaryChange, BufferRow, Concerned, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds,
+    ModuleRow, Neighbour, Neighbours, Origin, Origins, OtherCompiler, OwnerName, Owners, Pass, PeakRow,
+    PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning, Resident, Sent, SpacePeak, SpaceTotal, Span,
+    StandingRow, Timeline, TimelinePiece, Work, audit,
 };
 pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {

@@ -5,7 +5,7 @@ use super::{
     peak::peak,
     rows::{MemoryBounds, SpaceTotal},
     sections::Report,
-    warning::{ReportWarning, ReportWarningKind},
+    warning::{Concerned, OtherCompiler, ReportWarning},
 };
 use crate::{
     copies::copies,
@@ -20,8 +20,8 @@ use std::{
     sync::OnceLock,
 };
 use tilewise::{
-    ByteSize, ElementType, Layout, Shape, ShapeKind,
-    tpu::{Generation, Libtpu, memory_space_name},
+    ElementType, Layout, Shape, ShapeKind,
+    tpu::{Generation, Libtpu},
 };
 use tilewise_hlo::{
     BufferAssignment, Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow,
@@ -45,13 +45,13 @@ struct Options {
 ///
 /// ```
 /// use tilewise::tpu::Generation;
-/// use tilewise_audit::{Audit, Machine, Program, ReportWarningKind};
+/// use tilewise_audit::{Audit, Machine, Program};
 ///
 /// let program = Program::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
 /// let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).source("jobs/step.v6e.hlo").run();
 /// assert_eq!((report.padded(), report.limit()), ((1, 185_600_000), Some(Generation::V5e.hbm_bytes())));
 /// // The file is named after another generation.
-/// assert!(report.warnings.iter().any(|warning| warning.kind == ReportWarningKind::OtherGeneration));
+/// assert!(report.warnings.iter().any(|warning| warning.as_str() == "other_generation"));
 /// # Ok::<(), tilewise_audit::Failure>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +109,7 @@ impl<'a> Audit<'a> {
         let mut report = report(self);
         let may_be_tpus = self.machine.is_none_or(|machine| machine.generation().is_some());
         let not_tpu = for_tpu(self.module).err().filter(|_| may_be_tpus);
-        let warning = not_tpu.map(|failure| ReportWarning::new(ReportWarningKind::NotTpu, failure.message));
-        report.warnings.splice(..0, warning);
+        report.warnings.splice(..0, not_tpu.map(ReportWarning::NotTpu));
         if let Some(assignment) = self.buffer_assignment {
             report.compare_with(assignment);
         }
@@ -135,14 +134,9 @@ fn report(asked: Audit<'_>) -> Report {
     };
     let module = asked.module;
     let mut auditor = Auditor { must_be_tiled: module.has_tiles(), ..Auditor::default() };
-    auditor.warnings.extend(module.warnings().iter().map(|warning| ReportWarning {
-        kind: ReportWarningKind::Text(warning.kind()),
-        message: warning.to_string(),
-        span: Some(warning.span()),
-    }));
+    auditor.warnings.extend(module.warnings().iter().cloned().map(ReportWarning::Text));
     if module.leaves_layouts_out() {
-        let message = "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in";
-        auditor.warnings.push(ReportWarning::new(ReportWarningKind::DefaultLayouts, message));
+        auditor.warnings.push(ReportWarning::DefaultLayouts);
     }
     for computation in module.computations() {
         let owns_buffers = computation.owns_buffers();
@@ -151,11 +145,7 @@ fn report(asked: Audit<'_>) -> Report {
                 auditor.check_shape(&instruction);
             } else if let Err(error) = auditor.add(&instruction) {
                 auditor.lacks_any = true;
-                auditor.warnings.push(ReportWarning {
-                    kind: ReportWarningKind::Shape(error.kind()),
-                    message: error.to_string(),
-                    span: error.span(),
-                });
+                auditor.warnings.push(ReportWarning::Shape(error.into()));
             }
         }
     }
@@ -250,12 +240,7 @@ fn machine(module: &Module, options: Options) -> (Machine, Option<ReportWarning>
     }
     let inferred = infer_machine(module);
     let machine = inferred.unwrap_or(Machine::Cpu);
-    let assumed = || {
-        let message = "the text does not show whether a GPU or a CPU is to run it: it is planned as for a CPU, and on a GPU \
-                       temporaries start at other multiples and share memory otherwise; `--machine gpu` plans it so";
-        ReportWarning::new(ReportWarningKind::AssumedMachine, message)
-    };
-    (machine, inferred.is_none().then(assumed))
+    (machine, inferred.is_none().then_some(ReportWarning::AssumedMachine))
 }
 
 /// Whether a module's text points to one machine.
@@ -266,27 +251,20 @@ fn shows_machine(module: &Module) -> bool {
 /// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
 /// named after another.
 fn of_another(module: &Module, generation: Generation, options: Options) -> Option<ReportWarning> {
-    let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
-    let made = || contradiction(module, generation).map(|made| ("its text is of", made));
-    let (how, other) = named.or_else(made)?;
-    let message = format!("{how} {other}, but it is audited as {generation}: compile it for {generation} instead");
-    Some(ReportWarning::new(ReportWarningKind::OtherGeneration, message))
+    let named = options.named.filter(|named| *named != generation);
+    let other = named.or_else(|| contradiction(module, generation))?;
+    Some(ReportWarning::OtherGeneration { other, audited: generation, is_named: named.is_some() })
 }
 
 /// The warning for a program that a compiler made whose plans weren't compared.
 fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine) -> Option<ReportWarning> {
     machine.generation()?;
-    let made = match (libtpu, build) {
+    let compiler = match (libtpu, build) {
         (Some(version), _) if version.is_checked() => return None,
-        (Some(version), _) => format!("libtpu {version}"),
-        (None, Some(build)) => format!("build {build} of the compiler"),
-        (None, None) => return None,
+        (Some(version), _) => OtherCompiler::Libtpu(version),
+        (None, build) => OtherCompiler::Build(build?),
     };
-    let compiler = machine.compiler();
-    let message = format!(
-        "{made} compiled it, which this tilewise was not compared with; it is planned as by {compiler}: temporaries may differ"
-    );
-    Some(ReportWarning::new(ReportWarningKind::OtherBuild, message))
+    Some(ReportWarning::OtherBuild { compiler, machine })
 }
 
 /// Whether the text is all of a program, and nothing in it is unknown.
@@ -305,14 +283,14 @@ fn partitions(module: &Module) -> u64 {
 struct Auditor<'m> {
     sizer: Sizer<'m>,
     buffers: Buffers,
-    /// Per kind of error: how many buffers it kept from being sized, and the first of them.
-    unsized_buffers: Vec<(tilewise::Error, String, usize)>,
+    /// Per kind of error, which buffers it kept from being sized.
+    unsized_buffers: Vec<(tilewise::Error, Concerned)>,
     /// Whether arrays in HBM have tiles, as those of the program at hand.
     must_be_tiled: bool,
-    /// The first array in HBM that has none where it must, and how many there are.
-    untiled: Option<(String, usize)>,
-    /// The first array whose elements have fewer bits than their type, and how many there are.
-    narrowed: Option<(String, usize)>,
+    /// Arrays in HBM that have none where they must.
+    untiled: Option<Concerned>,
+    /// Arrays whose elements have fewer bits than their type.
+    narrowed: Option<Concerned>,
     /// The texts of shapes in fusions and functions, each looked at once.
     checked_shapes: HashSet<&'m str>,
     /// Whether anything could not be read or sized.
@@ -347,16 +325,16 @@ impl<'m> Auditor<'m> {
         let Array { shape, memory_space, .. } = self.sizer.array(array);
         let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
         let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
-        let name = || (instruction.name().to_owned(), 0);
+        let none = || Concerned { first: instruction.name().to_owned(), count: 0 };
         if self.must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
-            self.untiled.get_or_insert_with(name).1 += 1;
+            self.untiled.get_or_insert_with(none).count += 1;
         }
         let bits = match shape.element_type() {
             Some(ElementType::Pred) | None => 1,
             Some(element) => u64::from(element.bits()),
         };
         if shape.layout().and_then(Layout::element_size_in_bits).is_some_and(|stored| stored < bits) {
-            self.narrowed.get_or_insert_with(name).1 += 1;
+            self.narrowed.get_or_insert_with(none).count += 1;
         }
     }
 
@@ -392,12 +370,9 @@ impl<'m> Auditor<'m> {
             });
             if !is_sound {
                 let InputOutputAlias { output_index, parameter_number, .. } = alias;
-                let message = format!(
-                    "the result {{{}}} can't lie in argument {parameter_number}: they must be there, of one size, each given once",
-                    output_index.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
-                );
                 self.lacks_any = true;
-                self.warnings.push(ReportWarning::new(ReportWarningKind::AliasMismatch, message));
+                let (output_index, argument) = (output_index.clone(), *parameter_number);
+                self.warnings.push(ReportWarning::AliasMismatch { output_index, argument });
                 return;
             }
         }
@@ -407,19 +382,17 @@ impl<'m> Auditor<'m> {
     fn check_shapes(&mut self, flow: &Dataflow) {
         if let Some(mismatch) = flow.mismatch() {
             self.lacks_any = true;
-            self.warnings.push(ReportWarning::new(ReportWarningKind::ShapeMismatch, mismatch.to_string()));
+            self.warnings.push(ReportWarning::ShapeMismatch(mismatch));
         }
     }
 
     /// Whether a plan adds up: nothing is alive that isn't a part of what the program holds, and what lies in memory on
     /// the chip has room there.
     fn check_plan(&mut self, plan: &MemoryPlan, machine: Machine) -> bool {
-        let live = plan.space(0).map_or(0, SpacePlan::peak_live_bytes);
-        if live > plan.total_bytes() {
-            let (live, total) = (ByteSize(live), ByteSize(plan.total_bytes()));
-            let message =
-                format!("at its peak {live} are alive, and the program holds {total}: no compiler printed this");
-            self.warnings.push(ReportWarning::new(ReportWarningKind::PeakAboveTotal, message));
+        let live_bytes = plan.space(0).map_or(0, SpacePlan::peak_live_bytes);
+        let total_bytes = plan.total_bytes();
+        if live_bytes > total_bytes {
+            self.warnings.push(ReportWarning::PeakAboveTotal { live_bytes, total_bytes });
             return false;
         }
         let Some(generation) = machine.generation() else { return true };
@@ -431,10 +404,8 @@ impl<'m> Auditor<'m> {
             let bytes = if largest > room { largest } else { space.peak_live_bytes() / 2 };
             (bytes > room).then_some((space, largest.max(space.peak_live_bytes()), room))
         });
-        let Some((space, bytes, room)) = over else { return true };
-        let (name, bytes) = (memory_space_name(space.memory_space), ByteSize(bytes));
-        let message = format!("{bytes} lie in {name}, which has {}: no compiler printed this", ByteSize(room));
-        self.warnings.push(ReportWarning::new(ReportWarningKind::OnChipMemory, message));
+        let Some((space, bytes, room_bytes)) = over else { return true };
+        self.warnings.push(ReportWarning::OnChipMemory { memory_space: space.memory_space, bytes, room_bytes });
         false
     }
 
@@ -444,9 +415,7 @@ impl<'m> Auditor<'m> {
             self.totals().into_keys().find(|space| machine.generation().is_some() && !KNOWN_SPACES.contains(space));
         if let Some(space) = unknown {
             self.lacks_any = true;
-            let message =
-                format!("arrays lie in memory space {space}, of which it isn't known what it is or how large");
-            self.warnings.push(ReportWarning::new(ReportWarningKind::UnknownMemorySpace, message));
+            self.warnings.push(ReportWarning::UnknownMemorySpace(space));
         }
     }
 
@@ -487,29 +456,18 @@ impl<'m> Auditor<'m> {
     }
 
     fn note_unsized(&mut self, error: tilewise::Error, instruction: &str) {
-        match self.unsized_buffers.iter_mut().find(|(known, _, _)| known.kind() == error.kind()) {
-            Some((_, _, count)) => *count += 1,
-            None => self.unsized_buffers.push((error, instruction.to_owned(), 1)),
+        match self.unsized_buffers.iter_mut().find(|(known, _)| known.kind() == error.kind()) {
+            Some((_, arrays)) => arrays.count += 1,
+            None => self.unsized_buffers.push((error, Concerned { first: instruction.to_owned(), count: 1 })),
         }
     }
 
     fn report_unsized(&mut self) {
         self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some() || self.narrowed.is_some();
-        let untiled = "lies in HBM without tiles, as no TPU's compiler lays arrays out";
-        let narrowed = "has fewer bits for an element than its type: no compiler printed this";
-        for (kind, found, words) in [
-            (ReportWarningKind::Untiled, self.untiled.take(), untiled),
-            (ReportWarningKind::NarrowElement, self.narrowed.take(), narrowed),
-        ] {
-            let Some((first, count)) = found else { continue };
-            let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
-            self.warnings.push(ReportWarning::new(kind, format!("`{first}`{others} {words}")));
-        }
-        for (error, first, count) in self.unsized_buffers.drain(..) {
-            let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
-            let message = format!("`{first}`{others} can't be sized: {error}");
-            self.warnings.push(ReportWarning::new(ReportWarningKind::Size(error.kind()), message));
-        }
+        self.warnings.extend(self.untiled.take().map(ReportWarning::Untiled));
+        self.warnings.extend(self.narrowed.take().map(ReportWarning::NarrowElement));
+        let sizes = self.unsized_buffers.drain(..).map(|(error, arrays)| ReportWarning::Size(error, arrays));
+        self.warnings.extend(sizes);
     }
 }
 

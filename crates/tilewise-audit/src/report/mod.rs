@@ -28,5 +28,5 @@ pub use sections::Report;
 pub use span::Span;
 pub use time::{MomentTime, TimeGroup, TimeRow, by_kind, by_line, by_module};
 pub use timeline::{OwnerName, Owners, Resident, Timeline};
-pub use warning::{ReportWarning, ReportWarningKind};
+pub use warning::{Concerned, OtherCompiler, ReportWarning};
 pub use work::{Sent, Work};

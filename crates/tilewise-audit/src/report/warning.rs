@@ -1,88 +1,127 @@
 //! What an audit warns of.
 
-use std::{fmt, ops::Range};
+use std::{ops::Range, sync::Arc};
+
+use tilewise::tpu::{Generation, Libtpu};
+use tilewise_hlo::dataflow::Mismatch;
+
+use crate::{Failure, Machine};
 
 /// Something that could not be read or sized, or that casts doubt on the rest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ReportWarning {
-    /// Its name.
-    pub kind: ReportWarningKind,
-    /// What it is about.
-    pub message: String,
-    /// The bytes of the module's text it is about.
-    pub span: Option<Range<usize>>,
-}
-
-impl ReportWarning {
-    /// A warning about the program as a whole.
-    pub(super) fn new(kind: ReportWarningKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), span: None }
-    }
-}
-
-/// The kinds of [`ReportWarning`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ReportWarningKind {
+pub enum ReportWarning {
     /// The text: something was skipped, isn't defined, or contradicts itself.
-    Text(tilewise_hlo::WarningKind),
+    Text(tilewise_hlo::Warning),
     /// A shape that can't be read.
-    Shape(tilewise_hlo::ErrorKind),
+    Shape(Arc<tilewise_hlo::Error>),
     /// Arrays that can't be sized.
-    Size(tilewise::ErrorKind),
+    Size(tilewise::Error, Concerned),
     /// The program was not compiled for a TPU.
-    NotTpu,
+    NotTpu(Failure),
     /// Shapes without layouts have XLA's default ones.
     DefaultLayouts,
     /// The text doesn't show the machine.
     AssumedMachine,
     /// The program is of another TPU generation than the one it is audited for.
-    OtherGeneration,
+    OtherGeneration {
+        /// What it is of.
+        other: Generation,
+        /// What it is audited for.
+        audited: Generation,
+        /// Whether its file's name says so, and not its text.
+        is_named: bool,
+    },
     /// A compiler made it whose plans weren't compared.
-    OtherBuild,
+    OtherBuild {
+        /// The compiler.
+        compiler: OtherCompiler,
+        /// The machine it is planned for, by that one's [compiler](Machine::compiler).
+        machine: Machine,
+    },
     /// A donated argument and its result can't share memory.
-    AliasMismatch,
+    AliasMismatch {
+        /// Where the result lies in the program's.
+        output_index: Vec<usize>,
+        /// The argument's number.
+        argument: usize,
+    },
     /// What holds one value has two shapes.
-    ShapeMismatch,
+    ShapeMismatch(Mismatch),
     /// More is alive at the peak than the program holds.
-    PeakAboveTotal,
+    PeakAboveTotal {
+        /// What is alive.
+        live_bytes: u64,
+        /// What the program holds.
+        total_bytes: u64,
+    },
     /// More lies in memory on the chip than there is.
-    OnChipMemory,
+    OnChipMemory {
+        /// The memory, by its number in XLA.
+        memory_space: u8,
+        /// What lies there.
+        bytes: u64,
+        /// What there is.
+        room_bytes: u64,
+    },
     /// Arrays lie in a memory space that no TPU is known to have.
-    UnknownMemorySpace,
+    UnknownMemorySpace(u8),
     /// Arrays lie in HBM without tiles.
-    Untiled,
+    Untiled(Concerned),
     /// Elements have fewer bits than their type.
-    NarrowElement,
+    NarrowElement(Concerned),
 }
 
-impl ReportWarningKind {
+/// Which instructions' arrays a warning is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Concerned {
+    /// The name of the first.
+    pub first: String,
+    /// How many arrays there are.
+    pub count: usize,
+}
+
+/// A compiler whose plans weren't compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OtherCompiler {
+    /// A version of libtpu.
+    Libtpu(Libtpu),
+    /// Another build, by its number.
+    Build(u64),
+}
+
+impl ReportWarning {
     /// A stable name in snake case.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
-            Self::Text(kind) => kind.as_str(),
-            Self::Shape(kind) => kind.as_str(),
-            Self::Size(kind) => kind.as_str(),
-            Self::NotTpu => "not_tpu",
+            Self::Text(warning) => warning.kind().as_str(),
+            Self::Shape(error) => error.kind().as_str(),
+            Self::Size(error, _) => error.kind().as_str(),
+            Self::NotTpu(_) => "not_tpu",
             Self::DefaultLayouts => "default_layouts",
             Self::AssumedMachine => "assumed_machine",
-            Self::OtherGeneration => "other_generation",
-            Self::OtherBuild => "other_build",
-            Self::AliasMismatch => "alias_mismatch",
-            Self::ShapeMismatch => "shape_mismatch",
-            Self::PeakAboveTotal => "peak_above_total",
-            Self::OnChipMemory => "on_chip_memory",
-            Self::UnknownMemorySpace => "unknown_memory_space",
-            Self::Untiled => "untiled",
-            Self::NarrowElement => "narrow_element",
+            Self::OtherGeneration { .. } => "other_generation",
+            Self::OtherBuild { .. } => "other_build",
+            Self::AliasMismatch { .. } => "alias_mismatch",
+            Self::ShapeMismatch(_) => "shape_mismatch",
+            Self::PeakAboveTotal { .. } => "peak_above_total",
+            Self::OnChipMemory { .. } => "on_chip_memory",
+            Self::UnknownMemorySpace(_) => "unknown_memory_space",
+            Self::Untiled(_) => "untiled",
+            Self::NarrowElement(_) => "narrow_element",
         }
     }
-}
 
-impl fmt::Display for ReportWarningKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    /// The bytes of the module's text it is about.
+    #[must_use]
+    pub fn span(&self) -> Option<Range<usize>> {
+        match self {
+            Self::Text(warning) => Some(warning.span()),
+            Self::Shape(error) => error.span(),
+            _ => None,
+        }
     }
 }

@@ -170,20 +170,19 @@ ENTRY e {{
 
 #[test]
 fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
-    let warnings = |path: &str, tpu: Option<Generation>, text: String| -> Vec<String> {
+    let warnings = |path: &str, tpu: Option<Generation>, text: String| -> usize {
         let program = tilewise_audit::Program::parse(text).expect("a program");
         let report = Audit::new(&program).machine(tpu.map(Machine::Tpu)).source(path).run();
-        let others = report.warnings.iter().filter(|warning| warning.kind.as_str() == "other_generation");
-        others.map(|warning| warning.message.clone()).collect()
+        report.warnings.iter().filter(|warning| warning.as_str() == "other_generation").count()
     };
     let mut checked = 0;
     for path in programs::all().iter().filter(|path| path.extension().is_some_and(|extension| extension == "hlo")) {
         let name = path.file_name().expect("a file").to_str().expect("text");
         let Some(named) = tilewise_audit::generation_in_name(name) else { continue };
         let text = fs::read_to_string(path).expect("a file");
-        assert_eq!(warnings(name, Some(named), text.clone()), [""; 0], "{name}");
+        assert_eq!(warnings(name, Some(named), text.clone()), 0, "{name}");
         let other = if named == Generation::V6e { Generation::V5e } else { Generation::V6e };
-        assert_eq!(warnings(name, Some(other), text.clone()).len(), 1, "{name} for {other}");
+        assert_eq!(warnings(name, Some(other), text.clone()), 1, "{name} for {other}");
         checked += 1;
     }
     assert!(checked > 20, "{checked}");
@@ -299,7 +298,7 @@ fn nothing_hides_in_what_is_smaller() {
         module.check().expect("a program");
         let report =
             Audit::new(&Program::from(module.clone())).machine(Machine::Tpu(Generation::V5e)).limit(None).run();
-        (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.kind.as_str()))
+        (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.as_str()))
     };
     let large = "f32[40000,128,1024]{2,1,0:T(8,128)}";
     assert_eq!(fits("  k = f32[16,128]{1,0:T(8,128)} negate(a)\n"), (Some(true), None));
@@ -344,6 +343,6 @@ fn what_a_compiler_reports_depends_on_its_version() {
     );
     let unknown = [report("scatter_offload_52.v6e", Some("0.0.99")), report("scatter_offload_52.v6e", None)];
     let warned =
-        |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.kind.as_str() == "other_build");
+        |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.as_str() == "other_build");
     assert_eq!([&older, &newer, &unknown[0], &unknown[1]].map(warned), [false, false, true, false]);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::{cmp::Reverse, path::PathBuf};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Audit, Content, Failure, Machine, Origins, PlanRow, Report};
-use tilewise_report::{Allowed, AsJson, AuditOutput, Comparison};
+use tilewise_report::{Allowed, AsJson, AuditOutput, Comparison, warning};
 
 /// Rows that an answer has, if no more are asked for.
 const ROWS: usize = 10;
@@ -149,7 +149,7 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
         "contents": summary.contents.into_iter().map(|remark| remark.words).collect::<Vec<_>>(),
         "alive": alive,
         "alive_more": peak.map_or(0, |peak| peak.rows.len().saturating_sub(ROWS)),
-        "warnings": report.warnings.iter().map(|warning| &warning.message).collect::<Vec<_>>(),
+        "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),
         "next": [
             next("what_is_alive", program.again(), "all that the peak holds, or any other step"),
             next("find_buffers", query, "the arrays of a line, an operation or a shape, and when they are alive"),

@@ -36,12 +36,14 @@ mod shuffled_rows;
 mod stacked_cache;
 mod statistics;
 mod together;
+mod warning;
 mod words;
 
 pub use copies::why;
 pub use notes::note;
 pub use remedy::RemedyWords;
 pub(crate) use together::set_change;
+pub use warning::warning;
 pub(crate) use words::{cause, printed};
 
 use tilewise_audit::{

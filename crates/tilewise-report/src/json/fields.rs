@@ -3,7 +3,7 @@
 use super::{Json, all, one};
 use crate::{
     ReportView,
-    findings::{RemedyWords, next_step, note, why, words},
+    findings::{RemedyWords, next_step, note, warning, why, words},
     style::{owner_label, owner_name},
     table::TableRow,
 };
@@ -369,10 +369,10 @@ fields!(SourceLine, source, {
     library: one(source.library.as_deref()),
 });
 
-fields!(ReportWarning, warning, {
-    kind: warning.kind.as_str(),
-    message: warning.message,
-    span: warning.span.as_ref().map(|span| [span.start, span.end]),
+fields!(ReportWarning, doubt, {
+    kind: doubt.as_str(),
+    message: warning(doubt),
+    span: doubt.span().map(|span| [span.start, span.end]),
 });
 
 fields!(Explanation, explanation, {

@@ -23,7 +23,7 @@ use std::{
 };
 use tilewise::tpu::{Generation, Libtpu, memory_space_name};
 use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine, PagesOf};
-use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
+use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes, warning};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -305,8 +305,8 @@ fn show(
 /// Says on standard error what is to be said of a program, and raises the exit status if it was asked to be flagged.
 fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     let source = &audited.report.source;
-    for warning in &audited.report.warnings {
-        say(format!("warning: {source}: {}", warning.message));
+    for doubt in &audited.report.warnings {
+        say(format!("warning: {source}: {}", warning(doubt)));
     }
     let bounds = &audited.report.memory_bounds;
     // A machine says whose program it is, not what it must fit.
