@@ -5,49 +5,29 @@ again. The table goes to standard output, progress to standard error. The exit s
 that are to, or a program holds or moves more than before.
 """
 
-import argparse
 import csv
-import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
+sys.path.insert(0, str(HERE))
 
 import jax  # noqa: E402
-from follow import followed  # noqa: E402
+from judging import MIB, audited, options  # noqa: E402
 from copied import PROGRAMS  # noqa: E402
+from follow import followed  # noqa: E402
 from programs import Draw  # noqa: E402
-from worker import devices, text  # noqa: E402
+from worker import devices  # noqa: E402
 
-MIB = 1 << 20
 GONE = 0.8
 """The least share of the copies with a fix that must go."""
 
 
-def options():
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME", help="the program of this name only")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
-    parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
-    parser.add_argument("--write", action="store_true", help="renew TABLE.md and copies.csv")
-    return parser.parse_args()
-
-
 def compiled(options, program, tpu, path):
     """The bytes that a program holds, and its copies into another order."""
-    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
-    executable = lowered.compile(program.compiler)
-    path.write_text(text(lowered, executable, program.compiler))
-    found = executable.memory_analysis()
-    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    command = [options.tilewise, "audit", "--format", "json", "--tpu", tpu, path]
-    done = subprocess.run(command, capture_output=True, text=True)
-    copies = json.loads(done.stdout)["copies"]
-    return kept + found.temp_size_in_bytes, [copy for copy in copies if copy["class"] == "relayout"]
+    report, held = audited(options, program, tpu, path)
+    return held, [copy for copy in report["copies"] if copy["class"] == "relayout"]
 
 
 def crosses(copy):
@@ -128,8 +108,7 @@ def write_ends(rows, path):
 
 def main():
     """Judges all programs, or one."""
-    chosen = options()
-    chosen.folder.mkdir(parents=True, exist_ok=True)
+    chosen = options(__doc__, "TABLE.md and copies.csv")
     if chosen.only and chosen.only not in PROGRAMS:
         sys.exit(f"no program {chosen.only}; there are {', '.join(PROGRAMS)}")
     names = [chosen.only] if chosen.only else list(PROGRAMS)

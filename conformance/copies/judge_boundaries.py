@@ -6,36 +6,23 @@ sizes on the CPU, kernels in interpret mode, and all results are compared. The t
 standard error. The exit status is 1 if too few of the copied bytes go, any program copies or holds more, or a result differs.
 """
 
-import argparse
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
+sys.path.insert(0, str(HERE))
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
+from judging import MIB, audited, options  # noqa: E402
 from boundaries import BOUNDARIES, Boundary  # noqa: E402
 from follow import followed  # noqa: E402
 from jax.experimental.pallas import tpu as pltpu  # noqa: E402
 from programs import Draw, Program  # noqa: E402
-from worker import devices, text  # noqa: E402
+from worker import devices  # noqa: E402
 
-MIB = 1 << 20
 GONE = 0.7
 """The least share of the copied bytes that must go."""
-
-
-def options():
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME", help="the case of this name only")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
-    parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
-    parser.add_argument("--write", action="store_true", help="renew BOUNDARIES.md")
-    return parser.parse_args()
 
 
 def before(case: Boundary) -> Program:
@@ -49,18 +36,6 @@ def after(case: Boundary, remedy) -> Program:
         return followed(before(case), {"imports": "from jax.experimental.layout import Format, Layout", **remedy})
     arguments = case.arguments if case.arguments_after is None else case.arguments_after
     return Program(case.after, arguments, case.jit | (case.jit_after or {}))
-
-
-def audited(options, program, tpu, path):
-    """What is said of a program once it is compiled."""
-    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
-    executable = lowered.compile(program.compiler)
-    path.write_text(text(lowered, executable, program.compiler))
-    command = [options.tilewise, "audit", "--format", "json", "--tpu", tpu, path]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
-    found = executable.memory_analysis()
-    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    return report, kept + found.temp_size_in_bytes
 
 
 def arrays(report):
@@ -160,8 +135,7 @@ def summary(rows):
 
 def main():
     """Judges all cases, or one."""
-    chosen = options()
-    chosen.folder.mkdir(parents=True, exist_ok=True)
+    chosen = options(__doc__, "BOUNDARIES.md")
     if chosen.only and chosen.only not in BOUNDARIES:
         sys.exit(f"no case {chosen.only}; there are {', '.join(BOUNDARIES)}")
     rows = [judged(chosen, name) for name in ([chosen.only] if chosen.only else BOUNDARIES)]

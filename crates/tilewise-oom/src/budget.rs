@@ -1,6 +1,6 @@
 //! What the memory holds, added up.
 
-use crate::entry::{Entry, Role, Section};
+use crate::entry::{Entry, Interface, Section};
 use crate::forms::Form;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
@@ -113,8 +113,8 @@ impl Message {
             return self.persistent.iter().map(|row| row.padding_bytes()).fold(None, sum);
         }
         let has_own_output = output_bytes != Some(0);
-        of_entries(self.entries.iter().filter(|entry| match entry.role() {
-            Some(Role::Output(_)) => has_own_output,
+        of_entries(self.entries.iter().filter(|entry| match entry.interface() {
+            Some(Interface::Output(_)) => has_own_output,
             _ => entry.section == Section::ArgumentsAndOutputs,
         }))
     }

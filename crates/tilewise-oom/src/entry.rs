@@ -150,7 +150,7 @@ impl Operator {
 /// What an entry of [`ArgumentsAndOutputs`](Section::ArgumentsAndOutputs) is to the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Role {
+pub enum Interface {
     /// `Argument 2 index {0}`: the argument's number, and the place inside it if it is a tuple.
     Argument(u32, Vec<u32>),
     /// `Output index {1}`: the place inside the result.
@@ -321,22 +321,22 @@ impl Entry {
     /// What an argument or output is to the program, from its label.
     ///
     /// ```
-    /// use tilewise_oom::{Message, Role};
+    /// use tilewise_oom::{Message, Interface};
     ///
     /// let message = Message::parse("1. Size: 4.0K\n XLA label: Argument 2 index {0,1}\n ====")?;
-    /// assert_eq!(message.entries[0].role(), Some(Role::Argument(2, vec![0, 1])));
+    /// assert_eq!(message.entries[0].interface(), Some(Interface::Argument(2, vec![0, 1])));
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
-    pub fn role(&self) -> Option<Role> {
+    pub fn interface(&self) -> Option<Interface> {
         let label = self.label.as_deref()?;
         let (what, index) = label.split_once("index {")?;
         let index = index.strip_suffix('}')?.split(',').map(str::trim).filter(|part| !part.is_empty());
         let index = index.map(str::parse).collect::<Result<_, _>>().ok()?;
         let mut words = what.split_whitespace();
         match (words.next(), words.next().map(str::parse)) {
-            (Some("Argument"), Some(Ok(number))) => Some(Role::Argument(number, index)),
-            (Some("Output"), None) => Some(Role::Output(index)),
+            (Some("Argument"), Some(Ok(number))) => Some(Interface::Argument(number, index)),
+            (Some("Output"), None) => Some(Interface::Output(index)),
             _ => None,
         }
     }

@@ -54,7 +54,7 @@ mod window;
 
 pub use budget::Budget;
 pub use code::meaning_of_code;
-pub use entry::{Entry, Operator, Role, Section, WrittenShape};
+pub use entry::{Entry, Interface, Operator, Section, WrittenShape};
 pub use error::Error;
 pub use facts::{Fact, FactValue, Facts};
 pub use forms::Form;
@@ -64,5 +64,5 @@ pub use message::Message;
 pub use scan::Scanner;
 pub use tables::{Output, Persistent, Requirement, Row, Usage, Utilization};
 pub use text::size::{PrintedSize, format_size};
-pub use verdict::{Machine, Verdict};
+pub use verdict::{UntiledMachine, Verdict};
 pub use window::{Window, WindowKind};

@@ -45,7 +45,7 @@ pub enum Verdict {
 /// A machine without tiles that a message may be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Machine {
+pub enum UntiledMachine {
     /// A GPU.
     Gpu,
     /// The host.
@@ -54,11 +54,11 @@ pub enum Machine {
     Tenstorrent,
 }
 
-impl Machine {
+impl UntiledMachine {
     /// A stable name in snake case, for machines.
     ///
     /// ```
-    /// assert_eq!(tilewise_oom::Machine::Gpu.as_str(), "gpu");
+    /// assert_eq!(tilewise_oom::UntiledMachine::Gpu.as_str(), "gpu");
     /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -134,7 +134,7 @@ impl Message {
 
     /// The machine that the message is of, if it has no tiles.
     #[must_use]
-    pub fn machine(&self) -> Option<Machine> {
+    pub fn machine(&self) -> Option<UntiledMachine> {
         match self.form.rule().judged {
             Judged::Elsewhere(machine) => Some(machine),
             _ => None,
@@ -162,10 +162,10 @@ impl Message {
         }
         let used = self.used.as_ref();
         match self.machine()? {
-            Machine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
-            Machine::Gpu => self.cause_on_gpu(),
-            Machine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
-            Machine::Tenstorrent => {
+            UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
+            UntiledMachine::Gpu => self.cause_on_gpu(),
+            UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
+            UntiledMachine::Tenstorrent => {
                 let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
                 let (needed, bank) = (fact("needed"), fact("bank"));
                 match (needed, bank, fact("free"), fact("largest")) {

@@ -201,9 +201,9 @@ impl Held for ListedArray<'_> {
         if !name.is_empty() && !name.contains(['/', '(', ' ']) {
             return ArrayName::Named(name.to_owned());
         }
-        match self.row.entry.role() {
-            Some(tilewise_oom::Role::Argument(number, index)) => ArrayName::Argument(number, index),
-            Some(tilewise_oom::Role::Output(index)) => ArrayName::Result(index),
+        match self.row.entry.interface() {
+            Some(tilewise_oom::Interface::Argument(number, index)) => ArrayName::Argument(number, index),
+            Some(tilewise_oom::Interface::Output(index)) => ArrayName::Result(index),
             _ => ArrayName::Unknown,
         }
     }

@@ -61,9 +61,9 @@ impl<'a> MessageModel<'a> {
 
 impl<'a> ListedArray<'a> {
     fn of(row: &'a Allocation, number: usize) -> Option<Self> {
-        let role = match (row.entry.section, row.entry.role()) {
+        let role = match (row.entry.section, row.entry.interface()) {
             (Section::Allocations, _) => Role::Temporary,
-            (_, Some(tilewise_oom::Role::Argument(..))) => Role::Argument,
+            (_, Some(tilewise_oom::Interface::Argument(..))) => Role::Argument,
             _ => Role::Output,
         };
         let shape = row.shape.as_ref()?;

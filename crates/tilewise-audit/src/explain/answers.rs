@@ -9,7 +9,7 @@ use crate::{
     },
     message::Listing,
 };
-use tilewise_oom::{Form, Framework, Machine, Verdict};
+use tilewise_oom::{Form, Framework, UntiledMachine, Verdict};
 
 /// Below this nobody misses the memory.
 const SMALL: u64 = 1 << 20;
@@ -78,6 +78,6 @@ pub(super) fn is_small(listing: Listing<'_>) -> bool {
 }
 
 fn is_gpu(listing: Listing<'_>) -> bool {
-    let is_other = matches!(listing.message.machine(), Some(Machine::Host | Machine::Tenstorrent));
+    let is_other = matches!(listing.message.machine(), Some(UntiledMachine::Host | UntiledMachine::Tenstorrent));
     !is_other && listing.message.framework != Some(Framework::Torch)
 }

@@ -4,14 +4,14 @@ use crate::{
     advice::finding::ElsewhereFinding::{self, *},
     message::Listing,
 };
-use tilewise_oom::{Framework, Machine, PrintedSize, Section, Verdict};
+use tilewise_oom::{Framework, PrintedSize, Section, UntiledMachine, Verdict};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
-        (Some(Machine::Host), _) => vec![Host],
-        (Some(Machine::Tenstorrent), cause) => {
+        (Some(UntiledMachine::Host), _) => vec![Host],
+        (Some(UntiledMachine::Tenstorrent), cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
         _ if message.framework == Some(Framework::Torch) => torch(listing),

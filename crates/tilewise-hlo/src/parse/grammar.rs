@@ -285,7 +285,7 @@ impl Parser<'_> {
             let opcode = self.source.get(opcode_text.range()).unwrap_or_default();
             let name = self.append(&format!("{opcode}.anon.{}", self.anonymous));
             if let Some((names, copied)) = self.pending.last_mut().and_then(|around| around.names.as_mut()) {
-                let text = self.appendix.get(name.start as usize - self.source.len()..).unwrap_or_default();
+                let text = self.parsed.appendix.get(name.start as usize - self.source.len()..).unwrap_or_default();
                 names.push_str(text);
                 *copied = attributes.end as usize;
             }

@@ -74,12 +74,17 @@ pub(crate) fn check_size(source: &str) -> Result<(), Error> {
 }
 
 /// What was read of a text.
+#[derive(Default)]
 struct Parsed {
     name: Span,
     header: Option<Span>,
+    /// In the order in which they were closed, as in XLA: those within an instruction come before those around them.
     computations: Vec<ComputationRecord>,
     instructions: Vec<InstructionRecord>,
+    /// Where computations within instructions begin, and which they are.
     inline: Vec<(u32, u32)>,
+    /// What the text leaves out, to stand behind it: names of instructions and computations within others, and operands
+    /// that mention these.
     appendix: String,
     table: SourceTable,
     warnings: Vec<Warning>,
@@ -133,18 +138,7 @@ struct OpenComputation {
 struct Parser<'s> {
     source: &'s str,
     bytes: &'s [u8],
-    name: Span,
-    header: Option<Span>,
-    /// In the order in which they were closed, as in XLA: those within an instruction come before those around them.
-    computations: Vec<ComputationRecord>,
-    instructions: Vec<InstructionRecord>,
-    /// Where computations within instructions begin, and which they are.
-    inline: Vec<(u32, u32)>,
-    /// What the text leaves out, to stand behind it: names of instructions and computations within others, and operands
-    /// that mention these.
-    appendix: String,
-    table: SourceTable,
-    warnings: Vec<Warning>,
+    parsed: Parsed,
     /// The innermost last.
     open: Vec<OpenComputation>,
     /// Instructions that are open, the innermost last.
@@ -173,7 +167,7 @@ impl<'s> Parser<'s> {
     fn read(source: &'s str, expected: usize, trusts_header: bool) -> Self {
         let mut parser = Self::new(source, expected, trusts_header);
         parser.run();
-        if !parser.warnings.is_empty() {
+        if !parser.parsed.warnings.is_empty() {
             let trusts_header = trusts_header && !parser.header_is_open;
             let header_is_open = parser.header_is_open;
             let read = parser.next_module.unwrap_or(source.len());
@@ -181,7 +175,7 @@ impl<'s> Parser<'s> {
             parser.run();
             parser.header_is_open |= header_is_open;
         }
-        parser.table.finish();
+        parser.parsed.table.finish();
         parser
     }
 
@@ -189,15 +183,8 @@ impl<'s> Parser<'s> {
         Self {
             source,
             bytes: source.as_bytes(),
-            name: Span::default(),
-            header: None,
-            computations: Vec::new(),
             // Real programs have 150 to 250 bytes a line: one allocation is nearly always enough.
-            instructions: Vec::with_capacity(expected / 160),
-            inline: Vec::new(),
-            appendix: String::new(),
-            table: SourceTable::default(),
-            warnings: Vec::new(),
+            parsed: Parsed { instructions: Vec::with_capacity(expected / 160), ..Parsed::default() },
             open: Vec::new(),
             pending: Vec::new(),
             anonymous: 0,
@@ -215,27 +202,28 @@ impl<'s> Parser<'s> {
     /// leaves out is to stand at the end.
     fn within_its_module(self) -> Self {
         let Some(next) = self.next_module else { return self };
-        if self.appendix.is_empty() && self.warnings.iter().all(|warning| warning.end as usize <= next) {
+        if self.parsed.appendix.is_empty() && self.parsed.warnings.iter().all(|warning| warning.end as usize <= next) {
             return self;
         }
         let Self { source, as_printed, trusts_header, header_is_open, .. } = self;
         let mut parser = Self { as_printed, header_is_open, ..Self::new(&source[..next], 0, trusts_header) };
         parser.run();
-        parser.table.finish();
+        parser.parsed.table.finish();
         parser.next_module.get_or_insert(next);
         parser
     }
 
     fn finish(self) -> Result<Parsed, Error> {
-        let Self { name, header, computations, mut instructions, inline, appendix, table, warnings, .. } = self;
+        let Self { mut parsed, .. } = self;
+        let instructions = &mut parsed.instructions;
         if instructions.is_empty() {
             let text = self.next_module.and_then(|end| self.source.get(..end)).unwrap_or(self.source);
-            return Err(not_hlo(text, header.is_some()));
+            return Err(not_hlo(text, parsed.header.is_some()));
         }
         if instructions.len() < instructions.capacity() / 2 {
             instructions.shrink_to_fit();
         }
-        Ok(Parsed { name, header, computations, instructions, inline, appendix, table, warnings })
+        Ok(parsed)
     }
 
     fn run(&mut self) {
@@ -279,9 +267,9 @@ impl<'s> Parser<'s> {
         {
             end += 1;
         }
-        self.name = Span::new(name, end);
+        self.parsed.name = Span::new(name, end);
         let stop = self.header_end(end);
-        self.header = Some(Span::new(end, stop));
+        self.parsed.header = Some(Span::new(end, stop));
         stop
     }
 
@@ -334,8 +322,8 @@ impl<'s> Parser<'s> {
             _ if end == start => Err(end),
             b'=' if !is_entry => self.begin_instruction(Some(name), is_root, next + 1),
             b'(' | b'{' if !is_root => self.computation(name, next, is_entry),
-            _ if self.open.is_empty() && self.computations.is_empty() => {
-                self.table.read(self.bytes, start, end).ok_or(end)
+            _ if self.open.is_empty() && self.parsed.computations.is_empty() => {
+                self.parsed.table.read(self.bytes, start, end).ok_or(end)
             }
             _ => Err(end),
         };
@@ -389,12 +377,12 @@ impl<'s> Parser<'s> {
         instruction.opcode = instruction.opcode.wrapping(text(instruction.shape), text(instruction.attributes));
         if self.open.is_empty() {
             // A line on its own, pasted from somewhere: XLA too wraps it in a computation (`ParseSingleInstruction`).
-            let record = ComputationRecord::implicit(self.instructions.len());
+            let record = ComputationRecord::implicit(self.parsed.instructions.len());
             self.open.push(OpenComputation { record, aside: None, within: None });
         }
         match self.open.last_mut().and_then(|open| open.aside.as_mut()) {
             Some(aside) => aside.push(instruction),
-            None => self.instructions.push(instruction),
+            None => self.parsed.instructions.push(instruction),
         }
     }
 
@@ -402,7 +390,7 @@ impl<'s> Parser<'s> {
     fn continuation(&mut self, at: usize) -> Result<usize, usize> {
         let Some(open) = self.open.last_mut() else { return Err(at) };
         let first = if open.aside.is_some() { 0 } else { open.record.first };
-        let list = open.aside.as_mut().unwrap_or(&mut self.instructions);
+        let list = open.aside.as_mut().unwrap_or(&mut self.parsed.instructions);
         let is_inside = list.len() > first;
         let is_above = |last: &mut InstructionRecord| skip_trivia(self.bytes, last.attributes.end as usize) == at;
         match list.pop_if(|last| is_inside && is_above(last)) {
@@ -422,7 +410,7 @@ impl<'s> Parser<'s> {
             name,
             signature: Span::new(at, brace),
             is_entry,
-            ..ComputationRecord::implicit(self.instructions.len())
+            ..ComputationRecord::implicit(self.parsed.instructions.len())
         };
         self.open.push(OpenComputation { record, aside: None, within: None });
         Ok(brace + 1)
@@ -432,7 +420,7 @@ impl<'s> Parser<'s> {
     fn open_within(&mut self, at: usize) -> usize {
         // Those around it come after it, so their instructions can't stay.
         if let Some(around) = self.open.last_mut().filter(|open| open.aside.is_none()) {
-            around.aside = Some(self.instructions.split_off(around.record.first));
+            around.aside = Some(self.parsed.instructions.split_off(around.record.first));
         }
         let record = ComputationRecord::implicit(0);
         self.open.push(OpenComputation { record, aside: Some(Vec::new()), within: Some((at, self.pending.len())) });
@@ -452,10 +440,10 @@ impl<'s> Parser<'s> {
             self.close_computation(open);
             return read;
         };
-        let number = self.inline.len();
+        let number = self.parsed.inline.len();
         open.record.name = self.append(&if number == 0 { "_".to_owned() } else { format!("_.{number}") });
-        let place = Span::new(brace, self.computations.len());
-        self.inline.push((place.start, place.end));
+        let place = Span::new(brace, self.parsed.computations.len());
+        self.parsed.inline.push((place.start, place.end));
         if let Some(around) = self.pending.last_mut() {
             around.attributes.end = Span::new(at, end).end;
         }
@@ -466,11 +454,11 @@ impl<'s> Parser<'s> {
     fn close_computation(&mut self, open: OpenComputation) {
         let OpenComputation { mut record, aside, .. } = open;
         if let Some(aside) = aside {
-            record.first = self.instructions.len();
-            self.instructions.extend(aside);
+            record.first = self.parsed.instructions.len();
+            self.parsed.instructions.extend(aside);
         }
-        record.end = self.instructions.len();
-        self.computations.push(record);
+        record.end = self.parsed.instructions.len();
+        self.parsed.computations.push(record);
     }
 
     /// Ends the innermost computation without its brace.
@@ -493,10 +481,10 @@ impl<'s> Parser<'s> {
         self.pending.truncate(kept);
         let end = line_end(self.bytes, stop.max(start));
         let names_place = |last: &Warning| last.kind == WarningKind::OperandSyntax && last.start as usize >= start;
-        if self.warnings.last().is_some_and(names_place) {
+        if self.parsed.warnings.last().is_some_and(names_place) {
             return end;
         }
-        if let Some(last) = self.warnings.last_mut().filter(|last| last.kind == WarningKind::UnreadLines) {
+        if let Some(last) = self.parsed.warnings.last_mut().filter(|last| last.kind == WarningKind::UnreadLines) {
             let between = &self.bytes[(last.end as usize).min(start)..start];
             if between.iter().all(u8::is_ascii_whitespace) {
                 last.end = Span::new(start, end).end;
@@ -508,13 +496,13 @@ impl<'s> Parser<'s> {
     }
 
     fn warn(&mut self, kind: WarningKind, start: usize, end: usize) {
-        self.warnings.push(Warning::new(kind, Span::new(start, end)));
+        self.parsed.warnings.push(Warning::new(kind, Span::new(start, end)));
     }
 
     /// Puts a text behind the source.
     fn append(&mut self, text: &str) -> Span {
-        let start = self.source.len() + self.appendix.len();
-        self.appendix.push_str(text);
+        let start = self.source.len() + self.parsed.appendix.len();
+        self.parsed.appendix.push_str(text);
         Span::new(start, start + text.len())
     }
 }
@@ -547,7 +535,7 @@ mod tests {
     fn read(text: &str, as_printed: bool) -> String {
         let mut parser = Parser { as_printed, ..Parser::new(text, 0, true) };
         parser.run();
-        let Parser { name, header, computations, mut instructions, warnings, .. } = parser;
+        let Parsed { name, header, computations, mut instructions, warnings, .. } = parser.parsed;
         for instruction in &mut instructions {
             // The shortcut leaves the blanks at the end of a line.
             let attributes = &text[instruction.attributes.range()];

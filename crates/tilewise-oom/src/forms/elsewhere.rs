@@ -7,7 +7,7 @@ use crate::message::Message;
 use crate::tables::{Row, Usage};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::verdict::Machine;
+use crate::verdict::UntiledMachine;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -47,11 +47,11 @@ pub(super) const RULES: &[Rule] = &[
             "+Limit {pool:bytes} InUse {pool_used:bytes}",
         ],
         then: Some(gpu),
-        ..Rule::new(Form::Gpu, Error, Judged::Elsewhere(Machine::Gpu), "gpu")
+        ..Rule::new(Form::Gpu, Error, Judged::Elsewhere(UntiledMachine::Gpu), "gpu")
     },
     Rule {
         opens: &["byte size of input output arguments {used:bytes} exceeds the base limit [{limit:bytes}]"],
-        ..Rule::new(Form::GpuArguments, Warning, Judged::Elsewhere(Machine::Gpu), "gpu")
+        ..Rule::new(Form::GpuArguments, Warning, Judged::Elsewhere(UntiledMachine::Gpu), "gpu")
     },
     Rule {
         memory: Some("host"),
@@ -64,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
             "Out of memory Killed process",
             "Cannot allocate memory",
         ],
-        ..Rule::new(Form::Host, Error, Judged::Elsewhere(Machine::Host), "gpu")
+        ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "gpu")
     },
     Rule {
         opens: &[
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
             "Statically allocated circular buffers … grow to {used:bytes} which is beyond max L1 size of {limit:bytes}",
         ],
         adds: &["free {free:bytes}", "largest free block {largest:bytes}", "+allocated {allocated:bytes}"],
-        ..Rule::new(Form::Tenstorrent, Error, Judged::Elsewhere(Machine::Tenstorrent), "gpu")
+        ..Rule::new(Form::Tenstorrent, Error, Judged::Elsewhere(UntiledMachine::Tenstorrent), "gpu")
     },
 ];
 

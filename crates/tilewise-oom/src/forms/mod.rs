@@ -14,7 +14,7 @@ use crate::level::Level;
 use crate::message::Message;
 use crate::pattern::Pattern;
 use crate::text::reader::Reader;
-use crate::verdict::{Machine, Verdict};
+use crate::verdict::{UntiledMachine, Verdict};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -189,7 +189,7 @@ pub(crate) enum Judged {
     /// Always so.
     As(Verdict),
     /// Of a machine that has no tiles.
-    Elsewhere(Machine),
+    Elsewhere(UntiledMachine),
 }
 
 /// All rules, those of the more telling forms first.

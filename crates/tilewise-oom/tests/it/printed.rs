@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use tilewise_oom::{Entry, Form, Message, PrintedSize, Role, Section, format_size};
+use tilewise_oom::{Entry, Form, Interface, Message, PrintedSize, Section, format_size};
 
 fn path(name: &str) -> String {
     format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -73,7 +73,7 @@ fn every_field_is_read_as_printed() {
             assert_eq!(operator.unwrap_or_default(), fact["operator"]);
             assert_eq!(entry.number.unwrap().to_string(), fact["order"]);
             assert_eq!(entry.section == Section::ArgumentsAndOutputs, fact["section"].contains("arguments"));
-            assert_eq!(entry.role().is_some(), entry.section == Section::ArgumentsAndOutputs);
+            assert_eq!(entry.interface().is_some(), entry.section == Section::ArgumentsAndOutputs);
             assert!(entry.complete);
             fields += 10;
             entries += 1;
@@ -186,8 +186,8 @@ fn the_forms_are_told_apart() {
     assert!(kernel.entries[0].tag.as_ref().unwrap().ends_with("2 buffering levels."));
     assert_eq!(kernel.memory_space_number(), Some(1));
     let donated = parse("donated_optimizer.txt");
-    assert_eq!(donated.entries[4].role(), Some(Role::Output(vec![2])));
-    assert_eq!(donated.entries[1].role(), Some(Role::Argument(2, vec![])));
+    assert_eq!(donated.entries[4].interface(), Some(Interface::Output(vec![2])));
+    assert_eq!(donated.entries[1].interface(), Some(Interface::Argument(2, vec![])));
 }
 
 #[test]

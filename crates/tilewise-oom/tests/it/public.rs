@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use tilewise_oom::{Form, Framework, Machine, Message, PrintedSize, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, UntiledMachine, Verdict};
 
 fn parse(name: &str) -> Message {
     let path = format!("{}/tests/data/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -255,19 +255,23 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
     for (text, machine, used) in [
         (
             "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.",
-            Machine::Gpu,
+            UntiledMachine::Gpu,
             Some(200 << 30),
         ),
-        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00MiB", Machine::Gpu, Some(20 << 20)),
-        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", Machine::Gpu, None),
+        (
+            "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00MiB",
+            UntiledMachine::Gpu,
+            Some(20 << 20),
+        ),
+        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", UntiledMachine::Gpu, None),
         (
             "OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc",
-            Machine::Gpu,
+            UntiledMachine::Gpu,
             None,
         ),
         (
             "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB for an array",
-            Machine::Host,
+            UntiledMachine::Host,
             Some(8 << 30),
         ),
     ] {

@@ -3,7 +3,7 @@
 use super::{Words, code::JAX, words::printed};
 use crate::style::bytes;
 use tilewise_audit::recommendation::finding::ElsewhereFinding;
-use tilewise_oom::{Form, Machine, Message, Verdict};
+use tilewise_oom::{Form, Message, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding) -> Words {
     match finding {
@@ -69,8 +69,8 @@ pub(super) fn words(finding: &ElsewhereFinding) -> Words {
 
 pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
-        Some(Machine::Host) => "on the host",
-        Some(Machine::Tenstorrent) => "on a Tenstorrent device",
+        Some(UntiledMachine::Host) => "on the host",
+        Some(UntiledMachine::Tenstorrent) => "on a Tenstorrent device",
         _ => "on a GPU",
     };
     let asked = message.used.as_ref().map(|used| format!(": {} asked for", printed(used))).unwrap_or_default();
@@ -85,7 +85,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             " The program itself found no memory: it lies beside the pool that the process set aside for its arrays."
                 .to_owned()
         }
-        Some(Verdict::Reservation) if message.machine() == Some(Machine::Tenstorrent) => {
+        Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
         }
         Some(Verdict::Reservation) => " The request was small; something else already holds the memory.".to_owned(),

@@ -15,7 +15,7 @@ use tilewise_audit::{
     StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
-use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
+use tilewise_oom::{Budget, Framework, Message, PrintedSize, UntiledMachine, Verdict};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -378,7 +378,7 @@ fields!(ReportWarning, doubt, {
 fields!(Explanation, explanation, {
     verdict: explanation.message.verdict().as_str(),
     level: explanation.message.form.level().as_str(),
-    message_machine: explanation.message.machine().map(Machine::as_str),
+    message_machine: explanation.message.machine().map(UntiledMachine::as_str),
     cause: explanation.message.cause().map(Verdict::as_str),
     retold: explanation.message.is_retold,
     form: explanation.message.form.as_str(),

@@ -1,0 +1,39 @@
+"""What both judges of copies share: their options, and a program compiled and audited."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
+
+import jax  # noqa: E402
+from worker import text  # noqa: E402
+
+MIB = 1 << 20
+
+
+def options(description, renewed):
+    """The command line; `renewed` are the files that `--write` renews."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
+    parser.add_argument("--only", metavar="NAME", help="what has this name only")
+    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
+    parser.add_argument("--write", action="store_true", help=f"renew {renewed}")
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+def audited(options, program, tpu, path):
+    """What is said of a program once it is compiled, and the bytes that it holds by the compiler's own count."""
+    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
+    executable = lowered.compile(program.compiler)
+    path.write_text(text(lowered, executable, program.compiler))
+    command = [options.tilewise, "audit", "--format", "json", "--tpu", tpu, path]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    found = executable.memory_analysis()
+    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    return report, kept + found.temp_size_in_bytes
