@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 use tilewise::tpu::Generation;
-use tilewise_audit::{explain, recommendation::finding::Finding};
+use tilewise_audit::{
+    explain,
+    recommendation::finding::{Finding, RowOperation, RowsOfFew},
+};
 use tilewise_oom::Message;
 
 #[test]
@@ -49,4 +52,17 @@ fn what_a_kernel_declares_is_told_from_what_its_body_takes() {
     };
     assert!(raised(Generation::V5p).is_some_and(|cap| (63 << 20..64 << 20).contains(&cap)));
     assert_eq!(raised(Generation::V4), None, "it has 16 MiB");
+}
+
+/// The thread is jax-ml/jax#7502. Compiled with jax 0.6.2, 0.9.2 and 0.12.0.1, an array of those bounds has temporaries of at most
+/// 1 GiB, not 64.
+#[test]
+fn indices_that_only_an_older_jax_makes_are_told() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data/public/verdicts.txt");
+    let messages = fs::read_to_string(path).expect("the messages");
+    let text = messages.split("%%% ").find_map(|message| message.strip_prefix("jax7502 padding")).expect("its message");
+    let explained = explain(Message::parse(text).expect("a message"), None);
+    let first = explained.advice.first().map(|advice| &advice.finding);
+    let is_of_four = |rows: &RowsOfFew| rows.columns == 4 && rows.operation == RowOperation::IndexTuples;
+    assert!(matches!(first, Some(Finding::RowsOfFew(rows)) if is_of_four(rows)), "{first:?}");
 }

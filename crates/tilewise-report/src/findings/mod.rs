@@ -89,7 +89,7 @@ impl Words {
     }
 
     /// With this code, if JAX made the program.
-    fn jax(self, about: &Recommendation, imports: &'static str, code: impl Into<String>) -> Self {
+    fn jax(self, about: &Recommendation, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
         if about.framework == Some(Framework::Jax) { self.code(imports, code) } else { self }
     }
 

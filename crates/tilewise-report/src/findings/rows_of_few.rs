@@ -30,6 +30,11 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
             ))
             .jax(about, NUMPY, gather_columns(table))
         }
+        RowOperation::IndexTuples => Words::new(format!(
+            "Update JAX: `jnp.take_along_axis` of the one at hand makes {columns} indices for each element{place}, and {WHY}; a \
+             newer one, from 0.4.35 on, makes one"
+        ))
+        .code(None, "pip install --upgrade 'jax[tpu]'"),
         RowOperation::Scatter => {
             Words::new(format!("Scatter each of the {columns} columns separately{place}: {WHY}"))
                 .jax(about, NUMPY, SCATTER_COLUMNS)
@@ -50,6 +55,11 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
         _ => Words::new(format!(
             "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there on: it \
              has rows of {columns}, and {WHY}; another layout requested inside the program is undone"
-        )),
+        ))
+        .jax(
+            about,
+            None,
+            format!("columns = [column_of(x, i) for i in range({columns})]  # in place of jnp.stack(columns, axis=-1)"),
+        ),
     }
 }

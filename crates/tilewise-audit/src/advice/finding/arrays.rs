@@ -132,6 +132,8 @@ pub enum RowOperation {
     },
     /// They are scattered.
     Scatter,
+    /// Each is where an element is gathered from: an older `jnp.take_along_axis` made a number for each dimension of it.
+    IndexTuples,
     /// Each is a number in a one-hot array.
     OneHot,
     /// Each has one number, in a dimension of size 1.

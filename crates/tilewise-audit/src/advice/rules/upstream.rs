@@ -15,6 +15,9 @@ use tilewise_hlo::{Instruction, Opcode};
 
 pub(crate) struct GatheredRows;
 
+/// In the name of the operation by which JAX up to 0.4.33 joined the indices of `take_along_axis`, a number for each dimension.
+const INDEX_TUPLES: &str = "jit(_take_along_axis)/concatenate";
+
 impl Rule for GatheredRows {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let mut done: Vec<(Vec<u64>, u64)> = Vec::new();
@@ -23,6 +26,7 @@ impl Rule for GatheredRows {
         for array in temporaries.iter().copied() {
             let Some(few) = of_few(evidence, array).filter(|few| !done.contains(few)) else { continue };
             let operation = match (evidence.program(), evidence.message()) {
+                _ if array.op_name().contains(INDEX_TUPLES) => Some(RowOperation::IndexTuples),
                 (Some(program), _) => followed(program, array),
                 (_, Some(message)) => Some(named(message, array, few.1)),
                 _ => None,
