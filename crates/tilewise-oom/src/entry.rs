@@ -230,6 +230,16 @@ impl Entry {
         self.allocation_type.as_deref() == Some("scoped")
     }
 
+    /// Whether it is memory that a kernel of Pallas has for itself; what one takes or makes in HBM is another operation's, or of
+    /// another type.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        let name = self.operator.as_ref().and_then(|operator| operator.get("op_name"));
+        let is_called =
+            || self.label.as_deref().is_some_and(|label| label.contains("custom_call_target=\"tpu_custom_call\""));
+        (name.is_some_and(|name| name.ends_with("/pallas_call")) || is_called())
+            && (self.is_scoped() || self.allocation_type.is_none() && !self.complete)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.size.is_none() && self.shape.is_none() && self.label.is_none()
     }
@@ -315,7 +325,8 @@ impl Entry {
 
     /// Whether it is an array whose padding is not known, because its shape is cut off or can't be read.
     pub(crate) fn is_unread(&self) -> bool {
-        self.shape.as_ref().is_none_or(|shape| shape.parsed.is_err()) && self.padding_bytes().is_none()
+        let is_told = self.shape.is_some() || self.size.is_some();
+        is_told && self.shape.as_ref().is_none_or(|shape| shape.parsed.is_err()) && self.padding_bytes().is_none()
     }
 
     /// What an argument or output is to the program, from its label.

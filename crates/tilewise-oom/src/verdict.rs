@@ -126,7 +126,9 @@ impl Message {
             Judged::Memory => match self.memory_space.as_deref() {
                 Some("hbm" | "host") => self.verdict_on_hbm(),
                 Some(_) => Verdict::KernelMemory,
-                None if self.entries.iter().any(|entry| entry.window().is_some()) => Verdict::KernelMemory,
+                None if self.entries.iter().any(|entry| entry.window().is_some()) || self.is_list_of_kernel() => {
+                    Verdict::KernelMemory
+                }
                 None => self.verdict_on_hbm(),
             },
         }
@@ -198,6 +200,11 @@ impl Message {
         } else {
             None
         }
+    }
+
+    /// Whether a list without a headline is one kernel's.
+    fn is_list_of_kernel(&self) -> bool {
+        !self.entries.is_empty() && self.entries.iter().all(Entry::is_of_kernel)
     }
 
     /// Whether more is used than there is.

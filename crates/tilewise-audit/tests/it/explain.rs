@@ -66,3 +66,21 @@ fn indices_that_only_an_older_jax_makes_are_told() {
     let is_of_four = |rows: &RowsOfFew| rows.columns == 4 && rows.operation == RowOperation::IndexTuples;
     assert!(matches!(first, Some(Finding::RowsOfFew(rows)) if is_of_four(rows)), "{first:?}");
 }
+
+/// The wording of erfanzar/EasyDeL#166: heads and pairs of positions, without a batch.
+#[test]
+fn scores_of_attention_need_no_batch() {
+    let first = |name: &str| {
+        let text = format!(
+            "Ran out of memory in memory space hbm. Used 63.80G of 30.75G hbm. Exceeded hbm capacity by 33.05G.\n\n\
+             Program hbm requirement 63.80G:\n    HLO temp         63.79G (100.0% utilization, 0.3% fragmentation (210.89M))\n\n  \
+             Largest program allocations in hbm:\n\n  1. Size: 2.00G\n     Operator: op_name=\"jit(step)/jvp(Falcon)/{name}\"\n     \
+             Shape: f32[32,4096,4096]{{1,2,0:T(8,128)}}\n     Unpadded size: 2.00G\n     Allocation type: HLO temp\n     \
+             ==========================\n"
+        );
+        let explained = explain(Message::parse(&text).expect("a message"), None);
+        explained.advice.first().map(|advice| matches!(advice.finding, Finding::AttentionScores(_)))
+    };
+    assert_eq!(first("h/0/self_attention/...qhd,...khd->...hqk/dot_general"), Some(true));
+    assert_eq!(first("unet/up/dot_general"), Some(false), "a picture");
+}

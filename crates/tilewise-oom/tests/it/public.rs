@@ -293,3 +293,21 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
     let message = Message::parse("RESOURCE_EXHAUSTED: something else").unwrap();
     assert_eq!((message.form, message.verdict()), (Form::Other, Verdict::Unknown));
 }
+
+/// The wording is vllm-project/tpu-inference#2803's.
+#[test]
+fn a_list_of_one_kernels_memory_needs_no_headline() {
+    let verdict = |kind: &str, name: &str| {
+        let text = format!(
+            "core.py:1184]   5. Size: 4.00M\ncore.py:1184]      Operator: op_name=\"jit(f)/{name}\" stack_frame_id=459\n\
+             core.py:1184]      Shape: bf16[8,2048,128]{{2,1,0:T(16,128)(2,1)}}\ncore.py:1184]      Unpadded size: 4.00M\n{kind}"
+        );
+        Message::parse(&text).unwrap().verdict()
+    };
+    let kind =
+        |of: &str| format!("core.py:1184]      Allocation type: {of}\ncore.py:1184]      ==========================\n");
+    assert_eq!(verdict("", "RPAm-p_256-bq_512_256-bkv_2048_512/pallas_call"), Verdict::KernelMemory);
+    assert_eq!(verdict(&kind("scoped"), "k/pallas_call"), Verdict::KernelMemory);
+    assert_eq!(verdict(&kind("HLO temp"), "k/pallas_call"), Verdict::Size, "what a kernel makes in HBM");
+    assert_eq!(verdict(&kind("scoped"), "while/body"), Verdict::Size);
+}

@@ -74,8 +74,8 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
     let (frees, missing) = (bytes(together), bytes(missing));
-    // What has no figure may free more.
-    if explanation.advice.iter().any(|advice| advice.saving.bytes().is_none()) {
+    // What has no figure, or what a cut message doesn't list, may free more.
+    if explanation.message.truncated || explanation.advice.iter().any(|advice| advice.saving.bytes().is_none()) {
         return None;
     }
     let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
@@ -96,9 +96,14 @@ const OTHERS: usize = 4;
 fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
     let message = &explanation.message;
     let mut notes = Vec::new();
+    let (own, _) = sentences(explanation, budget);
     for other in message.others.iter().take(OTHERS) {
         let other = tilewise_audit::explain(other.clone(), None);
         let (headline, _) = sentences(&other, &other.message.budget());
+        // The same with fewer figures is nothing new.
+        if own.starts_with(headline.trim_end_matches('.')) {
+            continue;
+        }
         notes.push(Remark { words: format!("Also in this text: {headline}"), tone: Tone::Plain });
     }
     if let Some(more) = message.others.len().checked_sub(OTHERS).filter(|more| *more > 0) {

@@ -2,7 +2,7 @@
 
 use crate::advice::{
     change::Target,
-    evidence::{Evidence, Held},
+    evidence::{Evidence, Held, Listed},
     finding::{AttentionScores, Finding},
     program::{BufferChanges, LiveArray, ProgramModel},
     rule::{Proposal, Rule},
@@ -31,8 +31,10 @@ impl Rule for ScoresOfAttention {
         let proposal = scores().max_by_key(|array| array.bytes()).and_then(|largest| {
             let positions = *largest.bounds().last()?;
             let finding = Finding::AttentionScores(AttentionScores { positions, is_capped: false });
+            let held = scores().fold(0, |held: u64, array| held.saturating_add(array.bytes()));
             let proposal = Proposal::new(finding, Target::Value, largest.advised(evidence)).bound();
-            Some(proposal.at_most(scores().map(|array| (array.buffer(), 0))))
+            let proposal = proposal.at_most(scores().map(|array| (array.buffer(), 0)));
+            Some(Proposal { estimate: Some(evidence.extrapolated(held, Listed::Bytes)), ..proposal })
         });
         proposal.into_iter().collect()
     }
@@ -81,15 +83,14 @@ fn positions(bounds: &[u64]) -> Option<u64> {
     }
 }
 
-/// `[batch, heads, positions, positions]`
+/// `[batch, heads, positions, positions]`, or one of the first two, if attention's name stands over it: pictures and products of
+/// matrices are square, too.
 pub(super) fn is_scores(array: &dyn Held) -> bool {
-    match array.bounds() {
-        [_, .., _, queries, keys] => queries == keys && *keys >= POSITIONS && is_named(&array.op_name()),
-        _ => false,
-    }
-}
-
-/// Pictures are square, too.
-fn is_named(name: &str) -> bool {
-    ["attention", "attn", "softmax", "einsum", "dot_general", "qk"].iter().any(|sign| name.contains(sign))
+    let bounds = array.bounds();
+    let signs: &[&str] = match bounds.len() {
+        ..3 => return false,
+        3 => &["attention", "attn", "hqk"],
+        _ => &["attention", "attn", "softmax", "einsum", "dot_general", "qk"],
+    };
+    positions(bounds).is_some() && signs.iter().any(|sign| array.op_name().contains(sign))
 }

@@ -13,7 +13,7 @@ use std::{
     io::{self, Write},
 };
 use tilewise_audit::{Allocation, Explanation, SourceLine};
-use tilewise_oom::{PrintedSize, Section, WindowKind};
+use tilewise_oom::{PrintedSize, Section, Verdict, WindowKind};
 
 /// Rows shown: what a screen holds.
 const SHOWN: usize = 8;
@@ -23,11 +23,12 @@ const WORTH_A_LINE: u128 = 100;
 
 pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let listed = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    let is_of_kernel = explanation.message.verdict() == Verdict::KernelMemory;
     let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
     for (section, title) in titles {
         let mut groups: Vec<(&Allocation, u64)> = Vec::new();
         let mut known: HashMap<Key<'_>, usize> = HashMap::new();
-        for row in explanation.allocations.iter().filter(|row| row.entry.section == section) {
+        for row in explanation.allocations.iter().filter(|row| row.entry.section == section && tells(row)) {
             match known.entry(key(row)) {
                 Entry::Occupied(at) => groups[*at.get()].1 += 1,
                 Entry::Vacant(at) => {
@@ -47,7 +48,7 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
         writeln!(out, "\n{}", styled(STRONG, title))?;
         write_header(out)?;
         for (row, count) in &shown {
-            write_row(row, *count, width, out)?;
+            write_row(row, *count, is_of_kernel, width, out)?;
         }
         let all: u64 = groups.iter().map(|(_, count)| count).sum();
         let left = all - shown.iter().map(|(_, count)| count).sum::<u64>();
@@ -62,6 +63,12 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
     Ok(())
 }
 
+/// Whether a row has more than a name, which the headline has, too.
+fn tells(row: &Allocation) -> bool {
+    let entry = &row.entry;
+    entry.size.is_some() || entry.shape.is_some() || entry.operator.is_some()
+}
+
 type Key<'a> = (Option<&'a str>, Option<&'a PrintedSize>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
 /// What rows of equal arrays have in common; what each instruction is called does not matter.
@@ -72,19 +79,20 @@ fn key(row: &Allocation) -> Key<'_> {
     (entry.shape.as_ref().map(|shape| shape.text.as_str()), entry.size.as_ref(), op_name, name, entry.tag.as_deref())
 }
 
-fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let entry = &row.entry;
     let reported = entry.size.as_ref();
     let disagrees = row.agrees() == Some(false);
+    let is_listed = entry.number.is_some() || entry.tag.is_some();
+    // One that is named by its instruction alone is that instruction's stack, not its result.
+    let is_stack = !is_listed && is_of_kernel;
     let takes = match (row.sizes, reported) {
-        (Some(sizes), None) => bytes(sizes.physical_bytes),
-        (Some(sizes), _) if !disagrees => bytes(sizes.physical_bytes),
+        (Some(sizes), None) if !is_stack => bytes(sizes.physical_bytes),
+        (Some(sizes), Some(_)) if !disagrees => bytes(sizes.physical_bytes),
         (_, Some(reported)) => bytes(reported.bytes()),
         _ => "-".to_owned(),
     };
     let times = if count > 1 { format!("{count} × ") } else { String::new() };
-    // One that is named by its instruction alone is that instruction's stack, not its result.
-    let is_listed = entry.number.is_some() || entry.tag.is_some();
     let own = row.sizes.filter(|_| !disagrees).map(|sizes| sizes.padding_bytes());
     let padding = entry.padding_bytes().filter(|_| entry.shape.is_some()).or(own);
     let padding = padding.filter(|_| is_listed && entry.window().is_none());
