@@ -12,7 +12,7 @@ pub enum Framework {
     Torch,
     /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`.
     TorchXla,
-    /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`.
+    /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`, `op_type="Conv2D"`.
     TensorFlow,
 }
 
@@ -46,6 +46,12 @@ impl Framework {
 
     pub(crate) fn of(text: &str) -> Option<Self> {
         let has = |sign: &&str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
-        SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, framework)| *framework)
+        let signed = SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, framework)| *framework);
+        // TensorFlow alone names its operations as `Conv2D`.
+        let is_tensorflow = || {
+            let kinds = memmem::find_iter(text.as_bytes(), b"op_type=\"");
+            kinds.filter_map(|at| text.as_bytes().get(at + 9)).any(u8::is_ascii_uppercase)
+        };
+        signed.or_else(|| is_tensorflow().then_some(Self::TensorFlow))
     }
 }

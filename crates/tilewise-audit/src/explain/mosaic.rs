@@ -23,8 +23,27 @@ pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
         }
         Form::MatmulType => vec![MosaicFinding::Cast],
         _ if facts.get("partitioned").is_some() => vec![MosaicFinding::Partitioned],
-        _ => vec![MosaicFinding::Rewrite { operation: facts.text("operation").and_then(operation_name) }],
+        _ => vec![lowering(facts)],
     }
+}
+
+/// What an operation that isn't implemented asks for.
+fn lowering(facts: &Facts) -> MosaicFinding {
+    let (what, operation) = (facts.text("what").unwrap_or_default(), facts.text("operation"));
+    if what.contains("last dim size is not 128") {
+        MosaicFinding::StridedLanes { lanes: operation.and_then(lanes) }
+    } else if what.contains("Strided load with non 32-bit") || what.contains("Strided store with non 32-bit") {
+        MosaicFinding::StridedNarrow
+    } else {
+        MosaicFinding::Rewrite { operation: operation.and_then(operation_name) }
+    }
+}
+
+/// The last dimension of the array in an operation's line: 256 of `memref<16x256xf32, …>`.
+fn lanes(line: &str) -> Option<u64> {
+    let (_, array) = line.split_once("memref<")?;
+    let mut bounds = array.split([',', '>']).next()?.rsplit('x');
+    bounds.nth(1)?.parse().ok()
 }
 
 /// What a rule of the last two dimensions asks for: a multiple, or all of the dimension.
@@ -88,7 +107,7 @@ fn operation_name(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{lanes, nearest};
 
     #[test]
     fn the_nearest_block() {
@@ -97,5 +116,16 @@ mod tests {
         assert_eq!(nearest(100, 128, Some(100)), 100);
         assert_eq!(nearest(512, 128, Some(8192)), 512);
         assert_eq!(nearest(0, 8, None), 8);
+    }
+
+    #[test]
+    fn the_last_dimension_of_an_operation() {
+        assert_eq!(
+            lanes("%1 = \"xir.strided_load\"(%arg0) : (memref<16x256xf32, #xir.tiled<(8,128),[2,1]>>, index)"),
+            Some(256)
+        );
+        for other in ["", "memref<", "memref<f32>", "memref<?xf32>", "vector<8x256xf32>"] {
+            assert_eq!(lanes(other), None, "{other}");
+        }
     }
 }

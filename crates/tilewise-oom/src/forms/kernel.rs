@@ -105,10 +105,21 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What Mosaic could not do: the rest of the sentence.
+/// What Mosaic could not do: the rest of the sentence. JAX 0.11 and later name the kernel first: ``with MLIR module name `k` HLO
+/// name `k.1`:``.
 fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
-    let rest = reader.rest().lines().next().unwrap_or("");
-    let rest = rest.trim_matches(|c: char| c.is_whitespace() || ":'\"`*".contains(c));
+    let is_mark = |c: char| c.is_whitespace() || ":'\"`*".contains(c);
+    let mut rest = reader.rest().lines().next().unwrap_or("").trim_matches(is_mark);
+    for opening in ["INTERNAL:", "UNIMPLEMENTED:", "Mosaic failed to compile TPU kernel"] {
+        rest = rest.strip_prefix(opening).unwrap_or(rest).trim_start_matches(is_mark);
+    }
+    let named = rest.strip_prefix("with MLIR module name").and_then(|names| names.split_once("HLO name"));
+    if let Some((module, (hlo, what))) = named.and_then(|(module, rest)| Some((module, rest.split_once(": ")?))) {
+        let names = [module, hlo].map(|name| name.trim_matches(is_mark));
+        let kernel = names.into_iter().find(|name| !name.is_empty() && *name != "<no name>");
+        message.facts.0.extend(kernel.map(|name| Fact { name: "kernel", value: FactValue::Text(name.to_owned()) }));
+        rest = what.trim_start_matches(is_mark);
+    }
     if !rest.is_empty() {
         message.facts.0.push(Fact { name: "what", value: FactValue::Text(rest.to_owned()) });
     }

@@ -311,3 +311,34 @@ fn a_list_of_one_kernels_memory_needs_no_headline() {
     assert_eq!(verdict(&kind("HLO temp"), "k/pallas_call"), Verdict::Size, "what a kernel makes in HBM");
     assert_eq!(verdict(&kind("scoped"), "while/body"), Verdict::Size);
 }
+
+/// The wordings are jax-ml/jax#29520's and #34001's, and what libtpu 0.0.52 says of a strided load of a `[16,256]` array.
+#[test]
+fn what_mosaic_says_is_told_once() {
+    let facts = |text: &str| {
+        let message = Message::parse(text).unwrap();
+        assert_eq!(message.verdict(), Verdict::Mosaic, "{text}");
+        ["kernel", "what"].map(|name| message.facts.text(name).map(str::to_owned))
+    };
+    let what = Some("Not Implemented: The last dim size is not 128 in original base memref".to_owned());
+    let old = "ValueError: Mosaic failed to compile TPU kernel: Not Implemented: The last dim size is not 128 in original base memref";
+    assert_eq!(facts(old), [None, what.clone()]);
+    let new = "MosaicError: INTERNAL: Mosaic failed to compile TPU kernel with MLIR module name `<no name>` HLO name `k.1`: Not \
+               Implemented: The last dim size is not 128 in original base memref\n\nThe MLIR operation involved:\n  %1 = \
+               \"xir.strided_load\"(%arg0, %0, %0) : (memref<16x256xf32, #xir.tiled<(8,128),[2,1]>>, index, index) -> vector<8x256xf32>";
+    assert_eq!(facts(new), [Some("k.1".to_owned()), what]);
+    let twice = "MosaicError: INTERNAL: Mosaic failed to compile TPU kernel: Invalid input layout";
+    assert_eq!(facts(twice), [None, Some("Invalid input layout".to_owned())]);
+}
+
+/// The wording is tensorflow/tensorflow#30803's.
+#[test]
+fn operations_of_tensorflow_are_told_by_their_names() {
+    let of = |kind: &str| {
+        let text = format!(
+            "  10. Size: 64.00M\n     Operator: op_type=\"{kind}\" op_name=\"tpu_14/conv2d_32/{kind}\"\n     Shape: f32[32,128,32,64]{{3,0,2,1}}\n     Unpadded size: 32.00M\n"
+        );
+        Message::parse(&text).unwrap().framework
+    };
+    assert_eq!((of("Conv2D"), of("conv_general_dilated")), (Some(Framework::TensorFlow), None));
+}

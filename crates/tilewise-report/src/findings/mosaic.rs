@@ -61,6 +61,23 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             NUMPY,
             "acc += jnp.dot(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)",
         ),
+        MosaicFinding::StridedLanes { lanes } => {
+            let has = lanes.map(|lanes| format!(", and this one has {lanes}")).unwrap_or_default();
+            Words::new(format!(
+                "Give the kernel blocks of 128 lanes: rows at a stride (`pl.ds(start, size, stride)`) are read of arrays of at most \
+                 128 numbers a row{has}; or load all rows, and select some by a reshape"
+            ))
+            .code(
+                PALLAS,
+                "spec = pl.BlockSpec((rows, 128), lambda i, j: (i, j))  # the grid has a step for each 128 lanes\n\
+                 x = ref[...].reshape(rows // stride, stride, lanes)[:, 0]  # or: every stride-th row, from the first",
+            )
+        }
+        MosaicFinding::StridedNarrow => Words::new(
+            "Update JAX, or hold the array in 32 bits: rows at a stride (`pl.ds(start, size, stride)`) of narrower types are read \
+             from JAX 0.11 on",
+        )
+        .code(None, "pip install --upgrade 'jax[tpu]'"),
         MosaicFinding::Rewrite { operation } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
             Words::new(format!(
@@ -179,10 +196,11 @@ fn tile(facts: &Facts) -> (u64, u64) {
 
 fn lowering(message: &Message) -> [String; 2] {
     let what = message.facts.text("what").map(|what| what.trim_end_matches('.').to_owned());
+    let kernel = message.facts.text("kernel").map_or("a kernel".to_owned(), |name| format!("the kernel {name}"));
     let headline = match (&what, message.code.as_deref().and_then(meaning_of_code)) {
-        (Some(what), _) => format!("Mosaic can't compile a kernel: {what}."),
-        (None, Some(meaning)) => format!("Mosaic can't compile a kernel: {meaning}."),
-        (None, None) => "Mosaic can't compile a kernel.".to_owned(),
+        (Some(what), _) => format!("Mosaic can't compile {kernel}: {what}."),
+        (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
+        (None, None) => format!("Mosaic can't compile {kernel}."),
     };
     [headline, "An operation, a layout or a type is not implemented for this TPU; no memory ran out.".to_owned()]
 }

@@ -260,6 +260,13 @@ pub enum MosaicFinding {
     },
     /// Operands of a type that the matrix unit can't read.
     Cast,
+    /// Rows at a stride, of an array with more than 128 numbers in a row.
+    StridedLanes {
+        /// How many it has.
+        lanes: Option<u64>,
+    },
+    /// Rows at a stride, of elements that have fewer than 32 bits.
+    StridedNarrow,
     /// An operation that is not implemented.
     Rewrite {
         /// Its name.
