@@ -28,7 +28,7 @@ SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / 
 REQUIREMENTS = HERE / "requirements.txt"
 
 
-LIBRARIES = ("libraries", "models", "trainings", "examples", "research")
+LIBRARIES = ("libraries", "models", "trainings", "examples", "research", "networks", "serving")
 """The modules of programs that are built from public libraries."""
 
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
 FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
 """What decides how advice is followed."""
-LIBRARIES = ["libraries", "models", "trainings", "examples", "research"]
+LIBRARIES = ["libraries", "models", "trainings", "examples", "research", "networks", "serving"]
 """The modules of programs that are built from public libraries."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
 """Code that goes through the batch in parts has one of these."""

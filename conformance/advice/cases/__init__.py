@@ -10,9 +10,11 @@ from . import (
     libraries,
     machine,
     models,
+    networks,
     optimizers,
     recurrent,
     research,
+    serving,
     simple,
     trainings,
 )
