@@ -16,17 +16,23 @@ import numpy as np
 from compile import CASES, Draw, devices, followed
 
 SMALL = 32
-"""The most that the dimension that is taken apart keeps."""
+"""What the dimension that is taken apart keeps at most, or one for each part if these are more."""
 CAP = 30.0
 """Of logits that have a soft cap."""
 MOST = 1 << 27
 """Elements of arguments; with more nothing is run."""
 
 
-def filled(path, leaf, size, random):
+def kept(size, code):
+    """What a dimension of that size keeps: it is taken apart as the code says."""
+    parts = int(re.search(r"parts=(\d+)|tw\.microbatch\(\w+, (\d+)", code).expand(r"\1\2"))
+    return min(size, -(-SMALL // parts) * parts)
+
+
+def filled(path, leaf, size, small, random):
     """An array of numbers in place of a shape. The later half of a batch is mostly zeros, as padding is: parts that have as
     many samples have other numbers of tokens then, so that a sum divided by the wrong one shows."""
-    small, is_batch = min(size, SMALL), leaf.shape[:1] == (size,)
+    is_batch = leaf.shape[:1] == (size,)
     shape = tuple(small if at == 0 and is_batch else bound for at, bound in enumerate(leaf.shape))
     if np.prod(shape, dtype=np.int64) > MOST:
         raise MemoryError(f"{leaf.shape} is too large to run")
@@ -86,8 +92,8 @@ def difference(program, advice):
     if after.function is program.function:
         return None
     size = int(re.search(r"of size (\d+)", advice["sentence"])[1])
-    random = np.random.default_rng(0)
-    arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, size, random), program.arguments)
+    small, random = kept(size, advice["code"]), np.random.default_rng(0)
+    arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, size, small, random), program.arguments)
     with jax.default_device(jax.devices("cpu")[0]):
         expected, found = program.function(*arguments), after.function(*arguments)
     if jax.tree.structure(expected) != jax.tree.structure(found):
