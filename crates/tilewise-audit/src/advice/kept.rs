@@ -4,7 +4,7 @@ use super::program::{LiveArray, ProgramModel};
 use crate::program::{any_fused, is_backward, is_forward, op_name, passes_on, traced};
 use std::collections::HashMap;
 use tilewise::Shape;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// A value of the forward pass that lies in memory until the backward pass reads it.
 pub(crate) struct KeptValue<'a, 'm> {
@@ -61,7 +61,8 @@ impl<'m> ProgramModel<'m> {
     fn moves_away_at(&self, moment: usize) -> bool {
         let runs = self.plan.order().nth(moment).and_then(|instruction| self.module.instruction(instruction));
         let is_elsewhere = |leaf: &Shape| leaf.as_array().is_some_and(|array| array.memory_space() != 0);
-        runs.filter(passes_on)
+        // Large arrays move in slices.
+        runs.filter(|at| passes_on(at) || at.opcode() == Opcode::AsyncDone)
             .is_some_and(|at| at.shape().is_ok_and(|shape| shape.leaves().any(|(_, leaf)| is_elsewhere(&leaf))))
     }
 

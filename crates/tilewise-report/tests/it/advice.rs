@@ -356,6 +356,17 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     // Features are as many, too, but no softmax goes over them.
     let features = advice(&text.replace("exponential(", "tanh("));
     assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");
+    // Scores of a long input are softened, too, and its places are a weight's rows: their keys are each sample's own.
+    let logits_of = |keys: &str| {
+        let product = format!(
+            "k = f32[{keys}]{{2,1,0:T(8,128)}} custom-call(w.1), custom_call_target=\"keys\"
+  logits = f32[3072,32768]{{1,0:T(8,128)}} dot(h.1, k), lhs_contracting_dims={{1}}, rhs_contracting_dims={{2}}"
+        );
+        let line = "logits = f32[3072,32768]{1,0:T(8,128)} custom-call(h.1, w.1), custom_call_target=\"dot\"";
+        advice(&text.replace(line, &product))
+    };
+    let is_of_vocabulary = |keys: &str| logits_of(keys).iter().any(|piece| sentence(piece).contains("vocabulary"));
+    assert!(is_of_vocabulary("1,32768,512") && !is_of_vocabulary("8,32768,512"));
 }
 
 /// Programs of other frameworks get words, not JAX.
@@ -511,6 +522,26 @@ fn what_is_prefetched_for_the_backward_pass_is_kept() {
             .replace(&format!(", k.{layer}, "), &format!(", v.{layer}, "));
     }
     let ((_, bytes), (_, prefetched)) = (recomputed(&plain), recomputed(&text));
+    assert!(prefetched >= bytes, "{prefetched} < {bytes}");
+    // Or in slices.
+    let mut sliced = plain;
+    for layer in 0..8 {
+        let place = format!("  g.{layer} = ");
+        let half = |number: u64| {
+            let (start, end) = (number * 256, (number + 1) * 256);
+            format!(
+                "  p{number}.{layer} = ((f32[512,8192]{{1,0:T(8,128)}}), f32[256,8192]{{1,0:T(8,128)S(1)}}, s32[]{{:S(2)}}) slice-start(k.{layer}), slice={{[{start}:{end}], [0:8192]}}\n  \
+                 d{number}.{layer} = f32[256,8192]{{1,0:T(8,128)S(1)}} async-done(p{number}.{layer})\n"
+            )
+        };
+        let whole = format!(
+            "  v.{layer} = f32[512,8192]{{1,0:T(8,128)S(1)}} custom-call(d0.{layer}, d1.{layer}), custom_call_target=\"ConcatBitcast\"\n"
+        );
+        sliced = sliced
+            .replace(&place, &format!("{}{}{whole}{place}", half(0), half(1)))
+            .replace(&format!(", k.{layer}, "), &format!(", v.{layer}, "));
+    }
+    let (_, prefetched) = recomputed(&sliced);
     assert!(prefetched >= bytes, "{prefetched} < {bytes}");
 }
 

@@ -77,6 +77,70 @@ ENTRY main (x.1: f32[8,65536,128]) -> f32[8,65536,128] {
     assert!(!is_batch(&text.replace("shift-left(bit, at)", "add(bit, at)")));
 }
 
+/// As the compiler reads rows of a table on a SparseCore: in the order of their numbers, with the place of each.
+#[test]
+fn rows_that_a_sparse_core_gathers_are_their_samples_own() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+less { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT l = pred[] compare(a, b), direction=LT
+}
+rows { t = f32[256,16384] parameter(0)
+  n = s32[1024] parameter(1)
+  p = s32[1024] parameter(2)
+  ROOT c = f32[1024,16384]{1,0:T(8,128)} custom-call(t, n, p), custom_call_target="gather"
+}
+ENTRY main (ids.1: s32[1024], t.1: f32[256,16384]) -> f32[1024] {
+  ids.1 = s32[1024]{0:T(1024)} parameter(0), metadata={op_name="ids"}
+  t.1 = f32[256,16384]{1,0:T(8,128)} parameter(1), metadata={op_name="params['table']"}
+  zero = f32[]{:T(128)} constant(0)
+  at = s32[1024]{0:T(1024)} iota(), iota_dimension=0
+  sorted = (s32[1024]{0:T(1024)}, s32[1024]{0:T(1024)}) sort(ids.1, at), dimensions={0}, to_apply=less, metadata={op_name="jit(f)/gather"}
+  n = s32[1024]{0:T(1024)} get-tuple-element(sorted), index=0
+  p = s32[1024]{0:T(1024)} get-tuple-element(sorted), index=1
+  start = ((), (), (s32[8192]{0:T(1024)}, s32[0]{0})) async-start(), async_execution_thread="sparsecore", calls=rows
+  update = ((f32[256,16384]{1,0:T(8,128)}, s32[1024]{0:T(1024)}, s32[1024]{0:T(1024)}), f32[1024,16384]{1,0:T(8,128)}, (s32[8192]{0:T(1024)}, s32[0]{0})) async-update(start, t.1, n, p)
+  h = f32[1024,16384]{1,0:T(8,128)} async-done(update), metadata={op_name="jit(f)/gather"}
+  e = f32[1024,16384]{1,0:T(8,128)} exponential(h)
+  u = f32[1024,16384]{1,0:T(8,128)} tanh(h)
+  m = f32[1024,16384]{1,0:T(8,128)} multiply(e, u)
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, h)
+  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Process `ids` along dimension 0 in parts: "), "{said}");
+    // What a program sorts itself changes places.
+    assert_eq!(first(&text.replace("to_apply=less, metadata={op_name=\"jit(f)/gather\"}", "to_apply=less")), None);
+}
+
+/// The later half begins at sample 512: along the lanes, in four times 128.
+#[test]
+fn halves_of_a_batch_are_followed() {
+    let half = |start: u64| {
+        let end = start + 512;
+        format!(
+            r#"  s.{start} = f32[512,16384]{{0,1:T(8,128)}} slice(g), slice={{[{start}:{end}], [0:16384]}}
+  b.{start} = f32[16384,512]{{1,0:T(8,128)}} bitcast(s.{start})
+  t.{start} = f32[512]{{0:T(512)}} reduce(b.{start}, zero), dimensions={{0}}, to_apply=add
+"#
+        )
+    };
+    let lines = |last: u64| {
+        let joined = format!("  ROOT r = f32[1024]{{0:T(1024)}} concatenate(t.0, t.{last}), dimensions={{0}}");
+        [half(0), half(512), joined].concat()
+    };
+    assert!(first(&program(&lines(512), "f32[1024]")).is_some());
+    // One half twice isn't all samples in their order.
+    assert_eq!(first(&program(&lines(0), "f32[1024]")), None);
+}
+
 /// As images of 512 by 512 have it that are 512: the first of the dimensions is the batch.
 #[test]
 fn another_dimension_may_be_as_long_as_the_batch() {
@@ -229,4 +293,27 @@ ENTRY main (x.1: f32[4096,64]) -> f32[4,4096] {
     assert!(said.ends_with("your soft cap is splash attention's `attn_logits_soft_cap`"), "{said}");
     assert_eq!(found[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
     assert!(code(&found[0]).is_some_and(|code| code.contains("jax.lax.map(of_query, queries, batch_size=256)")));
+}
+
+/// As AlphaFold's attention along the rows of pairs: few rows, but a softmax goes over their pairs.
+#[test]
+fn few_rows_have_pairs_where_a_softmax_goes_over_them() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (pair.1: f32[256,256]) -> f32[256,4,256] {
+  pair.1 = f32[256,256]{1,0:T(8,128)} parameter(0), metadata={op_name="pair"}
+  zero = f32[]{:T(128)} constant(0)
+  t = f32[256,256]{1,0:T(8,128)} transpose(pair.1), dimensions={1,0}
+  p = f32[256,256]{1,0:T(8,128)} add(pair.1, t)
+  d = f32[256,4,256,256]{3,2,1,0:T(8,128)} broadcast(p), dimensions={2,3}
+  e = f32[256,4,256,256]{3,2,1,0:T(8,128)} exponential(d)
+  ROOT r = f32[256,4,256]{2,1,0:T(4,128)} reduce(e, zero), dimensions={3}, to_apply=add
+}"#;
+    let said = first(text).expect("blocks");
+    assert!(said.starts_with("Compute [256,4,256,256] in blocks of rows: "), "{said}");
+    assert_eq!(first(&text.replace("exponential(", "tanh(")), None);
 }

@@ -1,7 +1,7 @@
 //! A matrix that has a number for each two rows of the input, such as of distances: whatever is made of its rows needs a block
 //! of them at a time.
 
-use super::{attention::sorted, batch::Batch};
+use super::{attention::sorted, batch::Batch, in_parts::bounds};
 use crate::{
     advice::{
         change::Target,
@@ -18,8 +18,10 @@ use tilewise_hlo::{Opcode, dataflow::Use};
 
 /// Blocks of rows.
 const BLOCKS: u64 = 16;
-/// Fewer rows than this are features or heads.
+/// Fewer rows than this are features or heads, unless a softmax goes over their pairs.
 const ROWS: u64 = 1024;
+/// Fewer rows than this fill no memory by their pairs.
+const ROWS_OF_SOFTMAX: u64 = 128;
 
 pub(crate) struct MatrixOfPairs;
 
@@ -35,11 +37,14 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .iter()
         .filter(|parameter| is_input(&name(parameter)))
         .filter_map(|parameter| parameter.shape().ok()?.dimensions().first()?.bound())
-        .filter(|rows| *rows >= ROWS)
+        .filter(|rows| *rows >= ROWS_OF_SOFTMAX)
         .collect();
+    let exponentials = program.module.instructions().filter(|at| at.opcode() == Opcode::Exponential);
+    let softened: HashSet<Vec<u64>> = exponentials.filter_map(|at| Some(sorted(&bounds(&at)?))).collect();
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
     let is_of_pairs = |array: &LiveArray<'m>| {
-        matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b))
+        let is_many = |rows: u64| rows >= ROWS || softened.contains(&sorted(&array.bounds));
+        matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b) && is_many(a.min(b)))
             && !given.contains(&array.bounds)
     };
     // In another order of dimensions they are the same pairs.

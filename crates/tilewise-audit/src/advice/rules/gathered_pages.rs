@@ -1,6 +1,9 @@
 //! Pages of a cache, gathered whole: their short last dimension fills few of the lanes, merged with the one before all.
 
-use super::upstream::{is_gather, of_few, table};
+use super::{
+    in_parts::bounds,
+    upstream::{is_gather, of_few, table},
+};
 use crate::{
     advice::{
         change::Target,
@@ -56,8 +59,4 @@ fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instr
 fn merged(bounds: &[u64]) -> Option<Vec<u64>> {
     let (&[before, last], rest) = (bounds.last_chunk()?, bounds.get(..bounds.len().checked_sub(2)?)?);
     Some([rest, &[before.checked_mul(last)?]].concat())
-}
-
-fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
-    at.shape().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }

@@ -138,7 +138,7 @@ fn touches(at: &Instruction<'_>, is_it: impl Fn(&u64) -> bool) -> Option<bool> {
 }
 
 /// The bounds of an instruction's array.
-fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
+pub(super) fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
     at.shape().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Logits of a vocabulary: the loss needs them once, and a part of the sequence at a time will do.
 
-use super::attention::sorted;
+use super::{attention::sorted, in_parts::bounds};
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held},
@@ -112,7 +112,7 @@ impl Vocabulary {
             .then_some((array.bytes, size))
         };
         let (_, size) = program.peak_temporaries().filter_map(sized).max()?;
-        Some(Self { size, arguments })
+        (!is_of_samples(program, size)).then_some(Self { size, arguments })
     }
 
     /// Whether an array has a number for each token of the vocabulary and each of many places of a text.
@@ -173,6 +173,21 @@ fn is_of_data(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
         is_alike && is_input(&name(&other.instruction))
     };
     is_set(array) && program.arguments().filter(|other| is_set(other)).count() > 1
+}
+
+/// Whether the products that have such a dimension take it from arrays that have more than features beside it: each sample's
+/// keys, as in attention, and not a weight.
+fn is_of_samples(program: &ProgramModel<'_>, size: u64) -> bool {
+    let is_matrix = |of: &Instruction<'_>| {
+        let bounds = bounds(of).unwrap_or_default();
+        bounds.contains(&size) && bounds.iter().filter(|bound| **bound > 1).count() == 2
+    };
+    let is_product = |at: &Instruction<'_>| {
+        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && widest_of_many(at) == Some(size)
+    };
+    let mut products = program.module.instructions().filter(is_product).peekable();
+    products.peek().is_some()
+        && !products.any(|at| at.operands().filter_map(|of| of.instruction()).any(|of| is_matrix(&of)))
 }
 
 /// The largest bound of an array that has it many times.

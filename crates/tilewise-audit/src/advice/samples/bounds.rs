@@ -82,10 +82,10 @@ fn along(
                 if !low.is_multiple_of(axis.inner) || !low.is_multiple_of(digit.inner) || !high.is_multiple_of(low) {
                     return Err(Join::Unknown);
                 }
-                let part = Digit { size: high / low, ..*digit };
-                if low > digit.inner && digit.start != Start::At(0) {
-                    return Err(Join::Unknown);
-                }
+                let size = high / low;
+                let start = digit.start.over(low / digit.inner)?;
+                let start = if high < digit.extent() { start.within(size)? } else { start };
+                let part = Digit { size, start, ..*digit };
                 // Elements of another width.
                 let stride = minor * u128::from(low / axis.inner) * after / before.max(1);
                 placed(part, stride, to_axes, &mut found)?;
@@ -103,7 +103,7 @@ fn along(
 
 /// The digits of so many samples that are `stride` elements apart.
 fn placed(digit: Digit, mut stride: u128, axes: &[Axis], found: &mut Vec<Digit>) -> Result<(), Join> {
-    let (mut left, mut minor) = (digit.size, 1_u128);
+    let (mut left, mut start, mut minor) = (digit.size, digit.start, 1_u128);
     for axis in axes.iter().rev() {
         let end = minor.saturating_mul(u128::from(axis.size));
         if left > 1 && axis.size > 1 && stride < end {
@@ -112,11 +112,15 @@ fn placed(digit: Digit, mut stride: u128, axes: &[Axis], found: &mut Vec<Digit>)
             }
             let step = u64::try_from(stride / minor).map_err(|_| Join::Unknown)?.max(1);
             let size = left.min(axis.size / step);
-            if size == 0 || !left.is_multiple_of(size) || size < left && digit.start != Start::At(0) {
+            if size == 0 || !left.is_multiple_of(size) {
                 return Err(Join::Unknown);
             }
             let inner = axis.inner.saturating_mul(step);
-            found.push(Digit { dimension: axis.dimension, inner, size, start: digit.start });
+            let first = if size < left { start.within(size)? } else { start };
+            found.push(Digit { dimension: axis.dimension, inner, size, start: first });
+            if size < left {
+                start = start.over(size)?;
+            }
             (left, stride) = (left / size, end);
         }
         minor = end;
@@ -128,13 +132,11 @@ fn placed(digit: Digit, mut stride: u128, axes: &[Axis], found: &mut Vec<Digit>)
 fn merged(mut digits: Vec<Digit>) -> Vec<Digit> {
     digits.sort_by_key(|digit| (digit.dimension, digit.inner));
     digits.dedup_by(|high, low| {
-        let is_next = low.dimension == high.dimension
-            && low.extent() == high.inner
-            && [low.start, high.start] == [Start::At(0); 2];
-        if is_next {
-            low.size = low.size.saturating_mul(high.size);
-        }
-        is_next
+        let is_next = low.dimension == high.dimension && low.extent() == high.inner;
+        let (Start::At(0), Start::At(start), true) = (low.start, high.start, is_next) else { return false };
+        let samples = i64::try_from(low.size).unwrap_or(i64::MAX);
+        (low.size, low.start) = (low.size.saturating_mul(high.size), Start::At(start.saturating_mul(samples)));
+        true
     });
     digits
 }

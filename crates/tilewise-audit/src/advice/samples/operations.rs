@@ -84,9 +84,13 @@ pub(super) fn share(
             let along = numbers(at, "dimensions")?;
             match together(operands) {
                 Ok(all) if all.digits().iter().any(|digit| along.contains(&digit.dimension)) => {
-                    // In which order rows are added up doesn't matter.
-                    let is_of_sum = op_name(at).is_some_and(|name| name.ends_with("scatter-add"));
-                    if is_of_sum { Ok(Share::All { of_weights: all.of_weights() }) } else { Err(Join::Neighbours) }
+                    match op_name(at).unwrap_or_default().rsplit('/').next() {
+                        // In which order rows are added up doesn't matter.
+                        Some("scatter-add") => Ok(Share::All { of_weights: all.of_weights() }),
+                        // A compiler reads rows in the order of their numbers, and leaves them where they belong.
+                        Some("gather") => Ok(all),
+                        _ => Err(Join::Neighbours),
+                    }
                 }
                 all => all,
             }

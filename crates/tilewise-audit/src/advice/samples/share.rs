@@ -28,6 +28,26 @@ pub(crate) enum Start {
     OfStep,
 }
 
+impl Start {
+    /// The first of groups of so many samples; unknown where a group is begun before.
+    pub(super) fn over(self, samples: u64) -> Result<Self, Join> {
+        let samples = i64::try_from(samples).map_err(|_| Join::Unknown)?;
+        match self {
+            Self::At(start) if samples > 0 && start % samples == 0 => Ok(Self::At(start / samples)),
+            Self::OfStep if samples == 1 => Ok(self),
+            _ => Err(Join::Unknown),
+        }
+    }
+
+    /// The first within such a group.
+    pub(super) fn within(self, samples: u64) -> Result<Self, Join> {
+        match self.over(samples)? {
+            Self::At(_) => Ok(Self::At(0)),
+            Self::OfStep => Ok(self),
+        }
+    }
+}
+
 /// What joins samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {

@@ -5,7 +5,7 @@ use super::{
     operations::{Operand, by_size, share},
     share::{Join, Share},
 };
-use crate::program::target;
+use crate::program::{op_name, target};
 use std::{collections::HashMap, ops::Range, rc::Rc};
 use tilewise::Shape;
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
@@ -135,6 +135,16 @@ impl Walk {
                     }
                 };
                 handed_on().into_iter().chain(started).collect()
+            }
+            // A SparseCore starts on its memory alone, and is given operands then.
+            Opcode::AsyncUpdate if operands.len() > 1 => {
+                let arguments: Vec<Vec<Share>> = shares.iter().skip(1).map(|shares| (*shares).clone()).collect();
+                let given = arguments.concat();
+                let started = match all_added(&operands[0], &given) {
+                    Some(sum) => vec![sum],
+                    None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
+                };
+                given.into_iter().chain(started).collect()
             }
             Opcode::AsyncUpdate => handed_on(),
             Opcode::AsyncDone => {
@@ -289,6 +299,14 @@ fn filled(listed: impl Iterator<Item = Share>, length: usize) -> Vec<Share> {
     let mut shares: Vec<Share> = listed.collect();
     shares.resize(length, Share::SAME);
     shares
+}
+
+/// What a scatter leaves that adds samples' rows up.
+fn all_added(at: &Instruction<'_>, given: &[Share]) -> Option<Share> {
+    let is_sum = op_name(at).is_some_and(|name| name.ends_with("scatter-add"));
+    let is_of_samples = given.iter().any(|share| !matches!(share, Share::Same { .. }));
+    let of_weights = given.iter().any(Share::of_weights);
+    (is_sum && is_of_samples).then_some(Share::All { of_weights })
 }
 
 /// What an instruction runs.
