@@ -31,10 +31,13 @@ pub(super) fn put_in(name: &str, layout: &str) -> String {
     format!("{name} = jax.device_put({name}, Format({layout}, {name}.sharding)){note}")
 }
 
-/// Brings arrays of an argument into these layouts: tuples and frozen trees take no assignment.
+/// Brings arrays of an argument into these layouts: tuples and frozen trees take no assignment, and for many arrays, such as
+/// weights of all layers, assignments are long.
 pub(super) fn put_parts_in(root: &str, parts: &[(&str, String)]) -> Vec<String> {
+    const MANY: usize = 8;
     let is_plain = |(name, _): &(&str, String)| {
-        !is_path(name) || name.len() == root.len() || name.ends_with("']") || name.contains('"')
+        let is_item = name.ends_with("']") && parts.len() < MANY;
+        !is_path(name) || name.len() == root.len() || is_item || name.contains('"')
     };
     if parts.iter().any(is_plain) {
         return parts.iter().map(|(name, layout)| put_in(name, layout)).collect();

@@ -184,6 +184,33 @@ fn an_argument_is_handed_over_as_all_read_it() {
     assert_eq!(found[0].reader.as_ref().map(|reader| reader.kind), Some(CopyEndKind::Result));
 }
 
+/// As weights of layers are, which are copied to VMEM one by one, so that no fix frees memory.
+#[test]
+fn parts_of_a_parameter_are_handed_over_together() {
+    let weights = |layers: usize| {
+        let lines = (0..layers).map(|at| {
+            format!(
+                r#"  w{at} = f32[1024,1024]{{0,1:T(8,128)}} parameter({at}), metadata={{op_name="w['{at}']"}}
+  c{at} = f32[1024,1024]{{1,0:T(8,128)S(1)}} copy(w{at})
+  {} = f32[1024]{{0:T(1024)}} custom-call(c{at}), custom_call_target="rows""#,
+                if at + 1 == layers { "ROOT r".to_owned() } else { format!("r{at}") },
+            )
+        });
+        let lines: Vec<String> = lines.collect();
+        reasons("", &lines.join("\n"))
+    };
+    let found = weights(2);
+    let code = fix(&found[0]).and_then(|(_, code)| code).expect("code");
+    let put = |at: usize| {
+        format!("w['{at}'] = jax.device_put(w['{at}'], Format(Layout(major_to_minor=(0, 1)), w['{at}'].sharding))")
+    };
+    assert_eq!(code, format!("{}\n{}", put(0), put(1)));
+    assert_eq!(fix(&found[1]).and_then(|(_, code)| code), Some(code));
+    let code = fix(&weights(8)[0]).and_then(|(_, code)| code).expect("code");
+    assert!(code.starts_with("layouts = {\n    \"['0']\": Layout(major_to_minor=(0, 1)),\n"), "{code}");
+    assert!(code.ends_with("w = jax.tree_util.tree_map_with_path(put, w)"), "{code}");
+}
+
 /// What a copy is overwritten with would destroy an argument, unless that is donated.
 #[test]
 fn a_donated_argument_takes_its_result_along() {

@@ -141,6 +141,22 @@ fn halves_of_a_batch_are_followed() {
     assert_eq!(first(&program(&lines(0), "f32[1024]")), None);
 }
 
+/// As the compiler pads numbers of rows to whole tiles: the last of 1024 samples is followed by no whole one.
+#[test]
+fn what_is_added_after_the_last_sample_joins_none() {
+    let lines = |cut: &str| {
+        format!(
+            "  f = f32[16777216]{{0:T(1024)}} reshape(g)
+  p = f32[16778240]{{0:T(1024)}} pad(f, zero), padding=0_1024
+  c = f32[16777216]{{0:T(1024)}} slice(p), slice={{{cut}}}
+  k = f32[1024,16384]{{1,0:T(8,128)}} reshape(c)
+  ROOT r = f32[1024]{{0:T(1024)}} reduce(k, zero), dimensions={{1}}, to_apply=add"
+        )
+    };
+    assert!(first(&program(&lines("[0:16777216]"), "f32[1024]")).is_some());
+    assert_eq!(first(&program(&lines("[1024:16778240]"), "f32[1024]")), None);
+}
+
 /// As images of 512 by 512 have it that are 512: the first of the dimensions is the batch.
 #[test]
 fn another_dimension_may_be_as_long_as_the_batch() {

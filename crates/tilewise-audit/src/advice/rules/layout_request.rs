@@ -14,7 +14,7 @@ use crate::{
 };
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
 };
 use tilewise_memory::Role;
 
@@ -72,12 +72,23 @@ impl<'m> LayoutRequests<'m> {
             kept.push(buffers.clone());
             found.keep(program, joined, buffers, program.total_bytes - total);
         }
+        // Those that free nothing save time alone, and are parts of one parameter, such as weights of all layers.
+        let mut timely: BTreeMap<String, (Vec<InterfaceArray<'m>>, BufferChanges)> = BTreeMap::new();
         for array in lone {
             let (arrays, before) = (vec![array], total);
-            if let Some(buffers) = found.price(program, &kept, &arrays, &arrays, &mut total) {
-                kept.push(buffers.clone());
+            let Some(buffers) = found.price(program, &kept, &arrays, &arrays, &mut total) else { continue };
+            kept.push(buffers.clone());
+            if total < before {
                 found.keep(program, arrays, buffers, before - total);
+                continue;
             }
+            let of = arrays.iter().map(|array| root(&name(&array.instruction)).to_owned()).collect();
+            let (together, changes) = timely.entry(of).or_default();
+            together.extend(arrays);
+            changes.exactly.extend(buffers.exactly);
+        }
+        for (arrays, buffers) in timely.into_values() {
+            found.keep(program, arrays, buffers, 0);
         }
         found
     }

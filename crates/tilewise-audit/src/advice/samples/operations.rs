@@ -369,10 +369,13 @@ fn pad(digit: Digit, bound: u64, (low, high, between): (i64, i64, i64)) -> Resul
     if bound > digit.extent() && between == 0 && low % extent == 0 && high % extent == 0 {
         return Ok(digit);
     }
-    if bound > digit.extent() || between != 0 || low % inner != 0 || high % inner != 0 {
+    // What is added at the end may be no whole sample.
+    let is_added = high > 0 || high % inner == 0;
+    if bound > digit.extent() || between != 0 || low % inner != 0 || !is_added {
         return Err(Join::Neighbours);
     }
-    let size = signed(digit.size).saturating_add(low.saturating_add(high) / inner);
+    let added = low / inner + high / inner + i64::from(high % inner > 0);
+    let size = signed(digit.size).saturating_add(added);
     let start = match digit.start {
         Start::At(start) => Start::At(start.saturating_sub(low / inner)),
         Start::OfStep => Start::OfStep,
