@@ -34,8 +34,15 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 /// 1.50 GiB, as the command line writes it.
 export function bytes(count: number): string {
   let [value, unit] = [count, 0];
-  while (value >= 1024 && unit < UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
-  return unit === 0 ? `${count} B` : `${value.toFixed(2)} ${UNITS[unit]}`;
+  // What would print as 1024.00 belongs to the next unit.
+  while (value >= 1023.995 && unit < UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
+  return unit === 0 ? `${count} B` : `${hundredths(value)} ${UNITS[unit]}`;
+}
+
+/// Two decimals. Of two that are equally near, which only whole eighths have, Rust prints the even one, `toFixed` the larger.
+function hundredths(value: number): string {
+  const below = Math.floor(value * 100);
+  return (value * 8) % 2 === 1 && below % 2 === 0 ? (below / 100).toFixed(2) : value.toFixed(2);
 }
 
 export function percent(part: number, whole: number): string {

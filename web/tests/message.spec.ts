@@ -95,6 +95,23 @@ test("what frees more than is missing says both", async ({ quiet: page }) => {
   await expect(page.locator(".advice li").first()).toContainText(/Frees up to \d+\.\d\d GiB, more than the 1\.25 GiB that is missing/);
 });
 
+test("a kernel's windows are listed as their blocks", async ({ quiet: page }) => {
+  await page.goto("./");
+  await paste(page, readFileSync(`${MESSAGES}/scoped_vmem_blocks_v6e.txt`, "utf8"));
+  const rows = page.getByRole("region", { name: "Table of allocations" }).locator("tbody tr");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.first()).toContainText("f32[4096,2048] × 2");
+  await expect(rows.first()).toContainText("input window 0 of f32[8192,2048]");
+});
+
+test("sizes are rounded as in sentences", async ({ quiet: page }) => {
+  await page.goto("./");
+  // 63.125 GiB of 64 are padding.
+  await paste(page, "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 64.00G of 15.48G hbm. Exceeded hbm capacity by 48.52G.\n\nProgram hbm requirement 64.00G:\n    HLO temp         64.00G (1.4% utilization: Unpadded (896.00M) Padded (64.00G), 0.0% fragmentation (0B))\n");
+  await expect(page.locator(".lead")).toContainText("63.12 GiB of 64.00 GiB holds no data");
+  await expect(page.locator(".keys")).toContainText("63.12 GiB padding");
+});
+
 test("a log cut between two entries joins none", async ({ quiet: page }) => {
   await page.goto("./");
   await paste(page, "  2. Size: 6.00G\n     Shape: u32[12582912,1]{1,0:T(8,128)}\n     Unpadded size: 48.00M\n     Extra memory due to padding: 5.95G (128.0x expansion)\n     ==========================\n\n  3. Size: 6.00G\n     Shape: bf16[512,16,3072]{2,1,0:T(8,128)(2,1)}\n     Unpadded size: 48.00M\n     ==========================\n");

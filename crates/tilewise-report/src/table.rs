@@ -4,6 +4,7 @@ use crate::causes_in_words;
 use std::borrow::Cow;
 use tilewise::{Sizes, tpu::memory_space_name};
 use tilewise_audit::{Allocation, BufferRow, Cause, SourceLine};
+use tilewise_oom::{Window, WindowKind};
 
 /// A row of a report or an explanation, as named fields.
 ///
@@ -237,6 +238,8 @@ impl TableRow for Allocation {
     fn fields(&self) -> Vec<(&'static str, Value<'_>)> {
         let entry = &self.entry;
         let (instruction, opcode) = entry.instruction().unzip();
+        let window = entry.window();
+        let block = window.as_ref().and_then(|window| window.block.as_ref()).map(|block| block.text.clone());
         let mut fields = vec![
             ("section", entry.section.as_str().into()),
             ("instruction", instruction.into()),
@@ -244,6 +247,9 @@ impl TableRow for Allocation {
             ("label", entry.label.as_deref().into()),
             ("allocation_type", entry.allocation_type.as_deref().into()),
             ("tag", entry.tag.as_deref().into()),
+            ("window", window.as_ref().and_then(window_words).into()),
+            ("block", block.into()),
+            ("buffers", window.as_ref().and_then(|window| window.buffers).map(u64::from).into()),
             ("shape", entry.shape.as_ref().map(|shape| shape.text.as_str()).into()),
             ("memory_space", self.memory_space.into()),
             ("memory_space_name", self.memory_space.map(memory_space_name).into()),
@@ -256,6 +262,13 @@ impl TableRow for Allocation {
         fields.extend(reasons(&self.causes, op_name, self.source.as_ref()));
         fields
     }
+}
+
+/// What a kernel holds in an allocation, and of which array; spilled registers have their own words.
+pub(crate) fn window_words(window: &Window) -> Option<String> {
+    let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
+    let full = window.full.as_ref().map(|full| format!(" of {}", full.text)).unwrap_or_default();
+    (window.kind != WindowKind::Spill).then(|| format!("{}{number}{full}", window.kind.as_str()))
 }
 
 #[cfg(test)]

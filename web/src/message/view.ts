@@ -41,6 +41,10 @@ interface Allocation {
   section: string;
   label: string | null;
   shape: string | null;
+  /// What of a kernel it holds, and the block and how many of them; the shape then is one of bytes.
+  window: string | null;
+  block: string | null;
+  buffers: number | null;
   reported_bytes: number | null;
   physical_bytes: number | null;
   padding_bytes: number | null;
@@ -155,9 +159,9 @@ interface Listed {
 function folded(allocations: Allocation[]): Listed[] {
   const known = new Map<string, Listed>();
   for (const row of allocations) {
-    const { shape, label, cause, op_name, source } = row;
+    const { shape, label, window, cause, op_name, source } = row;
     const size = row.reported_bytes ?? row.physical_bytes ?? 0;
-    const key = JSON.stringify([size, shape ?? label, cause, op_name, source]);
+    const key = JSON.stringify([size, shape ?? label, window, cause, op_name, source]);
     const same = known.get(key);
     if (same) same.count += 1;
     else known.set(key, { row, size, count: 1 });
@@ -179,7 +183,8 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
     intoView(picture);
   };
   const cells = ({ row, size, count }: Listed): Cell[] => {
-    const { shape, padding_bytes: padding, physical_bytes: physical, op_name: operation } = row;
+    const { padding_bytes: padding, physical_bytes: physical, op_name: operation } = row;
+    const shape = row.block ?? row.shape;
     const where = sourceLabel(row.source);
     return [
       size > 0 ? bytes(size) : "–",
@@ -189,7 +194,8 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
         {},
         count > 1 && `${grouped(count)} × `,
         shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : (row.label ?? el("span", { class: "muted" }, "The message ends before its shape.")),
-        el("div", { class: "muted" }, [where ? shortPath(where) : "", (operation ?? "").replaceAll("\\n", " "), row.cause ?? ""].filter(Boolean).map((part, at) => el("div", { title: at === 0 ? (where ?? "") : "" }, part))),
+        row.block && (row.buffers ?? 1) > 1 && ` × ${row.buffers}`,
+        el("div", { class: "muted" }, [where ? shortPath(where) : "", (operation ?? "").replaceAll("\\n", " "), row.window ?? "", row.cause ?? ""].filter(Boolean).map((part, at) => el("div", { title: at === 0 ? (where ?? "") : "" }, part))),
       ),
     ];
   };

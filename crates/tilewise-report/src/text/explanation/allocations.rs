@@ -3,6 +3,7 @@
 use crate::{
     findings::printed,
     style::{FAINT, STRONG, bytes, styled, waste_style},
+    table::window_words,
     text::{
         array_row::{Row, write_header},
         write_wrapped,
@@ -13,7 +14,7 @@ use std::{
     io::{self, Write},
 };
 use tilewise_audit::{Allocation, Explanation, SourceLine};
-use tilewise_oom::{PrintedSize, Section, Verdict, WindowKind};
+use tilewise_oom::{PrintedSize, Section, Verdict};
 
 /// Rows shown: what a screen holds.
 const SHOWN: usize = 8;
@@ -131,7 +132,7 @@ fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out
         );
         write_wrapped(&doubt, waste_style(2.0), ["      "; 2], width, out)?;
     }
-    if let Some(words) = window_of(row) {
+    if let Some(words) = entry.window().as_ref().and_then(window_words) {
         write_wrapped(&words, FAINT, ["      "; 2], width, out)?;
     }
     Ok(())
@@ -169,12 +170,4 @@ fn place(source: &SourceLine, columns: usize) -> String {
     // From a folder's name on, if one begins in it.
     let from = kept.find('/').filter(|at| at + 1 < kept.len()).unwrap_or(0);
     format!("…{}", &kept[from..])
-}
-
-/// `input window 0 of f32[8192,2048]`
-fn window_of(row: &Allocation) -> Option<String> {
-    let window = row.entry.window().filter(|window| window.kind != WindowKind::Spill)?;
-    let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
-    let full = window.full.as_ref().map(|full| format!(" of {}", full.text)).unwrap_or_default();
-    Some(format!("{}{number}{full}", window.kind.as_str()))
 }
