@@ -85,6 +85,17 @@ pub fn is_proto(head: &[u8]) -> bool {
     begins
 }
 
+impl ProfiledProgram {
+    /// The program, with the compiler's plan.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`decode`](crate::decode) for a proto.
+    pub fn document(&self) -> Result<Document, Error> {
+        Document::of(self.proto.clone())
+    }
+}
+
 /// The only program of a profile.
 fn only(profile: Profile) -> Result<ProfiledProgram, Error> {
     let count = profile.programs.len();

@@ -12,44 +12,9 @@ use std::mem;
 use memchr::memchr;
 
 use crate::opcode::Opcode;
-use crate::operands::{OperandTexts, has_operands};
+use crate::operands::{Element, OperandTexts, element, has_operands};
 use crate::record::{Data, InstructionRecord};
-use crate::scan::{identifier_end, is_shape, peek, shape_end, skip_trivia};
 use crate::span::Span;
-
-/// An operand: where its name lies in its text, and the numbers that follow if it is an element.
-pub(crate) struct Element {
-    pub(crate) name: std::ops::Range<usize>,
-    pub(crate) path: Vec<usize>,
-}
-
-/// Reads `[shape] name` or `[shape] name#1#0`, with blanks and comments as XLA takes them; `None` where the text is
-/// anything else.
-pub(crate) fn element(operand: &str) -> Option<Element> {
-    let bytes = operand.as_bytes();
-    let shape = if is_shape(bytes, 0) { shape_end(bytes, 0).ok()? } else { 0 };
-    let sigil = skip_trivia(bytes, shape);
-    let start = sigil + usize::from(peek(bytes, sigil) == b'%');
-    let end = identifier_end(bytes, start);
-    let mut path = Vec::new();
-    let mut at = skip_trivia(bytes, end);
-    while let Some((number, next)) = number(operand, at) {
-        path.push(number);
-        at = skip_trivia(bytes, next);
-    }
-    (start < end && at >= bytes.len()).then_some(Element { name: start..end, path })
-}
-
-/// Reads `#1` at `at`, and says where it ends.
-pub(crate) fn number(text: &str, at: usize) -> Option<(usize, usize)> {
-    let bytes = text.as_bytes();
-    if peek(bytes, at) != b'#' {
-        return None;
-    }
-    let start = skip_trivia(bytes, at + 1);
-    let end = identifier_end(bytes, start);
-    Some((text.get(start..end)?.parse().ok()?, end))
-}
 
 /// Puts a `get-tuple-element` before the first reader of each element that operands name, and its name in their place.
 ///

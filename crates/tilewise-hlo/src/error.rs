@@ -74,6 +74,15 @@ impl std::error::Error for Error {
     }
 }
 
+/// Refuses a text whose positions a span can't hold.
+pub(crate) fn check_size(source: &str) -> Result<(), Error> {
+    if u32::try_from(source.len()).is_err() {
+        let message = "HLO text of 4 GiB or more can't be read; split it by module or by computation";
+        return Err(Error::new(ErrorKind::TooLarge, None, message));
+    }
+    Ok(())
+}
+
 /// The kinds of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -4,11 +4,10 @@ use std::slice;
 
 use memchr::memchr;
 
-use crate::elements::element;
 use crate::instruction::Instruction;
 use crate::opcode::Opcode;
 use crate::record::{Data, NONE};
-use crate::scan::{bare, identifier_end, is_identifier, peek, trim, value_end};
+use crate::scan::{bare, identifier_end, is_identifier, is_shape, peek, shape_end, skip_trivia, trim, value_end};
 
 impl<'m> Instruction<'m> {
     /// The instructions whose results it reads. A `constant`'s literal and a `parameter`'s number are no operands.
@@ -148,4 +147,38 @@ pub(crate) fn name_start(operand: &str) -> usize {
     let name = operand.bytes().rev().take_while(|byte| is_identifier(*byte)).count();
     let start = operand.len() - name;
     start - usize::from(operand[..start].ends_with('%'))
+}
+
+/// An operand: where its name lies in its text, and the numbers that follow if it is an element.
+pub(crate) struct Element {
+    pub(crate) name: std::ops::Range<usize>,
+    pub(crate) path: Vec<usize>,
+}
+
+/// Reads `[shape] name` or `[shape] name#1#0`, with blanks and comments as XLA takes them; `None` where the text is
+/// anything else.
+pub(crate) fn element(operand: &str) -> Option<Element> {
+    let bytes = operand.as_bytes();
+    let shape = if is_shape(bytes, 0) { shape_end(bytes, 0).ok()? } else { 0 };
+    let sigil = skip_trivia(bytes, shape);
+    let start = sigil + usize::from(peek(bytes, sigil) == b'%');
+    let end = identifier_end(bytes, start);
+    let mut path = Vec::new();
+    let mut at = skip_trivia(bytes, end);
+    while let Some((number, next)) = number(operand, at) {
+        path.push(number);
+        at = skip_trivia(bytes, next);
+    }
+    (start < end && at >= bytes.len()).then_some(Element { name: start..end, path })
+}
+
+/// Reads `#1` at `at`, and says where it ends.
+pub(crate) fn number(text: &str, at: usize) -> Option<(usize, usize)> {
+    let bytes = text.as_bytes();
+    if peek(bytes, at) != b'#' {
+        return None;
+    }
+    let start = skip_trivia(bytes, at + 1);
+    let end = identifier_end(bytes, start);
+    Some((text.get(start..end)?.parse().ok()?, end))
 }

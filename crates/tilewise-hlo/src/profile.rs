@@ -1,6 +1,5 @@
 //! Profiles, and the programs in them.
 
-use crate::document::Document;
 use crate::error::{Error, ErrorKind};
 use crate::gzip::decompressed;
 
@@ -76,15 +75,6 @@ impl ProfiledProgram {
     #[must_use]
     pub fn size(&self) -> usize {
         self.proto.len()
-    }
-
-    /// The program, with the compiler's plan.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`decode`](crate::decode) for a proto.
-    pub fn document(&self) -> Result<Document, Error> {
-        Document::of(self.proto.clone())
     }
 }
 

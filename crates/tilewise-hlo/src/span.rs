@@ -10,7 +10,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Both positions are within a source that `parse` has found to be shorter than 4 GiB.
+    /// Both positions are within a source that [`check_size`](crate::error::check_size) has found to be shorter than 4 GiB.
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }

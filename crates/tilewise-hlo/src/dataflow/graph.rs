@@ -2,9 +2,9 @@
 
 use std::ops::{Index, Range};
 
-use crate::{CallRole, Computation, Instruction, Module, Opcode};
+use crate::{CallRole, Computation, Instruction, Opcode};
 
-use super::{BodyId, Dataflow, NodeId, OpId, Position, Table, load, positions::Shapes};
+use super::{BodyId, Dataflow, NodeId, OpId, Position, Table, positions::Shapes};
 
 /// An instruction that runs, or that is in the body of a fusion whose result may lie in an operand.
 #[derive(Clone, Debug)]
@@ -95,12 +95,6 @@ pub(super) struct Graph {
     /// By the module's computations.
     pub(super) of_computation: Vec<Option<BodyId>>,
     pub(super) gap: Option<Gap>,
-}
-
-impl Graph {
-    pub(super) fn new(module: &Module) -> Self {
-        load::load(module)
-    }
 }
 
 impl Index<OpId> for Dataflow {

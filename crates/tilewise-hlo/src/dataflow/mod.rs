@@ -81,7 +81,7 @@ impl Dataflow {
     /// Of a module. What the text leaves open is said by [`gap`](Self::gap).
     #[must_use]
     pub fn new(module: &Module) -> Self {
-        let graph = Graph::new(module);
+        let graph = load::load(module);
         let module = module.clone();
         Self { data: Arc::new(Data { module, graph, known: Known::default() }) }
     }

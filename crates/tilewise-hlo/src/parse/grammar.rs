@@ -5,10 +5,9 @@
 
 use super::Parser;
 use crate::calls::CallRole;
-use crate::elements;
 use crate::error::WarningKind;
 use crate::opcode::Opcode;
-use crate::operands::has_operands;
+use crate::operands::{self, has_operands};
 use crate::record::InstructionRecord;
 use crate::scan::{balanced_end, identifier_end, is_identifier, is_shape, peek, shape_end, string_end};
 use crate::span::Span;
@@ -158,7 +157,7 @@ impl Parser<'_> {
         let (start, end) = self.word(word);
         let mut next = self.skip(end);
         let mut named = end;
-        while let Some((_, number)) = elements::number(self.source, next) {
+        while let Some((_, number)) = operands::number(self.source, next) {
             named = number;
             next = self.skip(number);
         }

@@ -8,7 +8,7 @@ mod grammar;
 mod line;
 mod shown;
 
-use crate::error::{Error, ErrorKind, Warning, WarningKind};
+use crate::error::{Error, Warning, WarningKind, check_size};
 use crate::record::{ComputationRecord, Data, InstructionRecord};
 use crate::scan::{
     balanced_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end, skip_trivia,
@@ -63,14 +63,6 @@ pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
             }
         }
     }
-}
-
-pub(crate) fn check_size(source: &str) -> Result<(), Error> {
-    if u32::try_from(source.len()).is_err() {
-        let message = "HLO text of 4 GiB or more can't be read; split it by module or by computation";
-        return Err(Error::new(ErrorKind::TooLarge, None, message));
-    }
-    Ok(())
 }
 
 /// What was read of a text.

@@ -47,7 +47,7 @@ pub(crate) fn resolve(data: &mut Data, elements: &HashMap<usize, Span>) -> Resul
     for (instruction, shape) in inferred {
         let start = data.source.len();
         data.source.push_str(&shape);
-        crate::parse::check_size(&data.source)?;
+        crate::error::check_size(&data.source)?;
         data.instructions[instruction].shape = Span::new(start, data.source.len());
     }
     Ok(())
