@@ -2,8 +2,7 @@
 
 use crate::{
     Terminal, WriteText,
-    style::{FAINT, STRONG, bytes, bytes_both, cut, listed, percent, product, style_of, styled, waste_style},
-    summary::Tone,
+    style::{FAINT, STRONG, Tone, bytes, bytes_both, cut, listed, percent, product, style_of, styled, waste_style},
 };
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};

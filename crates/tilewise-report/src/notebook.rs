@@ -3,8 +3,8 @@
 use crate::findings::{causes_in_words, words};
 use crate::{
     AuditOutput,
-    style::line_of,
-    summary::{Recommended, Remark, Tone},
+    style::{Tone, line_of},
+    summary::{Recommended, Remark},
 };
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};

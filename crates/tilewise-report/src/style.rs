@@ -1,7 +1,7 @@
 //! Numbers, styles and widths for people.
 
-use crate::summary::Tone;
 use anstyle::{AnsiColor, Style};
+use serde::Serialize;
 use tilewise::ByteSize;
 use tilewise_audit::{OwnerName, SourceLine};
 
@@ -43,6 +43,35 @@ pub(crate) fn grouped(count: u64) -> String {
 pub const STRONG: Style = Style::new().bold();
 /// For details.
 pub const FAINT: Style = Style::new().dimmed();
+
+/// How loud something is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Tone {
+    /// A detail.
+    Faint,
+    /// As it is.
+    Plain,
+    /// What matters.
+    Strong,
+    /// Not good.
+    Warning,
+    /// Bad.
+    Bad,
+}
+
+impl Tone {
+    /// That of an array that takes so many times its data.
+    #[must_use]
+    pub fn of_expansion(expansion: f64) -> Self {
+        match expansion {
+            e if e >= 4.0 => Self::Bad,
+            e if e >= 1.5 => Self::Warning,
+            _ => Self::Plain,
+        }
+    }
+}
 
 /// The style of a tone: yellow warns.
 #[must_use]

@@ -1,6 +1,6 @@
 //! What is wrong with a program and what to change, each at a line of its source: what code hosts show beside a change.
 
-use crate::{AuditOutput, findings::words, summary::Tone};
+use crate::{AuditOutput, findings::words, style::Tone};
 use std::borrow::Cow;
 use tilewise::visible;
 use tilewise_audit::SourceLine;

@@ -4,8 +4,8 @@ use super::Exporter;
 use crate::findings::words;
 use crate::{
     AuditOutput, RemedyWords,
-    style::{bytes, percent},
-    summary::{Recommended, Tone},
+    style::{Tone, bytes, percent},
+    summary::Recommended,
 };
 use std::{
     cmp::Reverse,

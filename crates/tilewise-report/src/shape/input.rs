@@ -1,6 +1,6 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
-use super::{instead::instead_of, lenient};
+use super::{hex::bytes_of_hex, instead::instead_of, lenient};
 use std::ops::Range;
 use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
@@ -46,16 +46,6 @@ fn decoded(digits: &str, input: &str) -> Result<Shape, Failure> {
         Some(help) => failure.with_help(help),
         None => failure,
     })
-}
-
-pub(super) fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        digits.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
-    (digits.len().is_multiple_of(2)).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The error of a text, with what to write where it can be seen what was meant.

@@ -1,8 +1,8 @@
 //! A layout without its array, in words.
 
 use super::{
-    input::{bytes_of_hex, hex},
-    show::Labelled,
+    hex::{bytes_of_hex, hex},
+    labelled::Labelled,
 };
 use crate::{
     Terminal, WriteText,

@@ -3,9 +3,11 @@
 mod bitcast;
 mod diff;
 mod formula;
+mod hex;
 mod index;
 mod input;
 mod instead;
+mod labelled;
 mod layout;
 mod lenient;
 mod notation;

@@ -1,6 +1,7 @@
 //! What is said of a machine's memory, and of what a plan leaves out there.
 
-use super::{Remark, Tone};
+use super::Remark;
+use crate::style::Tone;
 use crate::style::bytes;
 use tilewise::tpu::Libtpu;
 use tilewise_audit::{Machine, Report};

@@ -1,6 +1,7 @@
 //! What is said first of a message: what ran out, what is the cause, and what fills the memory.
 
-use super::{BudgetStack, Remark, Tone};
+use super::{BudgetStack, Remark};
+use crate::style::Tone;
 use crate::{
     findings::{answer, printed},
     style::bytes,

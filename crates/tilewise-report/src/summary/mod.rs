@@ -14,7 +14,7 @@ pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 
-use crate::style::{bytes, bytes_both, line_of, percent};
+use crate::style::{Tone, bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
@@ -89,35 +89,6 @@ pub struct Remark {
     pub words: String,
     /// How loud.
     pub tone: Tone,
-}
-
-/// How loud something is said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Tone {
-    /// A detail.
-    Faint,
-    /// As it is.
-    Plain,
-    /// What matters.
-    Strong,
-    /// Not good.
-    Warning,
-    /// Bad.
-    Bad,
-}
-
-impl Tone {
-    /// That of an array that takes so many times its data.
-    #[must_use]
-    pub fn of_expansion(expansion: f64) -> Self {
-        match expansion {
-            e if e >= 4.0 => Self::Bad,
-            e if e >= 1.5 => Self::Warning,
-            _ => Self::Plain,
-        }
-    }
 }
 
 /// A recommendation, and what it brings the program down to once those before it are followed.

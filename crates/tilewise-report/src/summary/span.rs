@@ -1,6 +1,7 @@
 //! What happens in a part of a run, in words.
 
-use super::{Remark, Tone};
+use super::Remark;
+use crate::style::Tone;
 use crate::style::{bytes, duration, grouped, owner_name};
 use tilewise_audit::{Span, Timeline};
 

@@ -1,6 +1,7 @@
 //! How long a run takes, as far as the compiler's cycle counts tell.
 
-use super::{Remark, Tone};
+use super::Remark;
+use crate::style::Tone;
 use crate::style::{duration, percent};
 use tilewise::tpu::Generation;
 use tilewise_audit::{

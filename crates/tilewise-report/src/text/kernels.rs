@@ -3,8 +3,7 @@
 use super::{SHOWN, array_row::who, write_wrapped};
 use crate::{
     RemedyWords,
-    style::{FAINT, STRONG, bytes, cut, percent, style_of, styled},
-    summary::Tone,
+    style::{FAINT, STRONG, Tone, bytes, cut, percent, style_of, styled},
 };
 use anstyle::Style;
 use std::{

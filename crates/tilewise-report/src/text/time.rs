@@ -3,8 +3,8 @@
 use super::{SHOWN, Terminal, array_row::who, summary::write_remarks, write_wrapped};
 use crate::{
     Summary,
-    style::{FAINT, STRONG, cut, duration, line_of, percent, styled},
-    summary::{Tone, kind_name},
+    style::{FAINT, STRONG, Tone, cut, duration, line_of, percent, styled},
+    summary::kind_name,
 };
 use anstyle::Style;
 use std::io::{self, Write};
