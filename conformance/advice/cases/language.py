@@ -140,6 +140,43 @@ def cache_undonated(draw: Draw) -> Case:
     )
 
 
+@case("v6e")
+def scanned_heads(draw: Draw) -> Case:
+    """A loop over layers carries a cache of 12 heads of 64: row-major, it fills three of eight parts of its tiles."""
+    layers, rows, length, heads, depth, width = 4, 32, 2048, 12, 64, 768
+
+    def step_of(split, joined):
+        def step(params, keys, values, x, at):
+            def layer(carry, given):
+                x, keys, values = carry
+                number, weights = given
+                q, k, v = ((x @ weights[name]).reshape(rows, heads, depth) for name in "qkv")
+                places = number, 0, at, *[0] * (keys.ndim - 3)
+                keys, values = (
+                    lax.dynamic_update_slice(cache, joined(new)[None, :, None], places)
+                    for cache, new in ((keys, k), (values, v))
+                )
+                scores = jnp.einsum("bhd,bthd->bht", q, split(keys[number])).astype(jnp.float32) / depth**0.5
+                scores = jax.nn.softmax(jnp.where(jnp.arange(length) <= at, scores, -1e30))
+                found = jnp.einsum("bht,bthd->bhd", scores.astype(x.dtype), split(values[number]))
+                return (x + found.reshape(rows, width) @ weights["o"], keys, values), None
+
+            return lax.scan(layer, (x, keys, values), (jnp.arange(layers), params))[0]
+
+        return step
+
+    params = {name: draw.array((layers, width, width), jnp.bfloat16) for name in "qkvo"}
+
+    def arguments(*last):
+        cache = draw.array((layers, rows, length, *last), jnp.bfloat16)
+        return params, cache, cache, draw.array((rows, width), jnp.bfloat16), draw.array((), jnp.int32)
+
+    jit = {"donate_argnums": (1, 2)}
+    program = Program(step_of(lambda x: x, lambda x: x), arguments(heads, depth), jit)
+    merged = step_of(lambda x: x.reshape(rows, length, heads, depth), lambda x: x.reshape(rows, width))
+    return Case(program, [Change("merged", "reshape", "argument", Program(merged, arguments(width), jit))])
+
+
 @case("v5e")
 def paged_cache(draw: Draw) -> Case:
     """Pages of 16 tokens are gathered by a table: heads of 64 fill half of a tile."""

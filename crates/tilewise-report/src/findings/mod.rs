@@ -25,6 +25,7 @@ mod mismatch;
 mod mosaic;
 mod narrow;
 mod notes;
+mod padded_heads;
 mod pinned_order;
 mod placement;
 mod rematerialization;
@@ -119,6 +120,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::UndonatedState(finding) => donate::words(finding, about),
         Finding::RowsOfFew(finding) => rows_of_few::words(finding, about),
         Finding::GatheredPages(finding) => gathered_pages::words(finding, about),
+        Finding::PaddedHeads(finding) => padded_heads::words(finding, about),
         Finding::KernelColumns(finding) => kernel_columns::words(finding, about),
         Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
         Finding::StackedCache(finding) => stacked_cache::words(finding, about),

@@ -296,6 +296,32 @@ ENTRY main (p.1: bf16[512,16,8,64], i.1: s32[4096]) -> f32[4] {
     assert!(full.iter().all(|piece| kind(piece).0 != "reshape"), "{full:?}");
 }
 
+/// A cache of 12 heads of 64, 96 MiB, that a kernel reads row-major: 12 of 16 rows and 64 of 128 lanes of a tile, 256 MiB.
+#[test]
+fn a_cache_is_kept_with_heads_merged() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (k.1: bf16[32,2048,12,64]) -> (f32[32], bf16[32,2048,12,64]) {
+  k.1 = bf16[32,2048,12,64]{1,3,2,0:T(8,128)(2,1)} parameter(0), metadata={op_name="keys"}
+  c = bf16[32,2048,12,64]{3,2,1,0:T(8,128)(2,1)} copy(k.1)
+  o = f32[32]{0:T(128)} custom-call(c), custom_call_target="tpu_custom_call"
+  b = bf16[32,2048,12,64]{1,3,2,0:T(8,128)(2,1)} copy(c)
+  ROOT r = (f32[32]{0:T(128)}, bf16[32,2048,12,64]{1,3,2,0:T(8,128)(2,1)}) tuple(o, b)
+}"#;
+    let merged = |text: &str| advice(text).into_iter().find(|piece| kind(piece) == ("reshape", "argument"));
+    let piece = merged(text).expect("a piece");
+    assert_eq!(piece.saving, Saving::AtMost(256 * MIB));
+    assert!(sentence(&piece).starts_with("Keep `keys` as [32,2048,768] between calls"), "{}", sentence(&piece));
+    // Without a kernel, something else may still be copied.
+    let summed = text.replace("custom-call(c), custom_call_target=\"tpu_custom_call\"", "dot(c, c)");
+    assert_eq!(merged(&summed).map(|piece| piece.saving), Some(Saving::AtMost(160 * MIB)));
+    // What isn't returned is no cache.
+    let read = text
+        .replace("tuple(o, b)", "tuple(o, o)")
+        .replace("T(128)}, bf16[32,2048,12,64]{1,3,2,0:T(8,128)(2,1)})", "T(128)}, f32[32]{0:T(128)})");
+    assert!(merged(&read).is_none());
+}
+
 /// A gradient of a weight for each of 8192 samples, as a `jax.vmap` of a loop adds them up, and such a product that nothing
 /// adds up.
 #[test]

@@ -380,6 +380,18 @@ pub struct GatheredPages {
     pub width: u64,
 }
 
+/// A cache whose heads are padded to tiles where it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PaddedHeads {
+    /// The arguments.
+    pub names: Vec<String>,
+    /// Their bounds with the last two dimensions merged.
+    pub merged: Vec<u64>,
+    /// The size of the last dimension.
+    pub width: u64,
+}
+
 /// What a kernel reads or writes, and the bounds with its columns before its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

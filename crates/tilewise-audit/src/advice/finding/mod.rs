@@ -6,8 +6,8 @@ mod messages;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes,
     FlatRecords, GatheredPages, GradientSums, InParts, Jit, KeptByLoop, KernelColumns, LargeDimension, LayoutRequest,
-    Library, Logits, PaddedColumns, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
-    SampleGradients, ShuffledRows, StackedCache, UndonatedState,
+    Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation,
+    RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding,
@@ -37,6 +37,8 @@ pub enum Finding {
     RowsOfFew(RowsOfFew),
     /// Pages of a cache are gathered whole.
     GatheredPages(GatheredPages),
+    /// A loop or a kernel holds a cache with its heads padded to tiles.
+    PaddedHeads(PaddedHeads),
     /// A kernel of the user's reads or writes rows of a few columns.
     KernelColumns(KernelColumns),
     /// A loop keeps values of all its steps for the gradient.
@@ -99,9 +101,9 @@ impl Finding {
     pub fn change(&self) -> Change {
         match self {
             Self::LayoutRequest(_) | Self::PinnedOrder(_) | Self::CopiedWeights => Change::Order,
-            Self::PaddedColumns(PaddedColumns { way: ColumnsWay::Flat { .. }, .. }) | Self::GatheredPages(_) => {
-                Change::Reshape
-            }
+            Self::PaddedColumns(PaddedColumns { way: ColumnsWay::Flat { .. }, .. })
+            | Self::GatheredPages(_)
+            | Self::PaddedHeads(_) => Change::Reshape,
             Self::PaddedColumns(_) | Self::FlatRecords(_) | Self::RowsOfFew(_) | Self::CutOffShapes(_) => Change::Split,
             Self::UndonatedState(_) | Self::Donation(_) => Change::Donate,
             Self::KernelColumns(_) => Change::Transpose,

@@ -17,7 +17,7 @@ use crate::{
 use tilewise_hlo::Instruction;
 
 /// A last dimension of this size fills the lanes.
-const LANES: u64 = 128;
+pub(super) const LANES: u64 = 128;
 
 pub(crate) struct PagesOfACache;
 
@@ -36,14 +36,15 @@ impl Rule for PagesOfACache {
 /// few columns are rather taken apart.
 fn is_of_pages(program: &ProgramModel<'_>, array: &LiveArray<'_>, table: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(table).filter(|bounds| bounds.len() >= 3) else { return false };
+    array.bounds.ends_with(&bounds[1..]) && fills_few_lanes(program, array)
+}
+
+/// Whether an array of several rows of heads has their numbers along the lanes, padded by half or more.
+pub(super) fn fills_few_lanes(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     let last = array.bounds.len().saturating_sub(1);
     let is_along_lanes = array.minor_to_major().first() == Some(&last) && array.bounds.last() < Some(&LANES);
     let is_padded = array.bytes >= array.logical_bytes().saturating_mul(3) / 2;
-    array.bounds.len() >= 3
-        && array.bounds.ends_with(&bounds[1..])
-        && is_along_lanes
-        && is_padded
-        && of_few(program, array).is_none()
+    array.bounds.len() >= 3 && is_along_lanes && is_padded && of_few(program, array).is_none()
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instruction<'m>) -> Option<Proposal> {
@@ -56,7 +57,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instr
 }
 
 /// `[2048,16,512]` of `[2048,16,8,64]`
-fn merged(bounds: &[u64]) -> Option<Vec<u64>> {
+pub(super) fn merged(bounds: &[u64]) -> Option<Vec<u64>> {
     let (&[before, last], rest) = (bounds.last_chunk()?, bounds.get(..bounds.len().checked_sub(2)?)?);
     Some([rest, &[before.checked_mul(last)?]].concat())
 }

@@ -25,6 +25,7 @@ mod kernel;
 mod layout_request;
 mod logits;
 mod narrow;
+mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
 mod sample_gradients;
@@ -47,6 +48,7 @@ const RULES: &[&dyn Rule] = &[
     &donate::ReturnedState,
     &upstream::GatheredRows,
     &gathered_pages::PagesOfACache,
+    &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
     &stacked_cache::CacheBesideItsNext,
