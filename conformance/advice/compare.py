@@ -2,10 +2,11 @@
 
 `compare.py NAME TPU` reads advice, a line of standard input each, with `imports`, `code` and `sentence`, and prints a line
 in JSON for each: `same`, or why it isn't (`error`). The dimension that the advice takes apart becomes small wherever an
-argument begins with it; all other sizes stay. Code for a loss's head, which names what only the user's program has, is
+argument that it takes apart begins with it; all other sizes stay. Code for a loss's head, which names what only the user's program has, is
 compared with a cross entropy written plainly, its gradients with it.
 """
 
+import inspect
 import json
 import os
 import re
@@ -29,10 +30,20 @@ def kept(size, code):
     return min(size, -(-SMALL // parts) * parts)
 
 
-def filled(path, leaf, size, small, random):
+def taken_apart(program, code):
+    """Which of the program's arguments the code takes apart, by the names of its parameters."""
+    names = re.search(r"batch_argnames=\((.*?)\)|^ +(.*) = batch$", code, re.M).expand(r"\1\2")
+    names = set(re.findall(r"\w+", names))
+    parameters = enumerate(inspect.signature(program.function).parameters.values())
+    named = {at: parameter.kind for at, parameter in parameters if parameter.name in names}
+    first = min((at for at, kind in named.items() if kind is inspect.Parameter.VAR_POSITIONAL), default=sys.maxsize)
+    return {at for at in range(len(program.arguments)) if at in named or at >= first}
+
+
+def filled(path, leaf, size, small, apart, random):
     """An array of numbers in place of a shape. The later half of a batch is mostly zeros, as padding is: parts that have as
     many samples have other numbers of tokens then, so that a sum divided by the wrong one shows."""
-    is_batch = leaf.shape[:1] == (size,)
+    is_batch = leaf.shape[:1] == (size,) and path[0].idx in apart
     shape = tuple(small if at == 0 and is_batch else bound for at, bound in enumerate(leaf.shape))
     if np.prod(shape, dtype=np.int64) > MOST:
         raise MemoryError(f"{leaf.shape} is too large to run")
@@ -93,7 +104,8 @@ def difference(program, advice):
         return None
     size = int(re.search(r"of size (\d+)", advice["sentence"])[1])
     small, random = kept(size, advice["code"]), np.random.default_rng(0)
-    arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, size, small, random), program.arguments)
+    decided = size, small, taken_apart(program, advice["code"]), random
+    arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, *decided), program.arguments)
     with jax.default_device(jax.devices("cpu")[0]):
         expected, found = program.function(*arguments), after.function(*arguments)
     if jax.tree.structure(expected) != jax.tree.structure(found):
