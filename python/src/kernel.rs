@@ -9,6 +9,7 @@ use crate::{
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use tilewise::{
     Shape,
     tpu::{
@@ -56,6 +57,9 @@ pub(crate) struct PyKernelUse {
     /// The operations of its body that move elements between rows and lanes, as it was handed to the compiler: `'tpu.transpose'` and
     /// the like; `None` where the text doesn't have the body.
     body_moves: Option<Vec<String>>,
+    /// The sizes of its blocks by the names that its library gives them, such as `{'block_q': 512, 'block_kv': 1024}`: from its metadata
+    /// or its name; empty where neither has them.
+    block_sizes: BTreeMap<String, u64>,
     /// The framework's name of the operation.
     op_name: Option<String>,
     /// The line of the user's program.
@@ -245,6 +249,7 @@ impl PyKernelUse {
             copied_bytes: row.copied_bytes(),
             held_bytes: row.held_bytes(),
             body_moves: row.body_moves.map(|moves| moves.into_iter().map(str::to_owned).collect()),
+            block_sizes: row.block_sizes.into_iter().map(|each| (each.name, each.size)).collect(),
             instruction: row.instruction,
             computation: row.computation,
             used_bytes: row.used_bytes,

@@ -87,7 +87,8 @@ def kernel_use_fields(kernel: tw.KernelUse) -> None:
     arrays: list[tw.KernelArray] = [*kernel.operands, *kernel.results]
     counts: list[int] = [kernel.copied_bytes, kernel.held_bytes]
     moves: list[str] | None = kernel.body_moves
-    print(arrays, counts, moves)
+    blocks: dict[str, int] = kernel.block_sizes
+    print(arrays, counts, moves, blocks)
 
 
 def kernel_array_fields(array: tw.KernelArray, change: tw.BoundaryChange, remedy: tw.Remedy) -> None:

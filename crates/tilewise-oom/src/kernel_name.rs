@@ -3,20 +3,39 @@
 use memchr::memmem;
 
 /// Parts of their names, those of the more special ones first.
-const SIGNS: [&str; 6] = ["splash_", "ragged_paged_attention", "rpa_", "paged_attention", "flash_attention", "gmm"];
+const SIGNS: [&str; 10] = [
+    "splash_",
+    "ragged_paged_attention",
+    "rpa_",
+    "RPAd-",
+    "RPAp-",
+    "RPAm-",
+    "paged_attention",
+    "flash_attention",
+    "flash_mha",
+    "gmm",
+];
 
 /// The first name with a sign in it, whole.
 pub(crate) fn of(text: &str) -> Option<String> {
     SIGNS.iter().find_map(|sign| {
         let begins_word = |at: &usize| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric());
         let at = memmem::find_iter(text.as_bytes(), sign).find(begins_word)?;
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         // What stands before the name may take several bytes, as a quotation mark does.
+        let is_of_name = |c: &char| is_part(*c) && (*c != '-' || sign.ends_with('-'));
         let start =
-            text[..at].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(at, |(first, _)| first);
-        let length = text[start..].find(|c| !is_part(c)).unwrap_or(text.len() - start);
-        Some(text[start..start + length].to_owned())
+            text[..at].char_indices().rev().take_while(|(_, c)| is_of_name(c)).last().map_or(at, |(first, _)| first);
+        Some(text[start..].chars().take_while(is_of_name).collect())
     })
+}
+
+/// The names in a text, without the numbers that XLA puts behind dots.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_part(c)).filter(|word| !word.is_empty())
+}
+
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 #[cfg(test)]
@@ -27,6 +46,7 @@ mod tests {
     fn names_are_whole() {
         assert_eq!(of("on stack for %tpu_splash_mha_fwd.3 = (f32").as_deref(), Some("tpu_splash_mha_fwd"));
         assert_eq!(of("/rpa_metadata_schedule/pallas_call").as_deref(), Some("rpa_metadata_schedule"));
+        assert_eq!(of("%RPAm-p_128-bq_32_32.23 = ").as_deref(), Some("RPAm-p_128-bq_32_32"));
         assert_eq!(of("augmmented"), None);
         assert_eq!(of("\u{201c}flash_attention\u{201d}").as_deref(), Some("flash_attention"));
         assert_eq!(of("flash_attention").as_deref(), Some("flash_attention"));

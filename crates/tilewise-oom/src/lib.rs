@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod block_sizes;
 mod budget;
 mod code;
 mod drafts;
@@ -52,6 +53,7 @@ mod text;
 mod verdict;
 mod window;
 
+pub use block_sizes::{BlockSize, block_sizes};
 pub use budget::Budget;
 pub use code::meaning_of_code;
 pub use entry::{Entry, Interface, Operator, Section, WrittenShape};

@@ -1,5 +1,6 @@
 //! What a message says.
 
+use crate::block_sizes::BlockSize;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::forms::Form;
@@ -55,6 +56,8 @@ pub struct Message {
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
     /// memory.
     pub kernel: Option<String>,
+    /// The sizes of the kernel's blocks, where its name or its metadata has them; of messages about a core's own memory.
+    pub block_sizes: Vec<BlockSize>,
     /// What else the text has, in the order of what matters.
     pub others: Vec<Self>,
 }
@@ -82,6 +85,7 @@ impl Message {
             truncated: true,
             framework: None,
             kernel: None,
+            block_sizes: Vec::new(),
             others: Vec::new(),
         }
     }

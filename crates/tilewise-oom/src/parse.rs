@@ -1,6 +1,7 @@
 //! From a text to the message it holds: surroundings are removed, sentences found, tables and lists read, and of several
 //! messages the one that matters most is told first.
 
+use crate::block_sizes::{BlockSize, block_sizes};
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
@@ -23,6 +24,10 @@ use std::ops::Range;
 
 /// Texts above this are scanned for what may be a message before anything is parsed.
 const LARGE: usize = 4 << 20;
+
+/// What stands before the kernel whose stack doesn't fit, and what stands behind it.
+const STACK_OF: &str = "while allocating on stack for ";
+const FIGURES: &str = "Scoped allocation with size";
 
 /// What the compiler's own log has in front of its lines.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -69,10 +74,21 @@ impl Message {
         let messages = read_all(&text, is_log, is_tpu);
         let kernel = kernel_name::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
-        let with_names =
-            |message: Self| Self { framework, kernel: kernel.clone().filter(|_| is_of_core(&message)), ..message };
+        let with_names = |message: Self| {
+            let is_of_core = is_of_core(&message);
+            let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
+            Self { framework, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
+        };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
+}
+
+/// The sizes of the blocks of the kernel that a message about a core's memory names: the one whose stack doesn't fit, else that of the
+/// first entry.
+fn sizes_of(text: &str, message: &Message) -> Vec<BlockSize> {
+    let behind = text.split_once(STACK_OF).map(|(_, behind)| behind.split_once(FIGURES).map_or(behind, |(own, _)| own));
+    let listed = || message.entries.first().and_then(|entry| entry.label.as_deref());
+    behind.or_else(listed).map(block_sizes).unwrap_or_default()
 }
 
 /// The message that matters most, with the others; they come in the order of the text.

@@ -11,7 +11,7 @@ use tilewise::{
     Shape,
     tpu::{Generation, kernel::Limits},
 };
-use tilewise_oom::{Entry, Form, Framework, PrintedSize, Window, WindowKind};
+use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
 /// The VMEM of a v7x.
 const SMALLEST_OF_TODAY: u64 = 64 << 20;
@@ -94,11 +94,15 @@ fn blocks(explanation: Listing<'_>, framework: Framework, cap: Option<(Generatio
     let written = window.block.as_ref()?;
     // The least number of halvings of all blocks that frees what is missing.
     let parts = (1..=10).map(|power| 1_u64 << power).find(|parts| all - all / parts >= missing).unwrap_or(2);
+    let smaller = written.parsed.as_ref().ok().map(|shape| divided(shape, parts));
+    let sizes = explanation.message.block_sizes.iter();
+    let is_divided = |size: u64| smaller.as_ref().is_some_and(|(whole, _)| *whole == size);
     let finding = BlockFinding::Window {
         kind: window.kind,
         operand: window.operand,
         block: written.text.clone(),
-        smaller: written.parsed.as_ref().ok().map(|shape| divided(shape, parts)),
+        parameters: sizes.filter(|each| is_divided(each.size)).map(|each| each.name.clone()).collect(),
+        smaller: smaller.map(|(_, bounds)| bounds),
         parts,
         buffers: window.buffers.unwrap_or(1),
         bytes: row.taken_bytes(),
@@ -108,18 +112,18 @@ fn blocks(explanation: Listing<'_>, framework: Framework, cap: Option<(Generatio
     Some(block(finding, framework).about(&*written.text).saving(Saving::Exact(all - all / parts)))
 }
 
-/// The bounds with the largest of them, but for the one on the lanes, divided.
-fn divided(block: &Shape, parts: u64) -> Vec<u64> {
+/// The largest of the bounds, but for the one on the lanes, and all of them with that one divided.
+fn divided(block: &Shape, parts: u64) -> (u64, Vec<u64>) {
     let mut bounds: Vec<u64> = block.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
     let rows = bounds.len().saturating_sub(1).max(1).min(bounds.len());
     let largest = (0..rows).max_by_key(|at| (bounds[*at], std::cmp::Reverse(*at)));
     // Rows below a tile's eight are padded to it: then the lanes are divided.
     let at = largest
         .filter(|at| bounds[*at] / parts >= 8 || bounds.len() == 1 || bounds.len() > 2 && *at + 2 < bounds.len());
-    if let Some(bound) = at.or(bounds.len().checked_sub(1)).and_then(|at| bounds.get_mut(at)) {
-        *bound = (*bound).div_ceil(parts);
-    }
-    bounds
+    let Some(bound) = at.or(bounds.len().checked_sub(1)).and_then(|at| bounds.get_mut(at)) else { return (1, bounds) };
+    let whole = *bound;
+    *bound = whole.div_ceil(parts);
+    (whole, bounds)
 }
 
 /// What of a generation's cap keeps a kernel from getting as much as it needs.
@@ -190,7 +194,12 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
         None => is_named_fusion(entry),
     });
     match &message.kernel {
-        Some(kernel) if is_shared(kernel) => BlockFinding::Library { kernel: kernel.clone(), cap },
+        kernel if kernel.is_some() || !message.block_sizes.is_empty() => BlockFinding::Library {
+            kernel: kernel.clone().unwrap_or_default(),
+            sizes: message.block_sizes.clone(),
+            parts: parts_that_fit(message),
+            cap,
+        },
         _ if is_fusion => BlockFinding::Fusion { cap },
         _ => {
             let limit = message.limit.as_ref().map(PrintedSize::bytes);
@@ -203,11 +212,11 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
     }
 }
 
-/// Kernels that many programs share, whose blocks are set by name.
-fn is_shared(kernel: &str) -> bool {
-    ["splash", "ragged_paged_attention", "rpa_", "paged_attention", "flash_attention", "gmm"]
-        .iter()
-        .any(|sign| kernel.contains(sign))
+/// By how much blocks are divided, a power of two, so that they surely fit: what they take grows with them at least.
+fn parts_that_fit(message: &Message) -> u64 {
+    let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| (used.bytes(), limit.bytes()));
+    let times = figures.map_or(2, |(used, limit)| used.div_ceil(limit.max(1)));
+    times.clamp(2, 1 << 16).next_power_of_two()
 }
 
 /// SMEM has what a core's scalar unit reads.

@@ -167,6 +167,11 @@ fn the_document_lists_what_is_printed() {
     let cut = "HloModule m\n\nENTRY e {\n  x = f33[8]{0} parameter(0)\n}\n";
     fs::write(out("json.hlo"), cut).expect("a folder");
     checker.run("Audit", &["audit", &out("json.hlo")]);
+    let kernel = "HloModule jit_f, is_scheduled=true\nENTRY main {\n  q = f32[1024,512]{1,0:T(8,128)} parameter(0)\n  ROOT \
+                  RPAm-p_128-bq_32_32-bkv_512_256.1 = f32[1024,512]{1,0:T(8,128)} custom-call(q), \
+                  custom_call_target=\"tpu_custom_call\"\n}\n";
+    fs::write(out("kernel.hlo"), kernel).expect("a folder");
+    checker.run("Audit", &["audit", &out("kernel.hlo"), "--tpu", "v5e"]);
     let mut files = fs::read_dir(&dump).expect("the dump").map(|file| file.expect("an entry").path());
     let plan = files.find(|file| file.to_string_lossy().ends_with("buffer-assignment.txt")).expect("a plan");
     checker.run("Plan", &["audit", &plan.display().to_string()]);
@@ -194,9 +199,14 @@ fn the_document_lists_what_is_printed() {
     checker.run("Page", &["explain", "E1001"]);
 
     let all = checker.types.values().flatten().map(|(&name, field)| (field.owner, name));
-    let never: Vec<_> = all.filter(|field| !checker.seen.contains(field)).collect();
+    let never: Vec<_> =
+        all.filter(|field| !checker.seen.contains(field) && !OF_THE_PACKAGE.contains(&field.0)).collect();
     assert!(never.is_empty(), "never printed: {never:?}");
 }
+
+/// Types that the Python package prints, whose own tests hold it to them.
+const OF_THE_PACKAGE: &[&str] =
+    &["KernelBudgets", "KernelBudget", "BlockSuggestions", "SuggestedBlocks", "RemovedBlocks"];
 
 /// Types of the page, each with that of the document which it reads.
 const OF_THE_PAGE: &[(&str, &[(&str, &str)])] = &[

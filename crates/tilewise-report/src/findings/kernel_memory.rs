@@ -11,7 +11,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{BlockFinding, KernelLimit},
 };
-use tilewise_oom::{Framework, WindowKind};
+use tilewise_oom::{BlockSize, Framework, WindowKind};
 
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
@@ -43,11 +43,22 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             bytes(*taken),
             no_higher(*cap)
         )),
-        BlockFinding::Library { kernel, cap } => Words::new(format!(
-            "Choose smaller blocks for `{kernel}`: {}; each block in VMEM counts twice, for double buffering. {WHICH_FIT}{}",
-            block_parameters(kernel).unwrap_or_default(),
-            no_higher(*cap)
-        )),
+        BlockFinding::Library { kernel, sizes, parts, cap } => {
+            let library = KernelLibrary::of(kernel);
+            let whose = if kernel.is_empty() { "the kernel".to_owned() } else { format!("`{kernel}`") };
+            let told = sizes.iter().map(|each| format!("`{}` is {}", each.name, each.size)).collect::<Vec<_>>();
+            let parameters = library.map(|library| library.parameters.to_owned());
+            let which = parameters.into_iter().chain((!told.is_empty()).then(|| told.join(", "))).collect::<Vec<_>>();
+            let words = Words::new(format!(
+                "Choose smaller blocks for {whose}: {}; each block in VMEM counts twice, for double buffering. {WHICH_FIT}{}",
+                which.join("; now "),
+                no_higher(*cap)
+            ));
+            match library.and_then(|library| library.code(sizes, *parts)) {
+                Some((imports, code)) => words.jax(about, imports, code),
+                None => words,
+            }
+        }
         BlockFinding::Fusion { cap } => {
             let words = Words::new(format!(
                 "Give the operation less at once (a smaller window, sort or reduction; parts of the batch), or break the fusion \
@@ -84,7 +95,8 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
 }
 
 fn window(finding: &BlockFinding) -> Words {
-    let BlockFinding::Window { kind, operand, block, smaller, parts, buffers, bytes: taken, windows, cap } = finding
+    let BlockFinding::Window { kind, operand, block, smaller, parts, buffers, bytes: taken, windows, parameters, cap } =
+        finding
     else {
         return Words::new("");
     };
@@ -103,8 +115,10 @@ fn window(finding: &BlockFinding) -> Words {
             (format!(" × {buffers}"), single)
         }
     };
+    let names: Vec<_> = parameters.iter().map(|name| format!("`{name}`")).collect();
+    let by = if names.is_empty() { String::new() } else { format!(", by {}", names.join(" or ")) };
     let words = Words::new(format!(
-        "{what} the block of {}{}{}: {block}{times} takes {}{others}{single}{}",
+        "{what} the block of {}{}{}{by}: {block}{times} takes {}{others}{single}{}",
         kind.as_str(),
         number(*operand),
         to.unwrap_or_default(),
@@ -148,17 +162,94 @@ pub(super) fn limit(finding: &KernelLimit, about: &Recommendation) -> Words {
     }
 }
 
-/// What sets the blocks of a kernel that many programs share.
-fn block_parameters(kernel: &str) -> Option<&'static str> {
-    const PARAMETERS: [(&str, &str); 6] = [
-        ("splash", "`block_q`, `block_kv` and `block_kv_compute` of splash attention's `BlockSizes`"),
-        ("ragged_paged_attention", "`num_kv_pages_per_block` and `num_queries_per_block`"),
-        ("rpa_", "`num_kv_pages_per_block` and `num_queries_per_block`"),
-        ("paged_attention", "`pages_per_compute_block`"),
-        ("flash_attention", "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`"),
-        ("gmm", "`tiling`, the block of rows, of the contracted dimension and of columns"),
-    ];
-    PARAMETERS.iter().find(|(sign, _)| kernel.contains(sign)).map(|(_, parameters)| *parameters)
+/// How the blocks of a kernel are set that many programs share.
+struct KernelLibrary {
+    /// What its kernels have in their names.
+    sign: &'static str,
+    /// What sets their blocks.
+    parameters: &'static str,
+    /// The class of its sizes.
+    class: Option<Class>,
+}
+
+/// A class of sizes of blocks.
+#[derive(Clone, Copy)]
+struct Class {
+    /// What imports it, where a library that everyone has is the only one with it.
+    import: Option<&'static str>,
+    /// What its objects are called.
+    variable: &'static str,
+    /// Its fields that matter for the kernel.
+    fields: &'static [&'static str],
+}
+
+const SPLASH: &str = "from jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel import BlockSizes";
+const REPLACE: &str = "import dataclasses";
+/// The least that blocks of attention and of products have along lanes.
+const LANES: u64 = 128;
+const PAGES: &str = "`num_kv_pages_per_block` and `num_queries_per_block`";
+
+const LIBRARIES: [KernelLibrary; 9] = [
+    KernelLibrary {
+        sign: "splash",
+        parameters: "`block_q`, `block_kv` and `block_kv_compute` of splash attention's `BlockSizes`",
+        class: Some(Class {
+            import: Some(SPLASH),
+            variable: "block_sizes",
+            fields: &["block_q", "block_kv", "block_kv_compute"],
+        }),
+    },
+    KernelLibrary { sign: "ragged_paged_attention", parameters: PAGES, class: None },
+    KernelLibrary { sign: "rpa_", parameters: PAGES, class: None },
+    KernelLibrary {
+        sign: "RPA",
+        parameters: "the queries (`bq`) and the keys and values (`bkv`) of a block in `d_block_sizes`, `p_block_sizes` and \
+                     `m_block_sizes`, of decoding, of prefill and of both",
+        class: None,
+    },
+    KernelLibrary { sign: "paged_attention", parameters: "`pages_per_compute_block`", class: None },
+    KernelLibrary {
+        sign: "flash_attention",
+        parameters: "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`",
+        class: Some(Class { import: None, variable: "block_sizes", fields: &["block_q", "block_k_major", "block_k"] }),
+    },
+    KernelLibrary {
+        sign: "flash_mha",
+        parameters: "those of the gradient in flash attention's `BlockSizes`, such as `block_q_major_dkv` and `block_k_major_dkv`",
+        class: None,
+    },
+    KernelLibrary {
+        sign: "gmm_v2",
+        parameters: "`tile_m`, `tile_k` and `tile_n` of its `TileSizes`",
+        class: Some(Class { import: None, variable: "tile_info", fields: &["tile_m", "tile_k", "tile_n"] }),
+    },
+    KernelLibrary {
+        sign: "gmm",
+        parameters: "`tiling`, the block of rows, of the contracted dimension and of columns",
+        class: None,
+    },
+];
+
+impl KernelLibrary {
+    fn of(kernel: &str) -> Option<&'static Self> {
+        LIBRARIES.iter().find(|library| kernel.contains(library.sign))
+    }
+
+    /// Imports and code that make the blocks so many times smaller: from the sizes, or from those that the program has.
+    fn code(&self, sizes: &[BlockSize], parts: u64) -> Option<(&'static str, String)> {
+        let Class { import, variable, fields } = self.class?;
+        let told = |name: &str| sizes.iter().find(|each| each.name == name).map(|each| each.size);
+        let is_told = fields.iter().all(|name| told(name).is_some());
+        let smaller = |name: &&str| match told(name).filter(|_| is_told) {
+            Some(size) => format!("{name}={}", (size / parts).max(LANES)),
+            None => format!("{name}={variable}.{name} // {parts}"),
+        };
+        let smaller = fields.iter().map(smaller).collect::<Vec<_>>().join(", ");
+        Some(match import.filter(|_| is_told) {
+            Some(import) => (import, format!("{variable} = BlockSizes({smaller})")),
+            None => (REPLACE, format!("{variable} = dataclasses.replace({variable}, {smaller})")),
+        })
+    }
 }
 
 /// SMEM has what a core's scalar unit reads.

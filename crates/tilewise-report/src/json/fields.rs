@@ -15,7 +15,7 @@ use tilewise_audit::{
     StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
-use tilewise_oom::{Budget, Framework, Message, PrintedSize, UntiledMachine, Verdict};
+use tilewise_oom::{BlockSize, Budget, Framework, Message, PrintedSize, UntiledMachine, Verdict};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -85,8 +85,14 @@ fields!(KernelRow, row, {
     results: all(&row.results.iter().map(KernelResult).collect::<Vec<_>>()),
     copied_bytes: row.copied_bytes(),
     body_moves: row.body_moves,
+    block_sizes: all(&row.block_sizes),
     op_name: row.op_name,
     source: one(row.source.as_ref()),
+});
+
+fields!(BlockSize, block, {
+    name: block.name,
+    size: block.size,
 });
 
 fields!(KernelOperand<'_>, operand, {

@@ -5,4 +5,5 @@ mod batches;
 mod comparison;
 mod copies;
 mod joins;
+mod kernels;
 mod loops;

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::{Shape, tpu::Generation};
-use tilewise_oom::{PrintedSize, WindowKind};
+use tilewise_oom::{BlockSize, PrintedSize, WindowKind};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +134,8 @@ pub enum BlockFinding {
         bytes: u64,
         /// Windows of the kernel.
         windows: usize,
+        /// What its library calls the bound that is divided; of several that are as large, all.
+        parameters: Vec<String>,
         /// Where no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
@@ -148,8 +150,12 @@ pub enum BlockFinding {
     },
     /// A kernel that many programs share.
     Library {
-        /// Its name.
+        /// Its name; empty where only its blocks are known.
         kernel: String,
+        /// The sizes of its blocks, where the message has them.
+        sizes: Vec<BlockSize>,
+        /// By how much each of them has to be divided, so that it surely fits.
+        parts: u64,
         /// Where no higher limit helps.
         cap: Option<(Generation, u64)>,
     },

@@ -20,6 +20,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
     unquote,
 };
+use tilewise_oom::{BlockSize, block_sizes};
 
 /// The memory space of VMEM, and its number in a `backend_config`.
 const VMEM_SPACE: u8 = 1;
@@ -47,6 +48,8 @@ pub struct KernelRow {
     /// The operations of its body that move elements between rows and lanes inside VMEM, `tpu.transpose` and the like, as it was handed
     /// to the compiler, which adds others; `None` where the text doesn't have the body.
     pub body_moves: Option<Vec<&'static str>>,
+    /// The sizes of its blocks, where its library writes them into its metadata or its name.
+    pub block_sizes: Vec<BlockSize>,
     /// The framework's name of the operation.
     pub op_name: Option<String>,
     /// The line of the user's program.
@@ -97,6 +100,9 @@ impl KernelRow {
     fn of(call: &Instruction<'_>, generation: Generation) -> Self {
         let config = call.attribute("backend_config").map(unquote).unwrap_or_default();
         let limits = Limits::of(generation);
+        let op_name = op_name(call);
+        let metadata = call.attribute("frontend_attributes").unwrap_or_default();
+        let names = [metadata, call.name(), op_name.as_deref().unwrap_or_default()].join(" ");
         let asked = vmem_bytes(&config, "\"scoped_memory_configs\"");
         Self {
             instruction: call.name().to_owned(),
@@ -107,7 +113,8 @@ impl KernelRow {
             operands: Vec::new(),
             results: Vec::new(),
             body_moves: body::moving_operations(&config),
-            op_name: op_name(call),
+            block_sizes: block_sizes(&names),
+            op_name,
             source: source_line(call),
         }
     }
