@@ -36,7 +36,7 @@ from tilewise._errors import MessageError
 from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
 from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
-from tilewise._topologies import ENVIRONMENT
+from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 from tilewise._worker import Compile, Start, Trace
 
 Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]
@@ -56,14 +56,6 @@ PREFIX = "tilewise-compiler-"
 """How the names of the workers' folders begin, which the temporary folder has only while they run."""
 
 _PROBE = {"xla_tpu_max_hbm_size_mib": 64, "xla_tpu_rematerialization_min_size_in_bytes": 2**60}
-
-_ENVIRONMENT = {
-    # A worker compiles: a TPU of this machine is not for it to take.
-    "JAX_PLATFORMS": "cpu",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    # Without files in /tmp/tpu_logs.
-    "TPU_LOG_DIR": "disabled",
-}
 
 _START_SECONDS = 300.0
 _IDLE_SECONDS = 60.0
@@ -157,7 +149,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**ENVIRONMENT, **os.environ, **_ENVIRONMENT, **self._libtpu},
+                env={**ENVIRONMENT, **os.environ, **ONLY_COMPILES, **self._libtpu},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

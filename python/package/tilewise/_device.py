@@ -126,6 +126,10 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
         context = _internals.abstract_device_context(kind)
         if context is not None:
             stack.enter_context(context)
+        else:
+            # What was traced for another TPU would be found, and what is traced now be found later.
+            _internals.forget_traces()
+            stack.callback(_internals.forget_traces)
         yield
 
 

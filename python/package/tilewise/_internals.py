@@ -245,6 +245,14 @@ def abstract_device_context(kind: str) -> contextlib.AbstractContextManager[Any]
         return context
 
 
+def forget_traces() -> None:
+    """Drops what JAX keeps of functions that it traced, by their arguments alone; not what it compiled."""
+    for name in ("_create_pjit_jaxpr", "_infer_params_cached"):
+        forget = getattr(getattr(module("jax._src.pjit"), name, None), "cache_clear", None)
+        if forget is not None:
+            forget()
+
+
 def questions_of_the_kind() -> list[tuple[Any, str]]:
     """Where JAX asks for the kind of the device itself, as ``pltpu.get_tpu_info`` does: modules and names."""
     return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_device_kind")

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tilewise._blocks import suggest_blocks
+from tilewise._blocks import BlockSuggestions, suggest_blocks
 from tilewise._fit.command import factory, setting, values
 from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print what the kernels take, or which blocks to try; 1 if one doesn't fit or no choice is left, 2 for errors."""
     given = _parser().parse_args(arguments)
+    # Before JAX is imported: libtpu looks around for a TPU when it is loaded, and logs what it doesn't find.
+    os.environ.update({**ENVIRONMENT, **os.environ, **ONLY_COMPILES})
     try:
         make = factory(given.program)
         settings = dict(map(setting, given.set))
@@ -23,21 +28,64 @@ def main(arguments: Sequence[str]) -> int:
             with_settings = functools.partial(make, **settings)
             space = dict(map(values, given.space))
             found = suggest_blocks(with_settings, tpu=given.tpu, space=space, compile=given.compile)
-            print(found)
+            print(_suggestions(given.program, found) if given.format == "json" else found)
             return 0 if found.choices else 1
         f, *args = make(**settings)
         kernels = kernel_budget(f, *args, tpu=given.tpu, compile=given.compile)
     # The file and what it calls may raise anything.
     except Exception as error:
-        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    print(kernels)
+        return _failed(given, f"{type(error).__name__}: {error}")
+    print(_budgets(given.program, kernels) if given.format == "json" else kernels)
     return _status(kernels)
+
+
+def _failed(given: argparse.Namespace, message: str) -> int:
+    if given.format == "json":
+        print(_line(given.program, error={"kind": "python", "message": message, "span": None}))
+    else:
+        print(f"error: {message}", file=sys.stderr)
+    return 2
 
 
 def _status(kernels: KernelBudgets) -> int:
     is_refused = any(kernel.refusal is not None for kernel in kernels)
     return 1 if is_refused or kernels.unsupported or kernels.verdict == "does_not_fit" else 0
+
+
+def _line(program: str, **fields: Any) -> str:
+    return json.dumps({"schema": 1, "input": program, **fields}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _budgets(program: str, kernels: KernelBudgets) -> str:
+    """`KernelBudgets` of ``docs/json.md``."""
+    fields = (
+        "name",
+        "tpu",
+        "text",
+        "vmem_bytes",
+        "smem_bytes",
+        "guess_bytes",
+        "body_most_bytes",
+        "measured_bytes",
+        "limit_bytes",
+        "cap_bytes",
+        "limit_needed_bytes",
+        "may_be_kept_bytes",
+        "may_be_dropped_bytes",
+        "moved_bytes",
+        "libtpu",
+        "verdict",
+        "refusal",
+        "unsupported",
+    )
+    rows = [{name: getattr(kernel, name) for name in fields} for kernel in kernels]
+    return _line(program, kernels=rows, not_covered=kernels.not_covered, verdict=kernels.verdict)
+
+
+def _suggestions(program: str, found: BlockSuggestions) -> str:
+    """`BlockSuggestions` of ``docs/json.md``."""
+    removed = [{"sizes": sizes, "reason": reason} for sizes, reason in found.removed]
+    return _line(program, choices=[vars(choice) for choice in found], removed=removed)
 
 
 def _parser() -> Any:
@@ -47,4 +95,5 @@ def _parser() -> Any:
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--space", action="append", default=[], metavar="NAME=A,B,C")
+    parser.add_argument("--format", choices=("human", "json"), default="human")
     return parser

@@ -42,6 +42,15 @@ ENVIRONMENT = {
     "TPU_WORKER_ID": "0",
 }
 
+# Of a process that only compiles, whatever the user has set.
+ONLY_COMPILES = {
+    # A TPU of this machine is not for it to take.
+    "JAX_PLATFORMS": "cpu",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    # Without files in /tmp/tpu_logs.
+    "TPU_LOG_DIR": "disabled",
+}
+
 _LOCK = threading.Lock()
 _TOPOLOGIES: dict[str, tuple[Any, ...]] = {}
 
