@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE))
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
-from generated_bodies import drawn  # noqa: E402
+from generated_bodies import drawn, unrolled  # noqa: E402
 from public_kernels import PUBLIC  # noqa: E402
 from tilewise import _kernel_text, _kernels  # noqa: E402
 from tilewise._body import Body  # noqa: E402
@@ -38,7 +38,7 @@ LIBRARY_WEIGHT = 2
 
 def bodies(count, generations):
     """Generated ones, then those of libraries: a name, a choice, a library, a generation, and what makes the function."""
-    for number, (name, tpu, function, arguments) in enumerate(drawn(count)):
+    for number, (name, tpu, function, arguments) in enumerate((*drawn(count), *unrolled(count // 8))):
         yield name, str(number), "", tpu, lambda call=(function, arguments): call
     for tpu in generations:
         for name, public in PUBLIC.items():
@@ -81,10 +81,15 @@ def record(count, generations, is_asked):
             if not keys and not is_asked:
                 continue
             try:
+                seen = set()
                 for at, found in enumerate(kernels(tpu, make)):
+                    # What is the same is asked about once.
+                    what = found.text, str(found.call.params)
+                    is_new = what not in seen
+                    seen.add(what)
                     row = dict(zip(ROW, (name, words, str(at), library, tpu), strict=True))
                     old = before.get(tuple(row.values()))
-                    sizes = [old[size] for size in SIZES] if old else asked(found, tpu) if is_asked and not keys else None
+                    sizes = [old[size] for size in SIZES] if old else asked(found, tpu) if is_asked and is_new and not keys else None
                     if sizes is not None:
                         writer.writerow(row | dict(zip(SIZES, sizes, strict=True)) | asdict(found.body))
             except Exception as error:

@@ -264,6 +264,58 @@ def rope(r, c, dt):
     return k, [("b", (r, c), bf16), ("b", (r, c), f32)], [("b", (r, c), bf16)]
 
 
+def unrolled(count):
+    """So many kernels of attention over blocks of keys, all of its loop unrolled, for some batches, with sums in scratch; with one
+    step along keys, or two, between which branches begin and end the sums."""
+    draw = random.Random(7).choice
+    for _ in range(count):
+        steps, batches, parts = draw((4, 8, 10, 16, 20)), draw((1, 2, 4)), draw((1, 2))
+        rows, width, tpu = draw((32, 64, 128)), draw((128, 256)), draw(GENERATIONS)
+
+        def kernel(q, keys, values, out, most, total, sums, steps=steps, batches=batches, width=width):
+            def each(batch):
+                @pl.when(pl.program_id(1) == 0)
+                def _():
+                    most[batch] = jnp.full(most.shape[1:], -jnp.inf, f32)
+                    total[batch] = jnp.zeros(total.shape[1:], f32)
+                    sums[batch] = jnp.zeros(sums.shape[1:], f32)
+
+                def step(at, _):
+                    here = pl.ds(at * width, width)
+                    s = jax.lax.dot_general(q[batch], keys[batch, here], (((1,), (1,)), ((), ())), preferred_element_type=f32)
+                    before = most[batch, :, :1]
+                    now = jnp.maximum(before, jnp.max(s, -1, keepdims=True))
+                    p, scale = jnp.exp(s - now), jnp.exp(before - now)
+                    most[batch] = jnp.broadcast_to(now, most.shape[1:])
+                    total[batch] = total[batch] * scale + jnp.sum(p, -1, keepdims=True)
+                    product = jnp.dot(p.astype(bf16), values[batch, here], preferred_element_type=f32)
+                    sums[batch] = sums[batch] * scale + product
+
+                jax.lax.fori_loop(0, steps, step, None, unroll=True)
+
+                @pl.when(pl.program_id(1) == pl.num_programs(1) - 1)
+                def _():
+                    out[batch] = (sums[batch] / total[batch, :, :1]).astype(out.dtype)
+
+            for batch in range(batches):
+                each(batch)
+
+        by_row = pl.BlockSpec((batches, rows, 128), lambda i, j: (0, i, 0))
+        by_key = pl.BlockSpec((batches, steps * width, 128), lambda i, j: (0, j, 0))
+        queries = jax.ShapeDtypeStruct((batches, rows * STEPS, 128), bf16)
+        keys = jax.ShapeDtypeStruct((batches, steps * width * parts, 128), bf16)
+        call = pl.pallas_call(
+            kernel,
+            grid=(STEPS, parts),
+            in_specs=[by_row, by_key, by_key],
+            out_specs=by_row,
+            out_shape=queries,
+            scratch_shapes=[pltpu.VMEM((batches, rows, 128), f32)] * 3,
+            name="unrolled",
+        )
+        yield f"unrolled {batches}x{rows}x{steps}x{width} of {parts}", tpu, call, [queries, keys, keys]
+
+
 KINDS = (softmax, norm, chain, dot, dot_t, dot_l, mlp, attention, heads, loop, topk, quant, dequant, turn, colsum, acc, rope)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import pickle
 import re
 from pathlib import Path
@@ -14,50 +15,12 @@ from conftest import ROOT, rows
 import tilewise as tw
 from tilewise import _index_maps, kernels
 from tilewise.__main__ import main
-from tilewise._body import Body
-from tilewise._kernel_text import kernels_of
 
 
 def test_declared_bytes_are_the_compilers() -> None:
     for row in rows("tpu_kernels.csv"):
         found = kernels.budget(row["kernel"])
         assert (found.vmem_bytes, found.smem_bytes) == (int(row["vmem_bytes"]), int(row["smem_bytes"])), row["id"]
-
-
-def test_nine_bodies_of_ten_take_no_more_than_is_said() -> None:
-    """What the compiler took for generated bodies and for those of libraries (`conformance/tpu/bodies.py`)."""
-    below: list[bool] = []
-    for row in rows("tpu_bodies.csv"):
-        body = Body(*(int(row[name]) for name in Body.__dataclass_fields__))
-        below.append(int(row["used_bytes"]) <= int(row["declared_bytes"]) + body.most_bytes)
-    assert len(below) > 300
-    assert sum(below) >= 0.9 * len(below)
-
-
-def test_the_compiler_is_to_be_asked_in_doubt() -> None:
-    jax = pytest.importorskip("jax")
-    pl = pytest.importorskip("jax.experimental.pallas")
-    pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
-    x = jax.ShapeDtypeStruct((8, 1024, 2048), jax.numpy.float32)
-
-    def heads(limit: int) -> Any:
-        def kernel(x: Any, y: Any) -> None:
-            for head in range(8):
-                scaled = jax.numpy.exp(x[head])
-                y[head] = scaled / jax.numpy.sum(scaled, -1, keepdims=True)
-
-        block = pl.BlockSpec((8, 64, 2048), lambda i: (0, i, 0))
-        params = (getattr(pltpu, "CompilerParams", None) or pltpu.TPUCompilerParams)(vmem_limit_bytes=limit)
-        call = pl.pallas_call(kernel, grid=16, in_specs=[block], out_specs=block, out_shape=x, compiler_params=params)
-        return tw.kernel_budget(call, x, tpu="v5e")[0]
-
-    declared, guess = 4 * 8 * 64 * 2048 * 4, 64 * 2048 * 4
-    found = {more: heads(declared + (more << 20)) for more in (0, 1, 4)}
-    assert (found[1].vmem_bytes, found[1].guess_bytes) == (declared, guess)
-    # Eight values of a kind may be spilled, or one.
-    assert guess < found[1].body_most_bytes < 8 * guess
-    assert [each.verdict for each in found.values()] == ["probably_does_not_fit", "ask", "probably_fits"]
-    assert "for the body, in nine kernels of ten, with which it doesn't fit" in str(found[1])
 
 
 def test_what_is_scoped_may_be_dropped() -> None:
@@ -299,6 +262,14 @@ def test_scopes_inside_a_kernel() -> None:
     # Those beside each other share; 8192 are the windows of x and the result.
     assert tw.kernel_budget(scoped, x, tpu="v7x").vmem_bytes == (256 + 8) * 128 * 4 + 8192
 
+
+def test_buffers_of_a_pipeline_inside_a_kernel() -> None:
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
+    if jax.__version_info__ < (0, 7):
+        pytest.skip("the `emit_pipeline` of JAX 0.6 asks for a TPU that is there")
+
     def pipelined(x: Any) -> Any:
         def step(x_ref: Any, y_ref: Any) -> None:
             y_ref[...] = x_ref[...] + 1
@@ -310,7 +281,7 @@ def test_scopes_inside_a_kernel() -> None:
         anywhere = pl.BlockSpec(memory_space=pl.ANY)
         return pl.pallas_call(kernel, in_specs=[anywhere], out_specs=anywhere, out_shape=x)(x)
 
-    tall = jax.ShapeDtypeStruct((256, 128), jnp.float32)
+    tall = jax.ShapeDtypeStruct((256, 128), jax.numpy.float32)
     assert tw.kernel_budget(pipelined, tall, tpu="v6e").vmem_bytes == 2 * 2 * 64 * 128 * 4
 
 
@@ -521,6 +492,8 @@ def test_the_compiler_confirms() -> None:
 
     found = tw.kernel_budget(lambda x: copied(x, 256), x, tpu="v5e", confirm=True)
     assert found[0].measured_bytes == found.vmem_bytes == 4 * 256 * 512 * 4
+    if jax.__version_info__ < (0, 7):
+        pytest.skip("the compiler of JAX 0.6, libtpu 0.0.17, gives windows one buffer where two don't fit")
     refused = tw.kernel_budget(lambda x: copied(x, 4096), x, tpu="v5e", confirm=True)
     assert (refused.verdict, refused[0].measured_bytes) == ("does_not_fit", 32 << 20)
 
@@ -562,22 +535,23 @@ def make(rows, columns=512):
     assert main(["kernel", program, "--tpu", "v6e"]) == 2
     assert "rows" in capsys.readouterr().err
 
+    # What is printed as JSON is what `docs/json.md` lists, no more and no less.
+    document = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
 
-def test_values_of_unrolled_heads_may_come_together() -> None:
-    """Eight softmaxes, each of which holds its exponentials from one step to the next."""
-    jax = pytest.importorskip("jax")
-    pl = pytest.importorskip("jax.experimental.pallas")
-    x = jax.ShapeDtypeStruct((8, 512, 1024), jax.numpy.float32)
+    def fields(name: str) -> list[str]:
+        section = document.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        return re.findall(r"^\| `(\w+)`", section, re.MULTILINE)
 
-    def kernel(x: Any, y: Any) -> None:
-        for head in range(8):
-            scaled = jax.numpy.exp(x[head])
-            y[head] = scaled / jax.numpy.sum(scaled, -1, keepdims=True)
-
-    def call(x: Any) -> Any:
-        return pl.pallas_call(kernel, out_shape=x)(x)
-
-    (found,), _ = kernels_of(jax.make_jaxpr(call)(x).jaxpr, "v6e")
-    one = 512 * 1024 * 4
-    assert one <= found.body.in_order_bytes < 2 * one
-    assert 8 * one <= found.body.together_bytes < 9 * one
+    as_json = ["kernel", program, "--tpu", "v6e", "--format=json"]
+    assert main([*as_json, "--set", "rows=8"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert list(said) == ["schema", "input", *fields("KernelBudgets")]
+    assert [list(kernel) for kernel in said["kernels"]] == [fields("KernelBudget")]
+    assert said["kernels"][0]["vmem_bytes"] == 65536
+    assert main([*as_json, "--set", "columns=2048", "--space", space]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert list(said) == ["schema", "input", *fields("BlockSuggestions")]
+    assert [list(choice) for choice in said["choices"]] == [fields("SuggestedBlocks")] * 2
+    assert [list(choice) for choice in said["removed"]] == [fields("RemovedBlocks")] * 2
+    assert main(as_json) == 2
+    assert list(json.loads(capsys.readouterr().out)["error"]) == ["kind", "message", "span"]

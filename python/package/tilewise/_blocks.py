@@ -74,6 +74,8 @@ class BlockSuggestions(Listed[SuggestedBlocks]):
             sizes = ", ".join(f"{name}={size}" for name, size in choice.sizes.items())
             moved = "?" if choice.moved_bytes is None else in_words(choice.moved_bytes)
             verdict = (choice.verdict or "unknown").replace("_", " ")
+            if choice.verdict == "does_not_fit":
+                verdict = "fits only if XLA keeps operands in VMEM"
             taken = "" if choice.measured_bytes is None else f"{in_words(choice.measured_bytes)} taken, "
             lines.append(f"  {sizes}: {verdict}, {taken}{in_words(choice.vmem_bytes)} declared, {moved} moved")
         return "\n".join(lines)

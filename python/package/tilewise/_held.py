@@ -5,7 +5,8 @@ there as a whole. It is where something must come between: a reduction, a produc
 are the *steps* of a body. What one step computes and a later one reads is held from the one to the other.
 
 Two orders bound what is held: that of the program, and the one in which all steps that don't wait for each other come
-together, as the compiler schedules heads that are unrolled.
+together, as the compiler schedules heads that are unrolled. Branches keep steps apart, unless the grid decides them: of
+``pl.when(pl.program_id(0) == 0)`` nothing is left where that axis has one step.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _REDUCTIONS = ("reduce_", "argm", "cum")
 _WHOLE = ("transpose", "sort", "gather", "scatter", "top_k")
 # Made again wherever it is read.
 _CHEAP = ("broadcast_in_dim", "iota", "program_id", "num_programs")
+# Of a few steps, one after the other is in registers again before the next begins.
+_MANY = 8
 _CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "run_scoped")
 
 
@@ -42,6 +45,7 @@ class _Value:
         first, last: the steps that compute it and that read it last; -1 for none.
         ready: the last step that it waits for; -1 for none.
         readers: how many equations read it.
+        is_decided: whether it follows from the grid alone; of a branch, which one is taken.
     """
 
     name: str
@@ -54,6 +58,7 @@ class _Value:
     last: int = -1
     ready: int = -1
     readers: int = 0
+    is_decided: bool = False
 
     @property
     def is_flow(self) -> bool:
@@ -68,28 +73,38 @@ class Held:
     Attributes:
         in_order: the most at a time, in the order of the program.
         together: the most at a time, where steps that don't wait for each other come together.
+        unrolled: the most of loops of many steps, all unrolled, where those come together that no branch keeps apart.
     """
 
     in_order: int
     together: int
+    unrolled: int
 
 
-def held(jaxpr: Any, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int]) -> Held:
+def held(
+    jaxpr: Any,
+    jaxprs: Callable[[Any], Iterator[Any]],
+    size: Callable[[Any], int],
+    one_step: frozenset[int] = frozenset(),
+) -> Held:
     """What a jaxpr holds.
 
     Args:
         jaxpr: the kernel's, or that of a loop in it.
         jaxprs: the jaxprs in a parameter of an equation.
         size: bytes of an abstract array as a block.
+        one_step: the axes of the grid that have one step.
     """
-    return _Body(jaxprs, size).of(jaxpr)
+    return _Body(jaxprs, size, one_step).of(jaxpr)
 
 
 class _Body:
     """One jaxpr, with those that it calls, and without its loops and branches: those are steps."""
 
-    def __init__(self, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int]) -> None:
-        self._jaxprs, self._size = jaxprs, size
+    def __init__(
+        self, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int], one_step: frozenset[int]
+    ) -> None:
+        self._jaxprs, self._size, self._one_step = jaxprs, size, one_step
         self._values: list[_Value] = []
         self._steps: list[tuple[_Value, Any, list[Any]]] = []
 
@@ -127,6 +142,9 @@ class _Body:
                         known[id(to)] = inside[id(of)]
                 continue
             made = self._value(equation, values(equation.invars), is_inner=bool(inner))
+            if name == "cond":
+                index = values(equation.invars[:1])
+                made.is_decided = bool(index) and index[0].is_decided
             if made.is_step:
                 made.first = len(self._steps)
                 self._steps.append((made, equation, inner))
@@ -140,6 +158,10 @@ class _Body:
         depth = max((each.depth + each.is_step for each in inputs), default=0)
         sizes = [self._size(each.aval) for each in equation.outvars]
         made = _Value(name, 0 if name in _STORES else sum(sizes), inputs, is_step, depth)
+        variables = [each for each in equation.invars if not hasattr(each, "val")]
+        made.is_decided = len(inputs) == len(variables) and all(each.is_decided for each in inputs)
+        if name == "program_id":
+            made.is_decided = equation.params["axis"] in self._one_step
         made.ready = len(self._steps) if is_step else max((each.ready for each in inputs), default=-1)
         if made.is_flow and made.ready >= 0 and _spares(made):
             # Computed as soon as it can be, as sums of products are.
@@ -166,6 +188,9 @@ class _Body:
                 beside.add(value.depth, value.until + 1, value.size)
         in_order, together = between.most(), beside.most()
         after = between.until(len(self._steps))
+        # Of unrolled loops that no branch keeps apart, by how many steps they wait for.
+        beside_loops: Counter[tuple[int, int]] = Counter()
+        unrolled = branches = 0
         for number, (step, equation, inner) in enumerate(self._steps):
             # What is there before the step and after it.
             through = min(after[number - 1] if number else 0, after[number])
@@ -173,14 +198,19 @@ class _Body:
                 first = self._size(equation.invars[0].aval)
                 in_order, together = max(in_order, through + first), max(together, first)
             elif inner:
-                parts = [_Body(self._jaxprs, self._size).of(each) for each in inner]
+                parts = [_Body(self._jaxprs, self._size, self._one_step).of(each) for each in inner]
                 is_loop = step.name in ("scan", "while")
+                branches += step.name == "cond" and not step.is_decided
                 given = sum(each.size for each in step.inputs if each.name not in READS)
                 carried = max(given, sum(self._size(each.aval) for each in equation.outvars)) if is_loop else 0
                 times = max(int(equation.params.get("unroll", 1) or 1), 1) if step.name == "scan" else 1
                 in_order = max(in_order, through + carried + max(each.in_order for each in parts))
-                together = max(together, carried + times * max(each.together for each in parts))
-        return Held(in_order, together)
+                most = carried + times * max(each.together for each in parts)
+                together = max(together, most)
+                unrolled = max(unrolled, *(each.unrolled for each in parts))
+                if times >= _MANY and times >= int(equation.params["length"]):
+                    beside_loops[branches, step.depth] += most
+        return Held(in_order, together, max(unrolled, *beside_loops.values(), 0))
 
     def _goes_to_a_store(self, value: _Value) -> bool:
         """Whether a product is read by the next step alone, which stores it: it comes in parts."""

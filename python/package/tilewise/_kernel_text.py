@@ -134,7 +134,8 @@ def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
             lines.append(f"in {read[0]} {words}")
             computed += [f"in {each} {words}" for each in read[1:]]
     lines += computed + outputs
-    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered)
+    one_step = frozenset(axis for axis, bound in enumerate(steps) if bound == "1")
+    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered, one_step)
 
 
 def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
@@ -159,7 +160,13 @@ def _first_lines(name: str, generation: str, steps: list[str]) -> list[str]:
 
 
 def _finished(
-    lines: list[str], kernel: Any, scratch: list[Any], call: Any, generation: str, not_covered: list[str]
+    lines: list[str],
+    kernel: Any,
+    scratch: list[Any],
+    call: Any,
+    generation: str,
+    not_covered: list[str],
+    one_step: frozenset[int] = frozenset(),
 ) -> Kernel:
     """The kernel with what it allocates, its limit and its body."""
     for aval in scratch:
@@ -175,8 +182,8 @@ def _finished(
     limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
-    body = body_of(kernel, _jaxprs, lambda aval: _bytes(aval, generation))
-    lines.append(f"body {body.guess_bytes}")
+    body = body_of(kernel, _jaxprs, lambda aval: _bytes(aval, generation), one_step)
+    lines.append(f"body {min(body.guess_bytes, body.most_bytes)}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
         not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
     return Kernel("\n".join(lines), call, body, dropped, tuple(not_covered))

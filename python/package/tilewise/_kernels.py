@@ -91,7 +91,8 @@ def kernel_budget(
 
     The function is traced, and every ``pallas_call`` in it is found: inside ``jit``, loops, branches, ``shard_map``,
     and what differentiation made. What a kernel declares is exact, unless XLA keeps a small operand in VMEM. What its
-    body takes is guessed: the largest value above 256 KiB that a matrix product has on its left, or that is reduced.
+    body takes is guessed: the largest value above 256 KiB that a matrix product has on its left, or that is reduced and
+    read again.
 
     What the function asks JAX about its device while it is traced, ``jax.devices()``, ``jax.default_backend()``,
     ``pltpu.get_tpu_info()``, is answered for that TPU; a warning says what can't be.
@@ -135,10 +136,7 @@ def kernel_budget(
     parts = [f"{kernel.name}, {what}" for kernel, each in zip(kernels, found, strict=True) for what in each.not_covered]
     not_covered = (*others, *parts)
     if compile:
-        kernels = tuple(
-            _asked(kernel, each.call, generation) if each.call is not None and not kernel.unsupported else kernel
-            for kernel, each in zip(kernels, found, strict=True)
-        )
+        kernels = _all_asked(kernels, [each.call for each in found], generation)
     if confirm and kernels and not any(kernel.unsupported for kernel in kernels):
         kernels = _confirmed(kernels, f, args, kwargs, generation)
     return KernelBudgets(kernels, not_covered)
@@ -154,6 +152,21 @@ def _known(found: Kernel, generation: str) -> KernelBudget:
         may_fit = exceeds and kernel.vmem_bytes - found.may_be_dropped <= limit
         verdict = "ask" if may_exceed or may_fit else verdict
     return dataclasses.replace(kernel, body_most_bytes=most, may_be_dropped_bytes=found.may_be_dropped, verdict=verdict)
+
+
+def _all_asked(kernels: tuple[KernelBudget, ...], calls: list[Any], generation: str) -> tuple[KernelBudget, ...]:
+    """The kernels with the compiler's answer about each; it is asked once about those that are the same."""
+    known: dict[tuple[str, str], KernelBudget] = {}
+    answers: list[KernelBudget] = []
+    for kernel, call in zip(kernels, calls, strict=True):
+        if kernel.unsupported:
+            answers.append(kernel)
+            continue
+        what = kernel.text, str(call.params)
+        if what not in known:
+            known[what] = _asked(kernel, call, generation)
+        answers.append(known[what])
+    return tuple(answers)
 
 
 def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
