@@ -56,12 +56,12 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
 }
 
-/// A step as it is, in parts, where its gradients add up and whole arguments have the batch along one dimension.
+/// A step as it is, in parts, where whole arguments have the batch along one dimension and gradients don't stay apart.
 fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
     let [(axis, names)] = &finding.inputs[..] else { return None };
     let function = finding.function.as_ref().filter(|function| is_name(function))?;
     // `args` may be `*args`, and `batch[0]` is no parameter.
-    if finding.gradients != GradientSums::Summed || !names.iter().all(|name| is_name(name) && name != "args") {
+    if finding.gradients == GradientSums::Apart || !names.iter().all(|name| is_name(name) && name != "args") {
         return None;
     }
     let names = tuple(names.iter().map(|name| format!("\"{name}\"")));

@@ -1,8 +1,13 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    attention::is_scores, batch::Batch, copied_weights::is_copied_argument, donate::library, in_parts::in_parts,
-    logits::is_logits, narrow::is_converted,
+    attention::is_scores,
+    batch::Batch,
+    copied_weights::is_copied_argument,
+    donate::library,
+    in_parts::{in_parts, is_in_all_results},
+    logits::is_logits,
+    narrow::is_converted,
 };
 use crate::{
     advice::{
@@ -44,8 +49,10 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         keys: batch.keys(program),
         is_known: true,
         is_to_fit: batch.is_to_fit,
-        // Other libraries' functions take more than arrays.
-        function: Some(program.function().to_owned()).filter(|_| library(program) == Library::Jax),
+        // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
+        function: Some(program.function().to_owned()).filter(|_| {
+            library(program) == Library::Jax && (program.has_gradient() || is_in_all_results(program, size))
+        }),
         in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)),
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
