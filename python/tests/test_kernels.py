@@ -528,6 +528,12 @@ def make(rows, columns=512):
     program = f"{tmp_path}/mine.py:make"
     assert main(["kernel", program, "--tpu", "v6e", "--set", "rows=8"]) == 0
     assert "64.00 KiB (65536) declared" in capsys.readouterr().out
+    assert main(["kernel", program, "--tpu", "all", "--set", "rows=4096"]) == 1
+    said = [line.split()[0::5][:2] for line in capsys.readouterr().out.splitlines()[1:]]
+    # 16 MiB are all that most kernels may have by default, and 32 on these two.
+    assert said == [
+        [tpu, "probably" if tpu in ("v6e", "v7x") else "does"] for tpu in ["v3", "v4", "v5e", "v5p", "v6e", "v7x"]
+    ]
     space = "rows=4,8,1024,4096"
     assert main(["kernel", program, "--tpu", "v6e", "--set", "columns=2048", "--space", space]) == 0
     # Of what moves as much, the larger first; 4096 rows declare 128 MiB, and 4 are no block.

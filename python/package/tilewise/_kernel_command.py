@@ -15,6 +15,8 @@ from tilewise._fit.command import factory, setting, values
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 
+_ALL = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
+
 
 def main(arguments: Sequence[str]) -> int:
     """Print what the kernels take, or which blocks to try; 1 if one doesn't fit or no choice is left, 2 for errors."""
@@ -31,12 +33,29 @@ def main(arguments: Sequence[str]) -> int:
             print(_suggestions(given.program, found) if given.format == "json" else found)
             return 0 if found.choices else 1
         f, *args = make(**settings)
-        kernels = kernel_budget(f, *args, tpu=given.tpu, compile=given.compile)
+        tpus = _ALL if given.tpu == "all" else (given.tpu,)
+        budgets = [kernel_budget(f, *args, tpu=tpu, compile=given.compile) for tpu in tpus]
     # The file and what it calls may raise anything.
     except Exception as error:
         return _failed(given, f"{type(error).__name__}: {error}")
-    print(_budgets(given.program, kernels) if given.format == "json" else kernels)
-    return _status(kernels)
+    if given.format == "json":
+        print("\n".join(_budgets(given.program, kernels) for kernels in budgets))
+    else:
+        print(budgets[0] if len(budgets) == 1 else _side_by_side(budgets))
+    return max(map(_status, budgets))
+
+
+def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
+    """A line for each kernel on each generation."""
+    rows = [("", "VMEM", "limit", "verdict", "kernel")]
+    for kernel in (kernel for kernels in budgets for kernel in kernels):
+        limit = "-" if kernel.limit_bytes is None else f"{kernel.limit_bytes / 2**20:.2f} MiB"
+        verdict = "refused" if kernel.unsupported or kernel.refusal else (kernel.verdict or "unknown").replace("_", " ")
+        size = kernel.vmem_bytes if kernel.measured_bytes is None else kernel.measured_bytes
+        rows.append((kernel.tpu, f"{size / 2**20:.2f} MiB", limit, verdict, kernel.name or ""))
+    return "\n".join(
+        f"  {tpu:3}  {size:>10}  {limit:>10}  {verdict:22}  {name}" for tpu, size, limit, verdict, name in rows
+    )
 
 
 def _failed(given: argparse.Namespace, message: str) -> int:
@@ -91,7 +110,7 @@ def _suggestions(program: str, found: BlockSuggestions) -> str:
 def _parser() -> Any:
     parser = argparse.ArgumentParser(prog="tilewise kernel")
     parser.add_argument("program", metavar="FILE.py:FACTORY")
-    parser.add_argument("--tpu", required=True)
+    parser.add_argument("--tpu", required=True, help="a generation, or all; with --space one")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--space", action="append", default=[], metavar="NAME=A,B,C")
