@@ -90,7 +90,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
 
 const COLORS: Record<string, string> = {
   arguments: "--resident",
-  results: "--tile-7",
+  results: "--resident-2",
   temporaries: "--tile-0",
   others: "--tile-3",
   program: "--tile-2",
@@ -155,12 +155,13 @@ interface Listed {
   count: number;
 }
 
-/// Equal rows as one, the largest first.
-function folded(allocations: Allocation[]): Listed[] {
+/// Equal rows as one, the largest first. What no list of the message has may lie elsewhere: of a kernel that has no room, its result is named.
+function folded(allocations: Allocation[], verdict: string): Listed[] {
+  const taken = (row: Allocation) => row.reported_bytes ?? (verdict === "kernel_memory" ? 0 : (row.physical_bytes ?? 0));
   const known = new Map<string, Listed>();
   for (const row of allocations) {
     const { shape, label, window, cause, op_name, source } = row;
-    const size = row.reported_bytes ?? row.physical_bytes ?? 0;
+    const size = taken(row);
     const key = JSON.stringify([size, shape ?? label, window, cause, op_name, source]);
     const same = known.get(key);
     if (same) same.count += 1;
@@ -169,9 +170,9 @@ function folded(allocations: Allocation[]): Listed[] {
   return [...known.values()].sort((a, b) => b.size - a.size);
 }
 
-function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElement | null {
+function allocations({ allocations, verdict }: Explanation, pictures: Pictures): HTMLElement | null {
   if (!allocations.length) return null;
-  const rows = folded(allocations);
+  const rows = folded(allocations, verdict);
   const few = rows.filter(({ size }, at) => size >= SMALL || at < FEW);
   const picture = el("div", { class: "picture", "aria-live": "polite" });
   let drawn = "";

@@ -123,7 +123,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   return element;
 }
 
-const COLORS = { arguments: "--resident", results: "--tile-7", constants: "--tile-2", temporaries: "--tile-0" };
+const COLORS = { arguments: "--resident", results: "--resident-2", constants: "--muted", temporaries: "--tile-0" };
 
 /// Whether it fits, how much it holds, and `first` what to change.
 function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLElement): HTMLElement {

@@ -4,7 +4,7 @@ use super::{kernel, run_time};
 use crate::{
     advice::{
         Change, Recommendation, Target,
-        finding::{Finding, MemoryFinding, Shrink},
+        finding::{Finding, MemoryFinding, MessageLacks, Shrink},
         of_message,
     },
     message::Listing,
@@ -58,10 +58,22 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     if form == Form::EarlyAbort && is_bare {
         advice.push(new(MemoryFinding::EarlyAbort, Target::Compiler));
     }
-    if advice.is_empty() || is_bare {
-        advice.push(new(MemoryFinding::LookInside { is_bare, shrink: shrink(&budget) }, Target::Process));
+    let lacks = match () {
+        () if is_bare => Some(MessageLacks::Arrays),
+        () if advice.is_empty() => Some(MessageLacks::Change),
+        () => budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest),
+    };
+    if let Some(lacks) = lacks {
+        let shrink = shrink(&budget).filter(|_| lacks != MessageLacks::Rest);
+        advice.push(new(MemoryFinding::LookInside { lacks, shrink }, Target::Process));
     }
     advice
+}
+
+/// What advice frees together at most; what has no figure may free all that is missing.
+fn freed(advice: &[Recommendation]) -> u64 {
+    let freed = advice.iter().map(|piece| piece.saving.bytes().unwrap_or(u64::MAX));
+    freed.fold(0, u64::saturating_add)
 }
 
 /// By how much, rounded up.

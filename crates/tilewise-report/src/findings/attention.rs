@@ -25,6 +25,6 @@ pub(super) fn words(finding: &AttentionScores, about: &Recommendation) -> Words 
     Words::new(sentence).jax(
         about,
         "from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention",
-        "y = flash_attention(q, k, v, causal=causal, sm_scale=q.shape[-1] ** -0.5)\n# q, k, v: [batch, heads, sequence, features]; causal: whether yours masks what comes later; other masks by segment_ids, ab",
+        "y = flash_attention(q, k, v, causal=causal, sm_scale=q.shape[-1] ** -0.5)\n# q, k, v: [batch, heads, sequence, features]: swap axes 1 and 2 where heads come third\n# causal: whether yours masks what comes later; other masks by segment_ids, ab",
     )
 }

@@ -4,7 +4,7 @@ use super::{Words, code::SHARDING};
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{MemoryFinding, Shrink},
+    recommendation::finding::{MemoryFinding, MessageLacks, Shrink},
 };
 use tilewise_oom::Framework;
 
@@ -13,7 +13,7 @@ const MOST_OF_BATCH: u64 = 60;
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
-        MemoryFinding::LookInside { is_bare, shrink } => look_inside(*is_bare, *shrink, about),
+        MemoryFinding::LookInside { lacks, shrink } => look_inside(*lacks, *shrink, about),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
@@ -39,9 +39,14 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
-fn look_inside(is_bare: bool, shrink: Option<Shrink>, about: &Recommendation) -> Words {
-    let why =
-        if is_bare { "the message lists no arrays" } else { "nothing that the message lists tells what would help" };
+fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) -> Words {
+    let why = match lacks {
+        MessageLacks::Arrays => "the message lists no arrays",
+        MessageLacks::Rest => {
+            "the message lists the largest arrays alone, and these changes together free less than is missing"
+        }
+        _ => "nothing that the message lists tells what would help",
+    };
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
         let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
         let how = if percent <= MOST_OF_BATCH {

@@ -62,15 +62,18 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             "acc += jnp.dot(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)",
         ),
         MosaicFinding::StridedLanes { lanes } => {
-            let has = lanes.map(|lanes| format!(", and this one has {lanes}")).unwrap_or_default();
+            let has = lanes.map(|lanes| format!(", and these have {lanes}")).unwrap_or_default();
+            let lanes = lanes.map_or("lanes".to_owned(), |lanes| lanes.to_string());
             Words::new(format!(
-                "Give the kernel blocks of 128 lanes: rows at a stride (`pl.ds(start, size, stride)`) are read of arrays of at most \
-                 128 numbers a row{has}; or load all rows, and select some by a reshape"
+                "Load all rows, and select by a reshape: a strided load (`pl.ds(start, size, stride)`) reads rows of at most 128 \
+                 numbers{has}; or give the kernel blocks of 128 lanes"
             ))
             .code(
                 PALLAS,
-                "spec = pl.BlockSpec((rows, 128), lambda i, j: (i, j))  # the grid has a step for each 128 lanes\n\
-                 x = ref[...].reshape(rows // stride, stride, lanes)[:, 0]  # or: every stride-th row, from the first",
+                format!(
+                    "x = ref[...].reshape(rows // stride, stride, {lanes})[:, 0]  # of `rows` rows each stride-th, from the first\n\
+                     # or: spec = pl.BlockSpec((rows, 128), lambda i, j: (i, j)), and a grid of {lanes} // 128 steps along j"
+                ),
             )
         }
         MosaicFinding::StridedNarrow => Words::new(

@@ -242,7 +242,9 @@ fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> 
         0 => say(Tone::Plain, "None of it is padding.".to_owned()),
         padding => {
             let tone = Tone::of_expansion(1.0 / (1.0 - share).max(f64::EPSILON));
-            say(tone, format!("{} of it is padding, {}.", bytes(padding), percent(share)));
+            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+            let of_all = padding as f64 / plan.total_bytes().max(1) as f64;
+            say(tone, format!("{} of it is padding, {}.", bytes(padding), percent(of_all)));
         }
     }
     if peak.fragmentation_bytes > peak.live_bytes / 100 {

@@ -23,9 +23,9 @@ pub(super) fn remarks(report: &Report) -> Vec<Remark> {
 
 /// `≈160 ms a run (floor 120 ms, compiler 220 ms), estimated from the compiler's own cycle counts, not measured.`
 fn headline(time: &Time) -> String {
-    let at_least = if time.is_at_least { "At least " } else { "" };
+    let or_more = if time.is_at_least { " or more" } else { "" };
     let [estimate, floor, compiler] = [time.total.estimate, time.total.floor, time.total.compiler].map(duration);
-    format!("{at_least}≈{estimate} a run (floor {floor}, compiler {compiler}), {NOT_MEASURED}.")
+    format!("≈{estimate}{or_more} a run (floor {floor}, compiler {compiler}), {NOT_MEASURED}.")
 }
 
 fn bounded(time: &Time) -> Option<String> {

@@ -10,8 +10,8 @@ use tilewise_oom::{BlockSize, PrintedSize, WindowKind};
 pub enum MemoryFinding {
     /// The program tells more than the message.
     LookInside {
-        /// Whether the message lists no arrays.
-        is_bare: bool,
+        /// What the message lacks.
+        lacks: MessageLacks,
         /// By how much something has to shrink.
         shrink: Option<Shrink>,
     },
@@ -356,6 +356,18 @@ pub enum ElsewhereFinding {
         /// Bytes that each would store, and that it has.
         bytes: Option<[u64; 2]>,
     },
+}
+
+/// What a message lacks, so that it pays to look into the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageLacks {
+    /// It lists no arrays.
+    Arrays,
+    /// What it lists tells of no change.
+    Change,
+    /// All changes that it tells of together free less than is missing.
+    Rest,
 }
 
 impl MemoryFinding {

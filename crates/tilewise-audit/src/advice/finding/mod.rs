@@ -10,7 +10,7 @@ pub use arrays::{
     RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
-    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding,
+    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding, MessageLacks,
     MismatchFinding, MosaicFinding, PlacementFinding, RunTimeFinding, Shrink,
 };
 
