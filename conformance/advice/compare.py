@@ -21,7 +21,7 @@ SMALL = 32
 CAP = 30.0
 """Of logits that have a soft cap."""
 MOST = 1 << 27
-"""Elements of arguments; with more nothing is run."""
+"""Elements of an array; with more nothing is run."""
 
 
 def kept(size, code):
@@ -106,6 +106,9 @@ def difference(program, advice):
     small, random = kept(size, advice["code"]), np.random.default_rng(0)
     decided = size, small, taken_apart(program, advice["code"]), random
     arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, *decided), program.arguments)
+    for made in jax.make_jaxpr(program.function)(*arguments).eqns:
+        if any(value.aval.size > MOST for value in made.outvars if hasattr(value.aval, "size")):
+            raise MemoryError(f"{made.outvars[0].aval} is too large to run")
     with jax.default_device(jax.devices("cpu")[0]):
         expected, found = program.function(*arguments), after.function(*arguments)
     if jax.tree.structure(expected) != jax.tree.structure(found):

@@ -314,6 +314,8 @@ def summary(cases):
         "change:": ["trainings"],
         "Of those of `cases/examples.py` and `cases/research.py` alone, all of them written after the rules; five of them led "
         "to a rule's change:": ["examples", "research"],
+        "Of those of `cases/networks.py` and `cases/serving.py` alone, all of them written after the rules; seven of them led "
+        "to a rule's change:": ["networks", "serving"],
     }
     for words, origins in apart.items():
         some = [case for case in cases if case["origin"] in origins]

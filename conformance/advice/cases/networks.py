@@ -336,7 +336,9 @@ def molecule_forces(draw: Draw) -> Case:
         return loss
 
     shapes = {"first": (32, width), "second": (width, width), "in": (width, width), "out": (width, width)}
-    layers = [{name: draw.array(shape) for name, shape in (shapes | {"back": (width, width)}).items()} for _ in range(2)]
+    layers = [
+        {name: draw.array(shape) for name, shape in (shapes | {"back": (width, width)}).items()} for _ in range(2)
+    ]
     params = {"layers": layers, "embedding": draw.array((100, width)), "read": draw.array((width, 64))}
     params["head"] = draw.array((64, 1))
     batch = draw.array((atoms, 3)), draw.array((atoms,), jnp.int32), draw.array((2, edges), jnp.int32)
@@ -350,9 +352,7 @@ def latent_reader(draw: Draw) -> Case:
     """After DeepMind's Perceiver in Haiku: latents that read a long input once, then each other."""
 
     def attend(queries, seen, heads, width):
-        split = [
-            haiku.Linear(width)(x).reshape(*x.shape[:2], heads, -1) for x in (queries, seen, seen)
-        ]
+        split = [haiku.Linear(width)(x).reshape(*x.shape[:2], heads, -1) for x in (queries, seen, seen)]
         scores = jnp.einsum("bqhd,bkhd->bhqk", *split[:2]) / (width // heads) ** 0.5
         found = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), split[2])
         return haiku.Linear(queries.shape[-1])(found.reshape(*queries.shape[:2], width))
@@ -462,9 +462,7 @@ def scanned_tokens(draw: Draw) -> Case:
         return lost(hidden(params, tokens), params["head"], targets, mask) / jnp.maximum(mask.sum(), 1)
 
     def chunked(params, tokens, targets, mask):
-        cut = jax.tree.map(
-            lambda leaf: leaf.reshape(16, -1, *leaf.shape[2:]), (hidden(params, tokens), targets, mask)
-        )
+        cut = jax.tree.map(lambda leaf: leaf.reshape(16, -1, *leaf.shape[2:]), (hidden(params, tokens), targets, mask))
 
         @jax.checkpoint
         def part(total, rows):

@@ -84,7 +84,9 @@ def decoded_token(draw: Draw) -> Case:
         def written(cache, new, at):
             return lax.dynamic_update_slice(cache, new[None], (at, 0, 0))
 
-        keys, values = (jax.vmap(written)(old, new, at) for old, new in zip((cache["k"], cache["v"]), fresh, strict=True))
+        keys, values = (
+            jax.vmap(written)(old, new, at) for old, new in zip((cache["k"], cache["v"]), fresh, strict=True)
+        )
         scores = jnp.einsum("bgqd,btgd->bgqt", q, keys).astype(jnp.float32) / depth**0.5
         scores = jnp.where(jnp.arange(length) <= at[:, None, None, None], scores, -1e30)
         found = jnp.einsum("bgqt,btgd->bgqd", jax.nn.softmax(scores).astype(x.dtype), values)
