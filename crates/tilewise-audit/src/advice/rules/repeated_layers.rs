@@ -31,8 +31,8 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let at_peak = || layers.recomputed().filter(|value| value.array.is_at_peak);
     let largest = at_peak().max_by_key(|value| value.array.bytes)?;
     let resident = program.total_bytes.saturating_sub(program.temporary_bytes);
-    // A compiler computes some of a layer's values again when the layer's backward pass begins, some when they are read: of eleven
-    // programs, recompiling left more than a third of the way from all of them late to all of them early in ten.
+    // A compiler computes some of a layer's values again when the layer's backward pass begins, some when they are read: in ten of
+    // eleven programs, recompiling left more than a third of the way from all of them late to all of them early.
     let [early, late] = [false, true].map(|is_lazy| layers.temporary_bytes(program, is_lazy));
     let held = late.saturating_add(early.saturating_sub(late) / 3);
     let bytes = |is: fn(&str) -> bool| {
