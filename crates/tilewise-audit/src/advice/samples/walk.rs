@@ -140,8 +140,9 @@ impl Walk {
             Opcode::AsyncUpdate if operands.len() > 1 => {
                 let arguments: Vec<Vec<Share>> = shares.iter().skip(1).map(|shares| (*shares).clone()).collect();
                 let given = arguments.concat();
-                let started = match all_added(&operands[0], &given) {
-                    Some(sum) => vec![sum],
+                let rows = to.get(given.len()).and_then(|made| made.bounds.first()).copied();
+                let started = match all_added(&operands[0], &given).or(self.numbers(&operands[1..], &arguments, rows)) {
+                    Some(made) => vec![made],
                     None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
                 };
                 given.into_iter().chain(started).collect()
@@ -165,6 +166,15 @@ impl Walk {
             opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
         Ok(filled(result.into_iter(), to.len()))
+    }
+
+    /// The share of numbers of rows, of which each of so many rows that are gathered has one.
+    fn numbers(&mut self, operands: &[Instruction<'_>], shares: &[Vec<Share>], rows: Option<u64>) -> Option<Share> {
+        let mut of_rows = operands.iter().zip(shares).filter(|(at, _)| {
+            let form = self.form(at).ok();
+            form.is_some_and(|form| matches!(&form.leaves[..], [leaf] if leaf.bounds.len() == 1 && leaf.bounds.first() == rows.as_ref()))
+        });
+        of_rows.find_map(|(_, shares)| shares.first().filter(|share| !share.digits().is_empty()).cloned())
     }
 
     /// The share of the array whose pieces these are.
