@@ -116,6 +116,12 @@ ENTRY main (ids.1: s32[1024], t.1: f32[256,16384]) -> f32[1024] {
 }"#;
     let said = first(text).expect("parts");
     assert!(said.starts_with("Process `ids` along dimension 0 in parts: "), "{said}");
+    // Rows are weights' own: a mean of all samples' rows joins them.
+    let mean = "  s = f32[16384]{0:T(1024)} reduce(h, zero), dimensions={0}, to_apply=add
+  b = f32[1024,16384]{1,0:T(8,128)} broadcast(s), dimensions={1}
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, b)";
+    let product = "  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, h)";
+    assert_eq!(first(&text.replace(product, mean)), None);
     // What a program sorts itself changes places.
     assert_eq!(first(&text.replace("to_apply=less, metadata={op_name=\"jit(f)/gather\"}", "to_apply=less")), None);
 }

@@ -174,7 +174,10 @@ impl Walk {
             let form = self.form(at).ok();
             form.is_some_and(|form| matches!(&form.leaves[..], [leaf] if leaf.bounds.len() == 1 && leaf.bounds.first() == rows.as_ref()))
         });
-        of_rows.find_map(|(_, shares)| shares.first().filter(|share| !share.digits().is_empty()).cloned())
+        let found =
+            of_rows.find_map(|(_, shares)| shares.first().filter(|share| !share.digits().is_empty()).cloned())?;
+        // Of rows of weights, what is worked out of them is.
+        Some(found.marked(shares.iter().flatten().any(Share::of_weights)))
     }
 
     /// The share of the array whose pieces these are.
