@@ -160,3 +160,34 @@ ENTRY main (e.1: f32[600000,3], s.1: s32[600000], n.1: s32[512], y.1: f32[512]) 
     // One array alone that begins with a size of its own may be anything.
     assert!(advice(&text("params['scale']")).iter().all(|piece| !sentence(piece).contains("graphs")));
 }
+
+/// A stable sort of each sample's numbers takes their places beside them, which are the same for all: of half the samples, there
+/// are half as many.
+#[test]
+fn places_that_are_sorted_beside_samples_are_theirs() {
+    const ROWS: &str = "{1,0:T(8,128)}";
+    let text = format!(
+        r#"HloModule jit_ranks, is_scheduled=true
+
+less {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=LT
+}}
+
+ENTRY main (x.1: f32[64,262144]) -> s32[64] {{
+  x.1 = f32[64,262144]{ROWS} parameter(0), metadata={{op_name="x"}}
+  y = f32[64,262144]{ROWS} tanh(x.1), metadata={{op_name="jit(ranks)/tanh"}}
+  places = s32[64,262144]{ROWS} iota(), iota_dimension=1
+  sorted = (f32[64,262144]{ROWS}, s32[64,262144]{ROWS}) sort(y, places), dimensions={{1}}, to_apply=less, metadata={{op_name="jit(ranks)/sort"}}
+  order = s32[64,262144]{ROWS} get-tuple-element(sorted), index=1
+  first = s32[64,1]{ROWS} slice(order), slice={{[0:64], [0:1]}}
+  ROOT r = s32[64]{{0:T(128)}} reshape(first)
+}}"#
+    );
+    let found = advice(&text);
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    // Of 128 MiB, half.
+    assert!(matches!(found[0].saving, Saving::AtMost(bytes) if bytes >= 63 * MIB), "{:?}", found[0].saving);
+}

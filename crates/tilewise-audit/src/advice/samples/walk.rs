@@ -165,6 +165,9 @@ impl Walk {
             Opcode::CustomCall if target(at).is_some_and(|target| HANDING_ON.contains(&target)) => handed_on(),
             opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
+        if at.opcode() == Opcode::Sort {
+            self.number(&operands, &shares)?;
+        }
         Ok(filled(result.into_iter(), to.len()))
     }
 
@@ -239,6 +242,24 @@ impl Walk {
         let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
         let digit = place.filter(|place| to.bounds.get(*place) == Some(&self.samples));
         Share::SAME.at(digit.map(|place| super::Digit::new(place, 1, self.samples)).into_iter().collect())
+    }
+
+    /// Gives numbers that are sorted beside samples their shares: of fewer samples, there are fewer of them.
+    fn number(&mut self, operands: &[Instruction<'_>], shares: &[&Vec<Share>]) -> Result<(), Join> {
+        let Some((like, share)) = operands.iter().zip(shares).find_map(|(operand, shares)| match &shares[..] {
+            [share] if !share.digits().is_empty() => Some((operand, share.clone())),
+            _ => None,
+        }) else {
+            return Ok(());
+        };
+        let bounds = self.form(like)?.leaves.first().map(|leaf| leaf.bounds.clone());
+        for operand in operands.iter().filter(|operand| is_counted(operand)) {
+            let form = self.form(operand)?;
+            if matches!(&form.leaves[..], [leaf] if Some(&leaf.bounds) == bounds.as_ref()) {
+                self.filled.insert(operand.index(), vec![share.clone()]);
+            }
+        }
+        Ok(())
     }
 
     /// What a loop leaves: what it carries, once another step changes nothing of it.
@@ -320,6 +341,11 @@ fn all_added(at: &Instruction<'_>, given: &[Share]) -> Option<Share> {
     let is_of_samples = given.iter().any(|share| !matches!(share, Share::Same { .. }));
     let of_weights = given.iter().any(Share::of_weights);
     (is_sum && is_of_samples).then_some(Share::All { of_weights })
+}
+
+/// Whether it is made of nothing but numbers in order.
+fn is_counted(at: &Instruction<'_>) -> bool {
+    at.opcode() == Opcode::Iota || at.opcode() == Opcode::Fusion && at.operands().next().is_none()
 }
 
 /// What an instruction runs.
