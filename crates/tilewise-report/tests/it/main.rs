@@ -6,4 +6,5 @@ mod comparison;
 mod copies;
 mod joins;
 mod kernels;
+mod layers;
 mod loops;

@@ -1,0 +1,152 @@
+//! Advice about layers that repeat: what is kept of each for the backward pass.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
+
+use super::advice::{MIB, advice, code, kind, sentence};
+
+/// A network of layers that aren't in a loop: `count` times a value of 16 MiB that the backward pass reads.
+fn of_layers(count: usize, name: impl Fn(usize) -> String) -> String {
+    let (lines, gradient) = gradient_of_layers("", "x.1", count, name);
+    of_lines(&lines, &gradient)
+}
+
+/// The lines of one gradient of such a network, and what it is. Names of instructions begin with `which`.
+fn gradient_of_layers(which: &str, input: &str, count: usize, name: impl Fn(usize) -> String) -> (String, String) {
+    const WIDE: &str = "f32[512,8192]{1,0:T(8,128)}";
+    const NARROW: &str = "f32[512,1024]{1,0:T(8,128)}";
+    let (mut lines, mut inputs) = (Vec::new(), vec![input.to_owned()]);
+    for layer in 0..count {
+        let (name, before, next) = (name(layer), &inputs[layer], format!("{which}y.{layer}"));
+        lines.push(format!(
+            r#"  {which}k.{layer} = {WIDE} custom-call({before}), custom_call_target="up", metadata={{op_name="jit(step)/jvp({name}/dot_general"}}
+  {next} = {NARROW} custom-call({which}k.{layer}), custom_call_target="down", metadata={{op_name="jit(step)/jvp({name}/dot_general"}}"#
+        ));
+        inputs.push(next);
+    }
+    let mut gradient = inputs[count].clone();
+    for layer in (0..count).rev() {
+        let (name, before) = (name(layer), &inputs[layer]);
+        lines.push(format!(
+            r#"  {which}g.{layer} = {NARROW} custom-call({before}, {which}k.{layer}, {gradient}), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp({name})/dot_general"}}"#
+        ));
+        gradient = format!("{which}g.{layer}");
+    }
+    (lines.join("\n"), gradient)
+}
+
+fn of_lines(lines: &str, gradient: &str) -> String {
+    format!(
+        r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (x.1: f32[512,1024]) -> f32[512,1024] {{
+  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+{lines}
+  ROOT r = f32[512,1024]{{1,0:T(8,128)}} add({gradient}, {gradient})
+}}"#
+    )
+}
+
+/// What is said of recomputing layers, and what that frees.
+fn recomputed(text: &str) -> (String, u64) {
+    let found = advice(text);
+    let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
+    (sentence(found), found.saving.bytes().unwrap())
+}
+
+/// As of a step that goes up by one gradient and down by another: each runs through all layers.
+#[test]
+fn two_gradients_are_of_the_same_layers() {
+    let name = |layer| format!("Net)/layers/{layer}/mlp");
+    let (first, up) = gradient_of_layers("up.", "x.1", 8, name);
+    let (second, down) = gradient_of_layers("down.", &up, 8, name);
+    let (said, bytes) = recomputed(&of_lines(&format!("{first}\n{second}"), &down));
+    assert!(
+        said.contains("each of the 8 layers `layers/*`: for the backward pass each keeps up to 18.00 MiB"),
+        "{said}"
+    );
+    assert!((96 * MIB..=7 * 16 * MIB).contains(&bytes), "{bytes}");
+}
+
+/// Modules of other names than numbers are wrapped as layers are.
+#[test]
+fn modules_are_recomputed_whatever_they_are_called() {
+    let names = ["down", "middle", "up"];
+    let (said, bytes) = recomputed(&of_layers(3, |layer| format!("Net)/{}/conv", names[layer])));
+    assert!(said.contains("each of the 3 layers `Net/{down,middle,up}`"), "{said}");
+    assert!((30 * MIB..=2 * 16 * MIB).contains(&bytes), "{bytes}");
+    let (said, _) = recomputed(&of_layers(4, |layer| format!("Net)/block_{}_{}/conv", layer / 2, layer % 2)));
+    assert!(said.contains("each of the 4 layers `Net/block_*`"), "{said}");
+}
+
+/// As the levels of an associative scan: what each layer has twice doesn't make two layers of it.
+#[test]
+fn layers_have_some_shapes_twice() {
+    let text = of_layers(2, |_| "Net)".to_owned());
+    let level = |at: usize, number: usize| {
+        let name = r#"metadata={op_name="jit(step)/jvp(Net)/add"}"#;
+        format!(
+            r#"  s.{at}{number} = f32[512,6144]{{1,0:T(8,128)}} custom-call(k.{at}), custom_call_target="level", {name}"#
+        )
+    };
+    let mut text = text;
+    for at in 0..2 {
+        let next = format!("  y.{at} = ");
+        text = text.replace(&next, &format!("{}\n{}\n{next}", level(at, 0), level(at, 1)));
+        text = text.replace(&format!(", k.{at}, "), &format!(", k.{at}, s.{at}0, s.{at}1, "));
+    }
+    let (said, _) = recomputed(&text);
+    assert!(said.contains("each layer, 2 by the shapes that repeat"), "{said}");
+}
+
+/// What is moved to VMEM before the backward pass reads it there was kept until then.
+#[test]
+fn what_is_prefetched_for_the_backward_pass_is_kept() {
+    let plain = of_layers(8, |layer| format!("Net)/layers/{layer}/mlp"));
+    let mut text = plain.clone();
+    for layer in 0..8 {
+        let place = format!("  g.{layer} = ");
+        let moved = format!(
+            "  p.{layer} = (f32[512,8192]{{1,0:T(8,128)S(1)}}, f32[512,8192]{{1,0:T(8,128)}}, u32[]{{:S(2)}}) copy-start(k.{layer})\n  \
+             v.{layer} = f32[512,8192]{{1,0:T(8,128)S(1)}} copy-done(p.{layer})\n"
+        );
+        text = text
+            .replace(&place, &format!("{moved}{place}"))
+            .replace(&format!(", k.{layer}, "), &format!(", v.{layer}, "));
+    }
+    let ((_, bytes), (_, prefetched)) = (recomputed(&plain), recomputed(&text));
+    assert!(prefetched >= bytes, "{prefetched} < {bytes}");
+    // Or in slices.
+    let mut sliced = plain;
+    for layer in 0..8 {
+        let place = format!("  g.{layer} = ");
+        let half = |number: u64| {
+            let (start, end) = (number * 256, (number + 1) * 256);
+            format!(
+                "  p{number}.{layer} = ((f32[512,8192]{{1,0:T(8,128)}}), f32[256,8192]{{1,0:T(8,128)S(1)}}, s32[]{{:S(2)}}) slice-start(k.{layer}), slice={{[{start}:{end}], [0:8192]}}\n  \
+                 d{number}.{layer} = f32[256,8192]{{1,0:T(8,128)S(1)}} async-done(p{number}.{layer})\n"
+            )
+        };
+        let whole = format!(
+            "  v.{layer} = f32[512,8192]{{1,0:T(8,128)S(1)}} custom-call(d0.{layer}, d1.{layer}), custom_call_target=\"ConcatBitcast\"\n"
+        );
+        sliced = sliced
+            .replace(&place, &format!("{}{}{whole}{place}", half(0), half(1)))
+            .replace(&format!(", k.{layer}, "), &format!(", v.{layer}, "));
+    }
+    let (_, prefetched) = recomputed(&sliced);
+    assert!(prefetched >= bytes, "{prefetched} < {bytes}");
+}
+
+#[test]
+fn unrolled_layers_are_recomputed() {
+    let found = advice(&of_layers(8, |layer| format!("Net)/layers/{layer}/mlp")));
+    let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
+    assert!(sentence(found).contains("each of the 8 layers `layers/*`"), "{}", sentence(found));
+    assert_eq!(code(found).as_deref(), Some("layer = jax.checkpoint(layer)"));
+    // All but the values of the layer whose backward pass runs.
+    assert!(found.saving.bytes().is_some_and(|bytes| (96 * MIB..=7 * 16 * MIB).contains(&bytes)), "{:?}", found.saving);
+    // Without numbers in the names, the shapes that repeat tell of the layers.
+    let found = advice(&of_layers(8, |_| "Net)".to_owned()));
+    let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
+    assert!(sentence(found).contains("each layer, 8 by the shapes that repeat"), "{}", sentence(found));
+}
