@@ -390,9 +390,14 @@ pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Resul
 
 /// The same as a table.
 #[pyfunction]
-#[pyo3(signature = (text, *, tpu = None))]
-pub(crate) fn kernel_table(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<String> {
-    Ok(budget(text, tpu)?.to_text(100).trim_end().to_owned())
+#[pyo3(signature = (text, *, tpu = None, measured_bytes = None))]
+pub(crate) fn kernel_table(text: &str, tpu: Option<&Bound<'_, PyAny>>, measured_bytes: Option<u64>) -> Result<String> {
+    let found = budget(text, tpu)?;
+    let found = match measured_bytes {
+        Some(taken) => found.measured(taken),
+        None => found,
+    };
+    Ok(found.to_text(100).trim_end().to_owned())
 }
 
 /// Declared bytes of VMEM, the guess of what the body takes, whether both fit the limit, by itself or as given, and the

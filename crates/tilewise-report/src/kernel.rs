@@ -32,6 +32,8 @@ pub struct KernelBudget {
     pub name: Option<String>,
     /// What it takes, and whether it fits.
     pub budget: Budget,
+    /// Bytes of VMEM by the compiler's own account, where it was asked.
+    measured_bytes: Option<u64>,
 }
 
 /// Its fields as JSON.
@@ -120,7 +122,15 @@ impl KernelBudget {
             Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
                 .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
         })?;
-        Ok(Self { name: kernel.name.clone(), budget: kernel.budget(generation)? })
+        Ok(Self { name: kernel.name.clone(), budget: kernel.budget(generation)?, measured_bytes: None })
+    }
+
+    /// The same with what the compiler takes of VMEM: what isn't declared is the body's, and no guess.
+    #[must_use]
+    pub fn measured(mut self, vmem_bytes: u64) -> Self {
+        self.budget.guess_bytes = Some(vmem_bytes.saturating_sub(self.budget.vmem_bytes));
+        self.measured_bytes = Some(vmem_bytes);
+        self
     }
 
     /// Whether the compiler will certainly refuse it: it declares more than there is, or has a block that can't be.
@@ -186,10 +196,16 @@ impl KernelBudget {
 
     fn tone(&self) -> Tone {
         match self.budget.verdict {
+            _ if self.is_measured_too_large() => Tone::Bad,
+            _ if self.measured_bytes.is_some() => Tone::Plain,
             Some(Verdict::DoesNotFit) => Tone::Bad,
             Some(Verdict::ProbablyDoesNotFit) => Tone::Warning,
             _ => Tone::Plain,
         }
+    }
+
+    fn is_measured_too_large(&self) -> bool {
+        self.measured_bytes.zip(self.budget.limit_bytes).is_some_and(|(taken, limit)| taken > limit)
     }
 
     /// The verdict in a sentence, which never says "fits" without a word on the body.
@@ -198,6 +214,14 @@ impl KernelBudget {
         let (Some(verdict), Some(limit)) = (self.budget.verdict, self.budget.limit_bytes) else {
             return format!("It declares {declared} of VMEM; what a kernel may have on {} is not known", self.tpu());
         };
+        if let Some(taken) = self.measured_bytes {
+            let fits = if taken > limit { "Does not fit" } else { "Fits" };
+            return format!(
+                "{fits}: the compiler takes {} of VMEM, {declared} of it declared, and its limit is {}",
+                bytes(taken),
+                bytes(limit)
+            );
+        }
         let left = limit.saturating_sub(self.budget.vmem_bytes);
         let of_limit = format!("{declared} of VMEM, and its limit is {}", bytes(limit));
         let guess = match self.budget.guess_bytes.unwrap_or_default() {
@@ -231,6 +255,8 @@ impl KernelBudget {
     fn remedy(&self) -> Option<String> {
         let (verdict, limit) = (self.budget.verdict?, self.budget.limit_bytes?);
         let is_short = match verdict {
+            _ if self.is_measured_too_large() => true,
+            _ if self.measured_bytes.is_some() => return None,
             Verdict::DoesNotFit => self.budget.vmem_bytes > limit,
             Verdict::ProbablyDoesNotFit => true,
             _ => return None,
@@ -359,7 +385,8 @@ impl KernelBudget {
         let total = |out: &mut dyn Write, name: &str, words: String| writeln!(out, "  {name:<11}{words}");
         total(out, "VMEM", format!("{} declared", bytes_both(self.budget.vmem_bytes)))?;
         if let Some(guess) = self.budget.guess_bytes {
-            total(out, "body", format!("{}, a guess", bytes_both(guess)))?;
+            let how = if self.measured_bytes.is_some() { "by the compiler's own account" } else { "a guess" };
+            total(out, "body", format!("{}, {how}", bytes_both(guess)))?;
         }
         if let Some(limits) = self.budget.limits {
             let limit = self.budget.limit_bytes.unwrap_or_default();

@@ -163,13 +163,10 @@ class KernelBudget:
         return tuple(f"{row.operand}: {row.unsupported}" for row in self.rows if row.unsupported is not None)
 
     def __str__(self) -> str:
-        table = _tilewise.kernel_table(self.text, tpu=self.tpu)
+        table = _tilewise.kernel_table(self.text, tpu=self.tpu, measured_bytes=self.measured_bytes)
         if self.refusal is not None:
             return f"{table}\n  refused    {self.refusal}"
-        if self.measured_bytes is not None:
-            verdict = "" if self.verdict is None else f", {self.verdict.replace('_', ' ')}"
-            return f"{table}\n  compiled   {in_words(self.measured_bytes)} by the compiler's own account{verdict}"
-        if self.body_most_bytes is None:
+        if self.measured_bytes is not None or self.body_most_bytes is None:
             return table
         asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
         return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in nine kernels of ten{asked}"
