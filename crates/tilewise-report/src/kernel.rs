@@ -267,7 +267,11 @@ impl KernelBudget {
         let cap = self.budget.limits?.cap_bytes;
         Some(match self.budget.limit_needed() {
             Some(needed) => {
-                let body = if self.budget.guess_bytes.is_some() { "" } else { ", and as much more as the body takes" };
+                let body = match (self.measured_bytes, self.budget.guess_bytes) {
+                    (Some(_), _) => "",
+                    (None, Some(_)) => " or more, as the body is guessed",
+                    (None, None) => ", and as much more as the body takes",
+                };
                 format!(
                     "Raise the limit: `pltpu.CompilerParams(vmem_limit_bytes={needed})`{body}; {} honours up to {}",
                     self.tpu(),
