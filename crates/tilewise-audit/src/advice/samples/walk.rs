@@ -179,7 +179,7 @@ impl Walk {
         });
         let found =
             of_rows.find_map(|(_, shares)| shares.first().filter(|share| !share.digits().is_empty()).cloned())?;
-        // Of rows of weights, what is worked out of them is.
+        // What is computed from rows of weights counts as of weights, too.
         Some(found.marked(shares.iter().flatten().any(Share::of_weights)))
     }
 
@@ -244,7 +244,7 @@ impl Walk {
         Share::SAME.at(digit.map(|place| super::Digit::new(place, 1, self.samples)).into_iter().collect())
     }
 
-    /// Gives numbers that are sorted beside samples their shares: of fewer samples, there are fewer of them.
+    /// Gives the places that a stable sort takes beside samples the samples' share: fewer samples have fewer places.
     fn number(&mut self, operands: &[Instruction<'_>], shares: &[&Vec<Share>]) -> Result<(), Join> {
         let Some((like, share)) = operands.iter().zip(shares).find_map(|(operand, shares)| match &shares[..] {
             [share] if !share.digits().is_empty() => Some((operand, share.clone())),
