@@ -155,7 +155,7 @@ interface Listed {
   count: number;
 }
 
-/// Equal rows as one, the largest first. What no list of the message has may lie elsewhere: of a kernel that has no room, its result is named.
+/// Equal rows as one, the largest first. A message about a kernel's VMEM may name its result, which lies in HBM and takes none of it.
 function folded(allocations: Allocation[], verdict: string): Listed[] {
   const taken = (row: Allocation) => row.reported_bytes ?? (verdict === "kernel_memory" ? 0 : (row.physical_bytes ?? 0));
   const known = new Map<string, Listed>();

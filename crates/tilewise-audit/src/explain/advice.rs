@@ -58,10 +58,12 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     if form == Form::EarlyAbort && is_bare {
         advice.push(new(MemoryFinding::EarlyAbort, Target::Compiler));
     }
-    let lacks = match () {
-        () if is_bare => Some(MessageLacks::Arrays),
-        () if advice.is_empty() => Some(MessageLacks::Change),
-        () => budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest),
+    let lacks = if is_bare {
+        Some(MessageLacks::Arrays)
+    } else if advice.is_empty() {
+        Some(MessageLacks::Change)
+    } else {
+        budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest)
     };
     if let Some(lacks) = lacks {
         let shrink = shrink(&budget).filter(|_| lacks != MessageLacks::Rest);

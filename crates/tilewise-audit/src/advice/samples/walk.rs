@@ -141,10 +141,11 @@ impl Walk {
                 let arguments: Vec<Vec<Share>> = shares.iter().skip(1).map(|shares| (*shares).clone()).collect();
                 let given = arguments.concat();
                 let rows = to.get(given.len()).and_then(|made| made.bounds.first()).copied();
-                let started = match all_added(&operands[0], &given).or(self.numbers(&operands[1..], &arguments, rows)) {
-                    Some(made) => vec![made],
-                    None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
-                };
+                let started =
+                    match all_added(&operands[0], &given).or(self.of_row_numbers(&operands[1..], &arguments, rows)) {
+                        Some(made) => vec![made],
+                        None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
+                    };
                 given.into_iter().chain(started).collect()
             }
             Opcode::AsyncUpdate => handed_on(),
@@ -166,13 +167,18 @@ impl Walk {
             opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
         if at.opcode() == Opcode::Sort {
-            self.number(&operands, &shares)?;
+            self.share_places(&operands, &shares)?;
         }
         Ok(filled(result.into_iter(), to.len()))
     }
 
     /// The share of numbers of rows, of which each of so many rows that are gathered has one.
-    fn numbers(&mut self, operands: &[Instruction<'_>], shares: &[Vec<Share>], rows: Option<u64>) -> Option<Share> {
+    fn of_row_numbers(
+        &mut self,
+        operands: &[Instruction<'_>],
+        shares: &[Vec<Share>],
+        rows: Option<u64>,
+    ) -> Option<Share> {
         let mut of_rows = operands.iter().zip(shares).filter(|(at, _)| {
             let form = self.form(at).ok();
             form.is_some_and(|form| matches!(&form.leaves[..], [leaf] if leaf.bounds.len() == 1 && leaf.bounds.first() == rows.as_ref()))
@@ -245,7 +251,7 @@ impl Walk {
     }
 
     /// Gives the places that a stable sort takes beside samples the samples' share: fewer samples have fewer places.
-    fn number(&mut self, operands: &[Instruction<'_>], shares: &[&Vec<Share>]) -> Result<(), Join> {
+    fn share_places(&mut self, operands: &[Instruction<'_>], shares: &[&Vec<Share>]) -> Result<(), Join> {
         let Some((like, share)) = operands.iter().zip(shares).find_map(|(operand, shares)| match &shares[..] {
             [share] if !share.digits().is_empty() => Some((operand, share.clone())),
             _ => None,
