@@ -28,7 +28,9 @@ SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / 
 REQUIREMENTS = HERE / "requirements.txt"
 
 
-LIBRARIES = ("libraries", "models", "trainings", "examples", "research", "networks", "serving")
+LIBRARIES = (
+    "libraries", "models", "trainings", "examples", "research", "networks", "serving", "published", "deployed"
+)  # fmt: skip
 """The modules of programs that are built from public libraries."""
 
 
@@ -78,7 +80,8 @@ def main():
     """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
         listed = {
-            name: {"tpus": tpus, "digest": digest(make), "origin": origin(make)} for name, (tpus, make) in CASES.items()
+            name: {"tpus": tpus, "digest": digest(make), "origin": origin(make), "is_public": origin(make) in LIBRARIES}
+            for name, (tpus, make) in CASES.items()
         }
         print(json.dumps(listed))
         return

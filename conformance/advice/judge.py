@@ -24,8 +24,13 @@ HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
 FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
 """What decides how advice is followed."""
-LIBRARIES = ["libraries", "models", "trainings", "examples", "research", "networks", "serving"]
-"""The modules of programs that are built from public libraries."""
+UNSEEN = {
+    ("models",): "four",
+    ("trainings",): "three",
+    ("examples", "research"): "five",
+    ("networks", "serving"): "seven",
+}
+"""The modules of programs that were written after the rules, and how many of these programs have led to a change of rules."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
 """Code that goes through the batch in parts has one of these."""
 WORKERS = 2
@@ -234,7 +239,7 @@ def judged(options, case, advice, ran):
 def measured(options, name, tpu, about):
     """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
-    case = {"name": name, "tpu": tpu, "label": label} | {key: about[key] for key in ("digest", "origin")}
+    case = {"name": name, "tpu": tpu, "label": label} | {key: about[key] for key in ("digest", "origin", "is_public")}
     rows = asked(options, case)
     for row in rows:
         if "error" in row:
@@ -306,19 +311,13 @@ def table(cases):
 def summary(cases):
     """What all of it comes to, in lines, and whether that is enough."""
     lines, is_enough = summary_of(cases)
-    apart = {
-        "Of programs of public libraries alone, most of them written after the rules:": LIBRARIES,
-        "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a rule's "
-        "change:": ["models"],
-        "Of those of `cases/trainings.py` alone, all of them written after the rules; three of them led to a rule's "
-        "change:": ["trainings"],
-        "Of those of `cases/examples.py` and `cases/research.py` alone, all of them written after the rules; five of them led "
-        "to a rule's change:": ["examples", "research"],
-        "Of those of `cases/networks.py` and `cases/serving.py` alone, all of them written after the rules; seven of them led "
-        "to a rule's change:": ["networks", "serving"],
-    }
-    for words, origins in apart.items():
-        some = [case for case in cases if case["origin"] in origins]
+    sets = [("Of programs of public libraries alone, most of them written after the rules:", lambda case: case["is_public"])]
+    for modules, led in UNSEEN.items():
+        named = " and ".join(f"`cases/{module}.py`" for module in modules)
+        words = f"Of those of {named} alone, all of them written after the rules; {led} of them led to a rule's change:"
+        sets.append((words, lambda case, modules=modules: case["origin"] in modules))
+    for words, is_of in sets:
+        some = list(filter(is_of, cases))
         if 0 < len(some) < len(cases):
             lines += [words, *summary_of(some)[0][1:]]
     return lines, is_enough
