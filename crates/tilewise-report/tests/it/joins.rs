@@ -339,3 +339,97 @@ ENTRY main (pair.1: f32[256,256]) -> f32[256,4,256] {
     assert!(said.starts_with("Compute [256,4,256,256] in blocks of rows: "), "{said}");
     assert_eq!(first(&text.replace("exponential(", "tanh(")), None);
 }
+
+/// As top-k's gradient goes back into each sample's own scores: the compiler sorts rows by numbers that begin with the
+/// sample's.
+#[test]
+fn rows_that_are_sorted_by_their_samples_number_are_the_samples_own() {
+    let text = |number: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+less {{ a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  ROOT l = pred[] compare(a, b), direction=LT
+}}
+ENTRY main (x.1: f32[64,4096], i.1: s32[64,128], w.1: f32[4096]) -> f32[64] {{
+  x.1 = f32[64,4096]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  i.1 = s32[64,128]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="i"}}
+  w.1 = f32[4096]{{0:T(1024)}} parameter(2), metadata={{op_name="params['w']"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  sample = s32[64,128]{{1,0:T(8,128)}} iota(), iota_dimension=0
+  rows = s32[64,128]{{1,0:T(8,128)}} constant({{...}})
+  first = s32[64,128]{{1,0:T(8,128)}} multiply(sample, rows)
+  number = s32[64,128]{{1,0:T(8,128)}} add({number}, i.1)
+  keys = s32[8192]{{0:T(1024)}} reshape(number)
+  some = f32[64,128]{{1,0:T(8,128)}} slice(x.1), slice={{[0:64], [0:128]}}
+  values = f32[8192]{{0:T(1024)}} reshape(some)
+  sorted = (s32[8192]{{0:T(1024)}}, f32[8192]{{0:T(1024)}}) sort(keys, values), dimensions={{0}}, to_apply=less
+  k = s32[8192]{{0:T(1024)}} get-tuple-element(sorted), index=0
+  v = f32[8192]{{0:T(1024)}} get-tuple-element(sorted), index=1
+  none = f32[262144]{{0:T(1024)}} broadcast(zero), dimensions={{}}
+  flat = f32[262144]{{0:T(1024)}} scatter(none, k, v), update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add
+  back = f32[64,4096]{{1,0:T(8,128)}} reshape(flat)
+  w = f32[64,4096]{{1,0:T(8,128)}} broadcast(w.1), dimensions={{1}}
+  e = f32[64,4096]{{1,0:T(8,128)}} multiply(x.1, w)
+  g = f32[64,4096]{{1,0:T(8,128)}} multiply(e, back)
+  wide = f32[64,4096,128]{{2,1,0:T(8,128)}} broadcast(g), dimensions={{0,1}}
+  t = f32[64,4096,128]{{2,1,0:T(8,128)}} tanh(wide)
+  ROOT r = f32[64]{{0:T(128)}} reduce(t, zero), dimensions={{1,2}}, to_apply=add
+}}"#
+        )
+    };
+    let said = first(&text("first")).expect("parts");
+    assert!(said.starts_with("Process `x` and `i` along dimension 0 in parts: "), "{said}");
+    // Numbers that all samples share mix their rows.
+    assert_eq!(first(&text("rows")), None);
+}
+
+/// Prompts as wide as they are many, times weights that an argument of any name has.
+#[test]
+fn an_argument_that_only_looks_like_samples_is_left_out() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (hidden.1: f32[1024,1024], head.1: f32[1024,16384]) -> f32[1024] {
+  hidden.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="hidden"}
+  head.1 = f32[1024,16384]{1,0:T(8,128)} parameter(1), metadata={op_name="head"}
+  zero = f32[]{:T(128)} constant(0)
+  h = f32[1024,16384]{1,0:T(8,128)} convolution(hidden.1, head.1), dim_labels=bf_io->bf
+  e = f32[1024,16384]{1,0:T(8,128)} exponential(h)
+  u = f32[1024,16384]{1,0:T(8,128)} tanh(h)
+  m = f32[1024,16384]{1,0:T(8,128)} multiply(e, u)
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, h)
+  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Process `hidden` along dimension 0 in parts: "), "{said}");
+}
+
+/// Random numbers of each sample need a key of each part; those of a population of 96 are the same for all parts.
+#[test]
+fn keys_are_split_where_samples_draw_their_own() {
+    let lines = |drawn: &str| {
+        format!(
+            "  key.1 = u32[2]{{0:T(128)}} parameter(3), metadata={{op_name=\"key\"}}
+  bits = u32[{drawn}]{{1,0:T(8,128)}} xor(key.1, key.1), metadata={{op_name=\"jit(f)/jit(_uniform)/xor\"}}
+  ROOT r = f32[1024]{{0:T(1024)}} reduce(g, zero), dimensions={{1}}, to_apply=add"
+        )
+    };
+    let text = |drawn: &str| {
+        let text = program(&lines(drawn), "f32[1024]");
+        text.replace("w.1: f32[256,16384])", "w.1: f32[256,16384], key.1: u32[2])")
+    };
+    let said = |drawn: &str| first(&text(drawn)).expect("parts");
+    assert!(said("1024,256").contains("; split `key` for each part"), "{}", said("1024,256"));
+    assert!(!said("96,250").contains("key"), "{}", said("96,250"));
+}

@@ -21,11 +21,14 @@ use std::{
     iter::successors,
 };
 use tilewise::Shape;
-use tilewise_hlo::{Instruction, dataflow::OpId};
+use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 use tilewise_memory::Role;
 
 /// So many dimensions are followed at most: each takes a walk through the program.
 const MOST_FOLLOWED: usize = 8;
+
+/// Of so many arguments at most, each is left out once.
+const MOST_LEFT_OUT: usize = 4;
 
 /// More parts than this are no advice.
 const MOST_PARTS: u64 = 1024;
@@ -54,8 +57,10 @@ impl<'a, 'm> Batch<'a, 'm> {
     /// The first of the dimensions that may be a batch's of which that is so.
     pub(super) fn of(program: &'a ProgramModel<'m>) -> Option<Self> {
         let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
-        // Where the arguments are as large, their own size is the cause; but what doesn't fit may still fit in parts.
-        if program.fits_without(0) && program.temporary_bytes < interface.saturating_add(interface / 2) {
+        // Where the arguments are as large, their own size is the cause, and temporaries are their copies; of a training step,
+        // the state has no copies. What doesn't fit may still fit in parts.
+        let least = if program.has_gradient() { interface / 4 } else { interface.saturating_add(interface / 3) };
+        if program.fits_without(0) && program.temporary_bytes < least {
             return None;
         }
         let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
@@ -69,9 +74,11 @@ impl<'a, 'm> Batch<'a, 'm> {
         for size in candidates(program, largest, &states) {
             let Some(is_input) = inputs(program, size, &states) else { continue };
             is_followed = true;
-            let Ok(samples) = Samples::follow(program, size, is_input) else { continue };
-            let with_it: Vec<_> = peak.iter().copied().filter(|at| samples.dimension(program, at).is_some()).collect();
-            if total(&with_it) / most >= all / 100 {
+            let covers = |samples: &Samples| {
+                let with_it = peak.iter().copied().filter(|at| samples.dimension(program, at).is_some());
+                total(&with_it.collect::<Vec<_>>()) / most >= all / 100
+            };
+            if let Some(samples) = followed(program, largest, size, is_input, &states).into_iter().find(covers) {
                 found = Some((size, Some(samples)));
                 break;
             }
@@ -119,8 +126,11 @@ impl<'a, 'm> Batch<'a, 'm> {
         Some(Self { size, largest, inputs, parts, buffers, freed, is_to_fit, gradients })
     }
 
-    /// Keys of random numbers that are the same for all parts unless they are split.
+    /// Keys of random numbers that are the same for all parts unless they are split: where samples have some of their own.
     pub(super) fn keys(&self, program: &ProgramModel<'_>) -> Vec<String> {
+        if !draws_for_each(program, self.size) {
+            return Vec::new();
+        }
         let parameters = program.parameters();
         let is_shared =
             |at: &&Instruction<'_>| is_key(at) && !at.shape().is_ok_and(|shape| begins_with(&shape, self.size));
@@ -181,9 +191,6 @@ fn inputs<'p>(
     }
     let is_state =
         |at: &Instruction<'_>| at.shape().is_ok_and(|shape| states.contains(&shape.without_layout().to_string()));
-    let has_it = |at: &Instruction<'_>| {
-        at.shape().is_ok_and(|shape| shape.dimensions().iter().any(|dimension| dimension.bound() == Some(size)))
-    };
     let is_of = move |at: &Instruction<'_>, which: Which| {
         let is_input = is_input(&name(at));
         match which {
@@ -195,8 +202,37 @@ fn inputs<'p>(
     let parameters = program.parameters();
     let ways: &[Which] =
         if is_in_all_results(program, size) { &[Which::Begin] } else { &[Which::Inputs, Which::Named] };
-    let which = ways.iter().copied().find(|which| parameters.iter().any(|at| has_it(at) && is_of(at, *which)))?;
+    let which =
+        ways.iter().copied().find(|which| parameters.iter().any(|at| has_bound(at, size) && is_of(at, *which)))?;
     Some(move |at: &Instruction<'_>| is_of(at, which))
+}
+
+/// The samples of these arguments or, where these are joined, of all but one of them: weights may have any name.
+fn followed(
+    program: &ProgramModel<'_>,
+    largest: &LiveArray<'_>,
+    size: u64,
+    is_input: impl Fn(&Instruction<'_>) -> bool,
+    states: &HashSet<String>,
+) -> Vec<Samples> {
+    let is_state =
+        |at: &Instruction<'_>| at.shape().is_ok_and(|shape| states.contains(&shape.without_layout().to_string()));
+    let all = Samples::follow(program, size, &is_input, is_state);
+    let inputs: Vec<usize> = program
+        .parameters()
+        .iter()
+        .filter(|at| is_input(at) && has_bound(at, size))
+        .map(tilewise_hlo::Instruction::index)
+        .collect();
+    // Of pairs, one side has as good a claim as the other.
+    let has_pairs = largest.bounds.iter().filter(|bound| **bound == size).count() > 1;
+    if all.is_ok() || has_pairs || program.has_gradient() || !(2..=MOST_LEFT_OUT).contains(&inputs.len()) {
+        return all.into_iter().collect();
+    }
+    let without = |left_out: usize| {
+        Samples::follow(program, size, |at: &Instruction<'_>| is_input(at) && at.index() != left_out, is_state)
+    };
+    inputs.into_iter().filter_map(|left_out| without(left_out).ok()).collect()
 }
 
 /// Sizes that may be a batch's, the most likely first.
@@ -302,6 +338,29 @@ fn input_sizes(program: &ProgramModel<'_>, bounds: &[u64], states: &HashSet<Stri
     first.retain(|size| !has_pairs(*size) || squares.contains(size));
     of_batch.retain(|size| !has_pairs(*size) && !of_weights.contains(size));
     [first, of_batch, of_any].map(HashSet::from_iter)
+}
+
+/// Whether random bits are made along a dimension of this size, be it merged with others: JAX's own generator is made of `xor`.
+fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
+    let makes_bits = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator);
+    let is_of_each = |bounds: Vec<u64>| match bounds[..] {
+        [merged] => merged >= size && merged.is_multiple_of(size),
+        _ => bounds.contains(&size),
+    };
+    let shapes =
+        |at: &Instruction<'_>| at.shape().ok().map(|shape| shape.leaves().map(|(_, leaf)| leaf).collect::<Vec<_>>());
+    program
+        .module
+        .instructions()
+        .filter(makes_bits)
+        .filter_map(|at| shapes(&at))
+        .flatten()
+        .any(|leaf| is_of_each(leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()))
+}
+
+/// Whether an argument has a dimension of this size.
+fn has_bound(at: &Instruction<'_>, size: u64) -> bool {
+    at.shape().is_ok_and(|shape| shape.dimensions().iter().any(|dimension| dimension.bound() == Some(size)))
 }
 
 /// The shapes of what the program returns, where it takes a gradient: those of weights and states.

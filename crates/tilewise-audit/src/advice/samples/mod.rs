@@ -25,7 +25,8 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Follows the samples of which the arguments in `inputs` have `size` along one dimension each.
+    /// Follows the samples of which the arguments that are inputs have `size` along one dimension each. Those that a step
+    /// returns anew count as weights, too.
     ///
     /// # Errors
     ///
@@ -34,6 +35,7 @@ impl Samples {
         program: &ProgramModel<'_>,
         size: u64,
         is_input: impl Fn(&Instruction<'_>) -> bool,
+        is_state: impl Fn(&Instruction<'_>) -> bool,
     ) -> Result<Self, Join> {
         let mut inputs = Vec::new();
         let mut arguments = Vec::new();
@@ -54,7 +56,7 @@ impl Samples {
                     return Err(Join::Pairs);
                 }
                 let place = bounds.iter().position(|bound| *bound == size).unwrap_or(0);
-                Ok(Share::each(vec![Digit::new(place, 1, size)]))
+                Ok(Share::each(vec![Digit::new(place, 1, size)]).marked(is_state(&parameter)))
             };
             let shares = leaves.iter().map(share).collect::<Result<Vec<_>, Join>>()?;
             if let Some(digit) = shares.iter().flat_map(Share::digits).next() {

@@ -5,6 +5,7 @@ use super::{
     share::{Digit, Join, Share, Start},
 };
 use crate::program::op_name;
+use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
 
 /// An operand or a result: one array, and its share.
@@ -89,6 +90,8 @@ pub(super) fn share(
                         Some("scatter-add") => Ok(Share::All { of_weights: all.of_weights() }),
                         // A compiler reads rows in the order of their numbers, and leaves them where they belong.
                         Some("gather") => Ok(all),
+                        // By keys of which the sample's number is the most significant part, each sample's rows stay together.
+                        _ if is_by_number(at, operands) => Ok(all),
                         _ => Err(Join::Neighbours),
                     }
                 }
@@ -122,6 +125,20 @@ pub(super) fn share(
     })
 }
 
+/// Whether a sort is by numbers of rows that are each sample's own.
+fn is_by_number(at: &Instruction<'_>, operands: &[Operand<'_>]) -> bool {
+    let key = at.operands().next().and_then(|operand| operand.instruction()?.shape().ok()?.element_type());
+    key.is_some_and(|of| matches!(of.kind(), ElementKind::Signed | ElementKind::Unsigned))
+        && operands.first().is_some_and(|operand| operand.share.is_numbered())
+}
+
+/// The digit of a table's rows of which each sample has as many of its own, one after the other.
+pub(super) fn rows_of_each(numbers: &Share, dimension: usize, rows: u64) -> Option<Digit> {
+    let samples = numbers.digits().iter().find(|_| numbers.is_numbered())?.size;
+    let is_of_all = samples > 1 && rows > samples && rows.is_multiple_of(samples);
+    is_of_all.then(|| Digit::new(dimension, rows / samples, samples))
+}
+
 /// What a computation that isn't known has: where its arrays have the samples as some operand does, they stay apart.
 pub(super) fn by_size(operands: &[Operand<'_>], to: &Leaf, samples: u64) -> Share {
     let of_weights = operands.iter().any(|operand| operand.share.of_weights());
@@ -132,7 +149,7 @@ pub(super) fn by_size(operands: &[Operand<'_>], to: &Leaf, samples: u64) -> Shar
         return match whole.or_else(merged) {
             Some(at) => {
                 let digit = Digit::new(at, to.bounds[at] / samples, samples);
-                Share::Each { of_weights, digits: vec![digit] }
+                Share::each(vec![digit]).marked(of_weights)
             }
             None => Share::All { of_weights },
         };
@@ -346,7 +363,7 @@ fn concatenated(operands: &[Operand<'_>], along: usize) -> Result<Share, Join> {
             let mut digits = apart.digits().to_vec();
             digits.push(digit);
             digits.sort_by_key(|digit| (digit.dimension, digit.inner));
-            Share::Each { of_weights: apart.of_weights(), digits }
+            Share::each(digits).marked(apart.of_weights())
         }
         None => apart,
     })
@@ -450,10 +467,15 @@ fn scatter(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Shar
     };
     let into = |digit: &Digit| {
         if let Some(window) = windows.iter().position(|at| *at == digit.dimension) {
-            return kept.get(window).copied();
+            return Some(digit.along(*kept.get(window)?));
         }
         let of_batch = of_indices.iter().position(|at| places.get(*at) == Some(&Some(digit.dimension)));
-        of_batch.and_then(|number| batching.get(number).copied()).or_else(|| numbered(digit))
+        let along = of_batch.and_then(|number| batching.get(number).copied()).or_else(|| numbered(digit));
+        let of_rows = || match &scattered[..] {
+            [dimension] => rows_of_each(indices.share, *dimension, *whole.leaf.bounds.get(*dimension)?),
+            _ => None,
+        };
+        along.map(|along| digit.along(along)).or_else(of_rows)
     };
     let of_weights = operands.iter().any(|operand| operand.share.of_weights());
     // The same is written at each sample's index.
@@ -467,8 +489,8 @@ fn scatter(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Shar
     };
     let written = match digits {
         Some(digits) => {
-            let digits: Option<Vec<Digit>> = digits.iter().map(|digit| Some(digit.along(into(digit)?))).collect();
-            digits.map_or(Share::All { of_weights }, |digits| Share::Each { of_weights, digits })
+            let digits: Option<Vec<Digit>> = digits.iter().map(into).collect();
+            digits.map_or(Share::All { of_weights }, |digits| Share::each(digits).marked(of_weights))
         }
         None if matches!(picked, Share::All { .. }) => Share::All { of_weights },
         None => updates.share.at(Vec::new()),

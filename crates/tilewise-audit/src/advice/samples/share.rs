@@ -5,8 +5,9 @@
 pub(crate) enum Share {
     /// The same for all samples. Where numbers of samples are what it holds, `counted` says along which digits.
     Same { of_weights: bool, counted: Vec<Digit> },
-    /// Each sample has elements of its own: those at its index along the digits.
-    Each { of_weights: bool, digits: Vec<Digit> },
+    /// Each sample has elements of its own: those at its index along the digits. Where `numbered`, they are worked out of the
+    /// sample's number, such as the number of a row of its own.
+    Each { of_weights: bool, numbered: bool, digits: Vec<Digit> },
     /// Something of all samples, such as a sum.
     All { of_weights: bool },
 }
@@ -66,7 +67,12 @@ impl Share {
 
     /// Of samples along whole dimensions, whatever else is known.
     pub(crate) fn each(digits: Vec<Digit>) -> Self {
-        Self::Each { of_weights: false, digits }
+        Self::Each { of_weights: false, numbered: false, digits }
+    }
+
+    /// Whether its elements are worked out of their sample's number.
+    pub(crate) const fn is_numbered(&self) -> bool {
+        matches!(self, Self::Each { numbered: true, .. })
     }
 
     pub(crate) const fn of_weights(&self) -> bool {
@@ -97,7 +103,9 @@ impl Share {
     pub(crate) fn at(&self, digits: Vec<Digit>) -> Self {
         match self {
             Self::Same { of_weights, .. } => Self::Same { of_weights: *of_weights, counted: digits },
-            Self::Each { of_weights, .. } => Self::Each { of_weights: *of_weights, digits },
+            Self::Each { of_weights, numbered, .. } => {
+                Self::Each { of_weights: *of_weights, numbered: *numbered, digits }
+            }
             Self::All { .. } => self.clone(),
         }
     }
@@ -105,6 +113,11 @@ impl Share {
     /// What an operation has of the samples that is done with two arrays' elements at the same indices.
     pub(crate) fn with(&self, other: &Self) -> Result<Self, Join> {
         let of_weights = self.of_weights() || other.of_weights();
+        let is_number = |share: &Self| match share {
+            Self::Same { counted, .. } => !counted.is_empty(),
+            share => share.is_numbered(),
+        };
+        let numbered = is_number(self) || is_number(other);
         Ok(match (self, other) {
             (Self::Same { counted: left, .. }, Self::Same { counted: right, .. }) => {
                 // Numbers of samples compared with one another, as for a mask of pairs, are numbers no longer.
@@ -119,18 +132,18 @@ impl Share {
                 Self::All { of_weights }
             }
             (Self::Each { digits, .. }, Self::Same { .. }) | (Self::Same { .. }, Self::Each { digits, .. }) => {
-                Self::Each { of_weights, digits: digits.clone() }
+                Self::Each { of_weights, numbered, digits: digits.clone() }
             }
             (Self::Each { digits: left, .. }, Self::Each { digits: right, .. }) => {
                 let digits = together(left, right)?;
-                Self::Each { of_weights, digits }
+                Self::Each { of_weights, numbered, digits }
             }
             (Self::Each { digits, .. }, Self::All { of_weights: is_learned })
             | (Self::All { of_weights: is_learned }, Self::Each { digits, .. }) => {
                 if *is_learned {
                     return Err(Join::Sum);
                 }
-                Self::Each { of_weights, digits: digits.clone() }
+                Self::Each { of_weights, numbered, digits: digits.clone() }
             }
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{
     bounds::Leaf,
-    operations::{Operand, by_size, share},
+    operations::{Operand, by_size, rows_of_each, share},
     share::{Join, Share},
 };
 use crate::program::{op_name, target};
@@ -141,11 +141,11 @@ impl Walk {
                 let arguments: Vec<Vec<Share>> = shares.iter().skip(1).map(|shares| (*shares).clone()).collect();
                 let given = arguments.concat();
                 let rows = to.get(given.len()).and_then(|made| made.bounds.first()).copied();
-                let started =
-                    match all_added(&operands[0], &given).or(self.of_row_numbers(&operands[1..], &arguments, rows)) {
-                        Some(made) => vec![made],
-                        None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
-                    };
+                let of_rows = all_added(&operands[0], &given, rows);
+                let started = match of_rows.or(self.of_row_numbers(&operands[1..], &arguments, rows)) {
+                    Some(made) => vec![made],
+                    None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
+                };
                 given.into_iter().chain(started).collect()
             }
             Opcode::AsyncUpdate => handed_on(),
@@ -341,12 +341,14 @@ fn filled(listed: impl Iterator<Item = Share>, length: usize) -> Vec<Share> {
     shares
 }
 
-/// What a scatter leaves that adds samples' rows up.
-fn all_added(at: &Instruction<'_>, given: &[Share]) -> Option<Share> {
+/// What a scatter leaves that adds samples' rows up: each sample's own rows, or those of all.
+fn all_added(at: &Instruction<'_>, given: &[Share], rows: Option<u64>) -> Option<Share> {
     let is_sum = op_name(at).is_some_and(|name| name.ends_with("scatter-add"));
     let is_of_samples = given.iter().any(|share| !matches!(share, Share::Same { .. }));
     let of_weights = given.iter().any(Share::of_weights);
-    (is_sum && is_of_samples).then_some(Share::All { of_weights })
+    let of_each = || given.iter().find_map(|numbers| rows_of_each(numbers, 0, rows?));
+    (is_sum && is_of_samples)
+        .then(|| of_each().map_or(Share::All { of_weights }, |digit| Share::each(vec![digit]).marked(of_weights)))
 }
 
 /// Whether it is made of nothing but numbers in order.
