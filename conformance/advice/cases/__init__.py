@@ -1,6 +1,7 @@
 """The programs that `cargo xtask advice` compiles: each module adds its own to `CASES`."""
 
 from . import (
+    deployed,
     examples,
     geometry,
     graphs,
@@ -12,6 +13,7 @@ from . import (
     models,
     networks,
     optimizers,
+    published,
     recurrent,
     research,
     serving,
