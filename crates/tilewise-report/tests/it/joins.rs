@@ -326,18 +326,27 @@ add { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT s = f32[] add(a, b)
 }
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}
 ENTRY main (pair.1: f32[256,256]) -> f32[256,4,256] {
   pair.1 = f32[256,256]{1,0:T(8,128)} parameter(0), metadata={op_name="pair"}
   zero = f32[]{:T(128)} constant(0)
   t = f32[256,256]{1,0:T(8,128)} transpose(pair.1), dimensions={1,0}
   p = f32[256,256]{1,0:T(8,128)} add(pair.1, t)
   d = f32[256,4,256,256]{3,2,1,0:T(8,128)} broadcast(p), dimensions={2,3}
-  e = f32[256,4,256,256]{3,2,1,0:T(8,128)} exponential(d)
+  m = f32[256,4,256]{2,1,0:T(4,128)} reduce(d, zero), dimensions={3}, to_apply=most
+  l = f32[256,4,256,256]{3,2,1,0:T(8,128)} broadcast(m), dimensions={0,1,2}
+  b = f32[256,4,256,256]{3,2,1,0:T(8,128)} subtract(d, l)
+  e = f32[256,4,256,256]{3,2,1,0:T(8,128)} exponential(b)
   ROOT r = f32[256,4,256]{2,1,0:T(4,128)} reduce(e, zero), dimensions={3}, to_apply=add
 }"#;
     let said = first(text).expect("blocks");
     assert!(said.starts_with("Compute [256,4,256,256] in blocks of rows: "), "{said}");
+    // A gate's exponentials have no largest.
     assert_eq!(first(&text.replace("exponential(", "tanh(")), None);
+    assert_eq!(first(&text.replace("to_apply=most", "to_apply=add")), None);
 }
 
 /// As top-k's gradient goes back into each sample's own scores: the compiler sorts rows by numbers that begin with the

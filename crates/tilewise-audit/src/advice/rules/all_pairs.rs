@@ -1,7 +1,10 @@
 //! A matrix that has a number for each two rows of the input, such as of distances: whatever is made of its rows needs a block
 //! of them at a time.
 
-use super::{attention::sorted, batch::Batch, in_parts::bounds};
+use super::{
+    attention::{softened, sorted},
+    batch::Batch,
+};
 use crate::{
     advice::{
         change::Target,
@@ -39,8 +42,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .filter_map(|parameter| parameter.shape().ok()?.dimensions().first()?.bound())
         .filter(|rows| *rows >= ROWS_OF_SOFTMAX)
         .collect();
-    let exponentials = program.module.instructions().filter(|at| at.opcode() == Opcode::Exponential);
-    let softened: HashSet<Vec<u64>> = exponentials.filter_map(|at| Some(sorted(&bounds(&at)?))).collect();
+    let softened: HashSet<Vec<u64>> = softened(program).map(|bounds| sorted(&bounds)).collect();
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
     let is_of_pairs = |array: &LiveArray<'m>| {
         let is_many = |rows: u64| rows >= ROWS || softened.contains(&sorted(&array.bounds));

@@ -1,5 +1,6 @@
 //! Scores of attention, a number for each pair of positions: kernels that go through blocks never hold them.
 
+use super::in_parts::bounds;
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held, Listed},
@@ -8,8 +9,7 @@ use crate::advice::{
     rule::{Proposal, Rule},
 };
 use std::collections::{HashMap, HashSet};
-use tilewise::Shape;
-use tilewise_hlo::Opcode;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// Shorter sequences don't fill a memory.
 const POSITIONS: u64 = 1024;
@@ -48,15 +48,8 @@ pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> 
     if !changed().any(|array| has_pairs(&array.bounds)) {
         return None;
     }
-    let all_bounds = |opcode: Opcode| {
-        let of_shape = |shape: Shape| shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
-        let instructions = program.module.instructions().filter(move |at| at.opcode() == opcode);
-        instructions.filter_map(move |at| at.shape().ok().map(of_shape)).collect::<Vec<Vec<u64>>>()
-    };
-    // A softmax goes over them; in another order of dimensions they are the same scores.
-    let exponentials = all_bounds(Opcode::Exponential);
     let softened: HashMap<Vec<u64>, u64> =
-        exponentials.iter().filter_map(|bounds| Some((sorted(bounds), positions(bounds)?))).collect();
+        softened(program).filter_map(|bounds| Some((sorted(&bounds), positions(&bounds)?))).collect();
     let sizes: HashSet<u64> = softened.values().copied().collect();
     let of_bounds = |bounds: &[u64]| {
         positions(bounds).filter(|size| sizes.contains(size)).or_else(|| softened.get(&sorted(bounds)).copied())
@@ -65,8 +58,28 @@ pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> 
     let total = |bytes: u64, array: &LiveArray<'_>| bytes.saturating_add(array.bytes);
     let scores = changed().filter(|array| of(array).is_some()).fold(0, total);
     let positions = changed().max_by_key(|array| (of(array).is_some(), array.bytes)).and_then(|array| of(&array))?;
-    let is_capped = || all_bounds(Opcode::Tanh).iter().any(|bounds| of_bounds(bounds) == Some(positions));
+    let is_capped = || bounds_of(program, Opcode::Tanh).any(|bounds| of_bounds(&bounds) == Some(positions));
     (scores >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
+}
+
+/// The bounds of what a softmax goes over: exponentials of which the largest are worked out before. Gates and decays are
+/// exponentials as well. In another order of dimensions they are the same.
+pub(super) fn softened(program: &ProgramModel<'_>) -> impl Iterator<Item = Vec<u64>> {
+    let is_largest = |at: &Instruction<'_>| {
+        at.calls().filter_map(|call| call.computation()?.root()).any(|root| root.opcode() == Opcode::Maximum)
+    };
+    let reductions = program.module.instructions().filter(|at| at.opcode() == Opcode::Reduce);
+    let largest: HashSet<Vec<u64>> = reductions
+        .filter(is_largest)
+        .filter_map(|at| Some(sorted(&bounds(&at.operands().next()?.instruction()?)?)))
+        .collect();
+    bounds_of(program, Opcode::Exponential).filter(move |bounds| largest.contains(&sorted(bounds)))
+}
+
+/// The bounds of all results of such operations.
+fn bounds_of(program: &ProgramModel<'_>, opcode: Opcode) -> impl Iterator<Item = Vec<u64>> {
+    let instructions = program.module.instructions().filter(move |at| at.opcode() == opcode);
+    instructions.filter_map(|at| bounds(&at))
 }
 
 pub(super) fn sorted(bounds: &[u64]) -> Vec<u64> {
