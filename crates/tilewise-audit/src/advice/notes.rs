@@ -48,12 +48,20 @@ pub struct PurposeNote {
     pub layers: Option<Checkpointed>,
     /// Whether the program takes a gradient.
     pub has_gradient: bool,
-    /// Whether most of them have elements of 8 bits or fewer.
-    pub is_narrow: bool,
+    /// How wide their elements are.
+    pub width: Width,
 }
 
-/// Bits of elements that are advised where memory is short.
-const NARROW: u32 = 8;
+/// How wide the elements of most of some arrays' bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    /// 8 bits or fewer.
+    Byte,
+    /// 16 bits or fewer, such as bfloat16.
+    Half,
+    /// More.
+    Full,
+}
 
 /// Kinds that take less than this part of what the program holds are left out.
 const WORTH_A_NOTE: u64 = 20;
@@ -62,8 +70,8 @@ const WORTH_A_NOTE: u64 = 20;
 #[derive(Default)]
 struct Kind<'m> {
     bytes: u64,
-    /// Bytes of arrays with elements of 8 bits or fewer.
-    narrow_bytes: u64,
+    /// Bytes of arrays with elements of 8 bits or fewer, and of 16 or fewer.
+    bytes_up_to: [u64; 2],
     /// What the arguments among them are part of.
     names: Vec<String>,
     largest: Option<(u64, Instruction<'m>, String)>,
@@ -95,7 +103,11 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
         layers: if purpose == Purpose::Kept { layers() } else { None },
         has_gradient: program.has_gradient(),
-        is_narrow: kind.narrow_bytes > kind.bytes / 2,
+        width: match kind.bytes_up_to.map(|bytes| bytes > kind.bytes / 2) {
+            [true, _] => Width::Byte,
+            [_, true] => Width::Half,
+            _ => Width::Full,
+        },
     }
 }
 
@@ -127,8 +139,9 @@ fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap
 impl<'m> Kind<'m> {
     fn add(&mut self, value: &AssignedValue, bytes: u64, instruction: Instruction<'m>) {
         self.bytes = self.bytes.saturating_add(bytes);
-        if value.shape().and_then(|shape| shape.element_type()).is_some_and(|of| of.bits() <= NARROW) {
-            self.narrow_bytes = self.narrow_bytes.saturating_add(bytes);
+        let bits = value.shape().and_then(|shape| shape.element_type()).map_or(u32::MAX, |of| of.bits());
+        for (bytes_up_to, _) in self.bytes_up_to.iter_mut().zip([8, 16]).filter(|(_, most)| bits <= *most) {
+            *bytes_up_to = bytes_up_to.saturating_add(bytes);
         }
         if value.role == Role::Argument {
             let name = name(&instruction);

@@ -2,7 +2,7 @@
 
 use super::words::{at, modules, quoted};
 use crate::style::bytes;
-use tilewise_audit::{Machine, Note, Purpose, PurposeNote};
+use tilewise_audit::{Machine, Note, Purpose, PurposeNote, Width};
 
 /// A note in words, without a full stop.
 #[must_use]
@@ -23,18 +23,30 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
     let largest = largest.map(|(shape, source)| format!(", the largest {shape}{}", at(source.as_ref())));
     let largest = largest.unwrap_or_default();
     let (what, more, then) = match note.purpose {
-        Purpose::Parameter if note.has_gradient => {
-            ("Parameters", names, "shard them over more devices, or hold them in bfloat16")
+        Purpose::Parameter => {
+            let then = match (note.has_gradient, note.width) {
+                (_, Width::Byte) | (true, Width::Half) => "shard them over more devices",
+                (true, Width::Full) => "shard them over more devices, or hold them in bfloat16",
+                (false, Width::Half) => "hold them in int8, or shard them over more devices",
+                (false, Width::Full) => "hold them in bfloat16 or int8, or shard them over more devices",
+            };
+            ("Parameters", names, then)
         }
-        Purpose::Parameter if note.is_narrow => ("Parameters", names, "shard them over more devices"),
-        Purpose::Parameter => ("Parameters", names, "hold them in bfloat16 or int8, or shard them over more devices"),
+        Purpose::OptimizerState if note.width < Width::Full => (
+            "State of the optimizer",
+            names,
+            "shard it over the devices that have the same parameters (ZeRO, FSDP), use an optimizer that keeps less \
+             (Adafactor, Lion), or keep it in the host's memory between updates",
+        ),
         Purpose::OptimizerState => (
             "State of the optimizer",
             names,
             "shard it over the devices that have the same parameters (ZeRO, FSDP), hold it in bfloat16, use an optimizer \
              that keeps less (Adafactor, Lion), or keep it in the host's memory between updates",
         ),
-        Purpose::Cache if note.is_narrow => ("Cache", names, "bound its length, or shard it over heads or sequences"),
+        Purpose::Cache if note.width == Width::Byte => {
+            ("Cache", names, "bound its length, or shard it over heads or sequences")
+        }
         Purpose::Cache => {
             ("Cache", names, "hold it in int8 or float8, bound its length, or shard it over heads or sequences")
         }
@@ -51,11 +63,17 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
             if machine == Machine::Cpu {
                 "take fewer samples at a time and add up the gradients, compute them in bfloat16, or run the layers in a loop \
                  (`jax.lax.scan`) with `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"
+            } else if note.width < Width::Full {
+                "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), or take fewer samples at a \
+                 time and add up the gradients"
             } else {
                 "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), compute them in bfloat16, or \
                  take fewer samples at a time and add up the gradients"
             },
         ),
+        Purpose::Gradient if note.width < Width::Full => {
+            ("Gradients of parameters", largest, "shard them as the parameters")
+        }
         Purpose::Gradient => {
             ("Gradients of parameters", largest, "shard them as the parameters, or add them up in bfloat16")
         }
