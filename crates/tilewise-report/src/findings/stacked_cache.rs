@@ -1,4 +1,4 @@
-//! A cache that a loop reads, and of whose new slices it stacks up another.
+//! A cache of whose new slices another is stacked up, by a loop or without one.
 
 use super::{
     Words,
@@ -8,7 +8,7 @@ use super::{
 use tilewise_audit::{Recommendation, recommendation::finding::StackedCache};
 
 pub(super) fn words(finding: &StackedCache, about: &Recommendation) -> Words {
-    let StackedCache { names, steps, source, .. } = finding;
+    let StackedCache { names, steps, source, is_unrolled, .. } = finding;
     let cache = if names.is_empty() { format!("the {}", bare(about)) } else { quoted(names) };
     let mut roots: Vec<&str> = names.iter().map(|name| root(name)).collect();
     roots.dedup();
@@ -16,11 +16,28 @@ pub(super) fn words(finding: &StackedCache, about: &Recommendation) -> Words {
         [root] if is_name(root) => root,
         _ => "cache",
     };
+    let it = if names.len() > 1 { "them" } else { "it" };
+    if *is_unrolled {
+        let variable = names.first().filter(|name| names.len() == 1 && is_name(name)).map_or("cache", String::as_str);
+        return Words::new(format!(
+            "Update {cache} in place: the {steps} slices are taken apart, written one by one, and stacked up again, so that they \
+             lie in memory as they were and as they become; write what is new into the whole array, and read the layer from it"
+        ))
+        .jax(
+            about,
+            JAX_AND_NUMPY,
+            format!(
+                "# where layer `i` writes `new` at `position`
+start = (i, 0, position) + (0,) * ({variable}.ndim - 3)
+{variable} = jax.lax.dynamic_update_slice({variable}, new[None], start)
+layer = {variable}[i]"
+            ),
+        );
+    }
     Words::new(format!(
         "Carry {cache} through the loop{}, and update {it} in place: as `xs` and `ys` of a scan, the slices of all {steps} steps \
          lie in memory as they were and as they become",
-        at(source.as_ref()),
-        it = if names.len() > 1 { "them" } else { "it" }
+        at(source.as_ref())
     ))
     .jax(
         about,

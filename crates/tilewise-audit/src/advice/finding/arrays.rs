@@ -196,16 +196,19 @@ pub struct RepeatedLayers {
     pub is_checkpointed: bool,
 }
 
-/// A cache that a loop reads a slice of in each step, and of whose new slices it stacks up another.
+/// A cache that a loop reads a slice of in each step, and of whose new slices it stacks up another; or whose slices are taken
+/// apart, and stacked up again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackedCache {
     /// What is read, by name; none where nothing names it.
     pub names: Vec<String>,
-    /// The loop's steps.
+    /// The loop's steps, or the slices.
     pub steps: u64,
     /// The loop's line.
     pub source: Option<SourceLine>,
+    /// Whether there is no loop.
+    pub is_unrolled: bool,
 }
 
 /// A matrix that has a number for each two rows of the input.

@@ -1,6 +1,8 @@
-//! A cache that a loop reads a slice of in each step, while it stacks up the slices of the next one: `xs` and `ys` of a scan.
-//! Carried through the loop, the slices are updated where they lie.
+//! A cache whose next one lies beside it: of which a loop reads a slice in each step, while it stacks up the slices of the next
+//! one (`xs` and `ys` of a scan), or of which a program takes all slices apart, and stacks them up again. Carried through the
+//! loop, or updated as a whole, the slices are written where they lie.
 
+use super::in_parts::bounds;
 use crate::{
     advice::{
         change::Target,
@@ -11,7 +13,7 @@ use crate::{
     },
     program::{any_fused, name, source_line},
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tilewise_hlo::{CallRole, Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -26,8 +28,47 @@ impl Rule for CacheBesideItsNext {
         // What a loop stacks up for its gradient is another matter.
         let Some(program) = evidence.program().filter(|program| !program.has_gradient()) else { return Vec::new() };
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
-        loops.filter_map(|around| proposal(program, &around)).collect()
+        loops.filter_map(|around| proposal(program, &around)).chain(of_slices(program)).collect()
     }
+}
+
+/// Slices of donated caches that are written one by one, all of them in memory before they are stacked up again.
+fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
+    let aliases = program.module.input_output_aliases().ok()?;
+    let is_donated =
+        |at: &Instruction<'_>| aliases.iter().any(|alias| Some(alias.parameter_number) == at.parameter_number());
+    // By the bounds of a slice, the caches, each with how many it has.
+    let mut caches: HashMap<Vec<u64>, Vec<(String, u64)>> = HashMap::new();
+    for cache in program.parameters().iter().filter(|at| is_donated(at)) {
+        if let Some([count, slice @ ..]) = bounds(cache).as_deref().filter(|bounds| bounds.len() > 2) {
+            caches.entry(slice.to_vec()).or_default().push((name(cache), *count));
+        }
+    }
+    // What is only read may be a part of anything.
+    let updates = program.module.instructions().filter(|at| at.opcode() == Opcode::DynamicUpdateSlice);
+    let written: HashSet<Vec<u64>> = updates.filter_map(|at| bounds(&at)).collect();
+    let mut taken: HashMap<&[u64], Vec<&LiveArray<'_>>> = HashMap::new();
+    let is_part =
+        |at: &Instruction<'_>| any_fused(at, |at| matches!(at.opcode(), Opcode::Slice | Opcode::DynamicUpdateSlice));
+    let parts = program.peak_temporaries().filter(|array| is_part(&array.instruction));
+    for array in parts.filter(|array| written.contains(&array.bounds)) {
+        taken.entry(&array.bounds).or_default().push(array);
+    }
+    let of_caches = taken.into_iter().filter_map(|(slice, arrays)| Some((caches.get(slice)?, arrays)));
+    let (caches, arrays) = of_caches.max_by_key(|(_, arrays)| arrays.iter().map(|array| array.bytes).sum::<u64>())?;
+    let slices = caches.iter().map(|(_, count)| *count).max().filter(|count| *count > 1)?;
+    // A single one may be of a layer that is kept apart.
+    if arrays.len() < 2 {
+        return None;
+    }
+    let finding = StackedCache {
+        names: caches.iter().map(|(name, _)| name.clone()).collect(),
+        steps: slices,
+        source: None,
+        is_unrolled: true,
+    };
+    let proposal = Proposal::new(Finding::StackedCache(finding), Target::Argument, program.advised(arrays[0])).bound();
+    Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, 0))))
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Proposal> {
@@ -53,7 +94,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         names.extend(given.map(|given| name(&given)));
     }
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
-    let finding = Finding::StackedCache(StackedCache { names, steps, source: source_line(around) });
+    let finding = Finding::StackedCache(StackedCache { names, steps, source: source_line(around), is_unrolled: false });
     let buffers: HashSet<usize> = arrays.iter().map(|array| array.buffer).collect();
     let proposal = Proposal::new(finding, Target::Loop, program.advised(largest));
     Some(proposal.at_most(buffers.into_iter().map(|buffer| (buffer, 0))))
