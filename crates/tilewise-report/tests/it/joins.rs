@@ -442,3 +442,95 @@ fn keys_are_split_where_samples_draw_their_own() {
     assert!(said("1024,256").contains("; split `key` for each part"), "{}", said("1024,256"));
     assert!(!said("96,250").contains("key"), "{}", said("96,250"));
 }
+
+/// What is ranked at the end is ranked once the parts are there; what is computed from ranks for each sample is another matter.
+#[test]
+fn samples_may_be_ranked_at_the_end() {
+    let lines = "  score = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+  ranked = f32[1024]{0:T(1024)} sort(score), dimensions={0}, to_apply=less";
+    let text = |last: &str, out: &str| {
+        let less = "less { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT l = pred[] compare(a, b), direction=LT\n}\nENTRY";
+        program(&format!("{lines}\n{last}"), out).replacen("ENTRY", less, 1)
+    };
+    let said = first(&text("  ROOT r = f32[100]{0:T(128)} slice(ranked), slice={[0:100]}", "f32[100]")).expect("parts");
+    assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
+    assert_eq!(first(&text("  ROOT r = f32[1024]{0:T(1024)} divide(score, ranked)", "f32[1024]")), None);
+}
+
+/// Scores of 512 queries and 2048 keys, of one sample: a batch has nothing to cut.
+#[test]
+fn scores_are_computed_in_blocks_of_queries() {
+    let text = |made: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+most {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b)
+}}
+ENTRY main (x.1: f32[2560,192], w.1: f32[192,1024]) -> f32[16,512,64] {{
+  x.1 = f32[2560,192]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  w.1 = f32[192,1024]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="params['w']"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  h = f32[2560,1024]{{1,0:T(8,128)}} convolution(x.1, w.1), dim_labels=bf_io->bf
+  q = f32[16,512,64]{{2,1,0:T(8,128)}} custom-call(h), custom_call_target="queries"
+  k = f32[16,2048,64]{{2,1,0:T(8,128)}} custom-call(h), custom_call_target="keys"
+{made}
+}}"#
+        )
+    };
+    let softmax = text(
+        "  d = f32[16,6,512,2048]{3,2,1,0:T(8,128)} custom-call(q, k), custom_call_target=\"product\"
+  m = f32[16,6,512]{2,1,0:T(8,128)} reduce(d, zero), dimensions={3}, to_apply=most
+  l = f32[16,6,512,2048]{3,2,1,0:T(8,128)} broadcast(m), dimensions={0,1,2}
+  b = f32[16,6,512,2048]{3,2,1,0:T(8,128)} subtract(d, l)
+  e = f32[16,6,512,2048]{3,2,1,0:T(8,128)} exponential(b)
+  ROOT r = f32[16,512,64]{2,1,0:T(8,128)} reduce(e, zero), dimensions={3}, to_apply=most",
+    );
+    let said = |text: &str| first(text).expect("blocks");
+    assert!(said(&softmax).starts_with("Compute [16,6,512,2048] in blocks of queries: "), "{}", said(&softmax));
+    assert!(said(&softmax).contains("flash"), "{}", said(&softmax));
+    let kernel = text(
+        "  d = f32[96,2048,2048]{2,1,0:T(8,128)} custom-call(q, k), custom_call_target=\"product\"
+  ROOT r = f32[16,512,64]{2,1,0:T(8,128)} custom-call(d, k), custom_call_target=\"tpu_custom_call\", metadata={op_name=\"online-softmax\"}",
+    );
+    assert!(said(&kernel).starts_with("Compute [96,2048,2048] in blocks of queries: "), "{}", said(&kernel));
+    assert_eq!(first(&kernel.replace("online-softmax", "solver")), None);
+}
+
+/// Samples and steps in one dimension along the lanes, 20 of each: no tile begins with a sample, but the whole dimension stays where
+/// it is.
+#[test]
+fn a_dimension_that_stays_where_it_is_needs_no_whole_tiles() {
+    let text = |to: &str, out: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main (x.1: f32[64,20,11,4096], w.1: f32[4096]) -> {out} {{
+  x.1 = f32[64,20,11,4096]{{3,2,1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  w.1 = f32[4096]{{0:T(1024)}} parameter(1), metadata={{op_name="params['w']"}}
+  w = f32[1280,11,4096]{{2,1,0:T(8,128)}} broadcast(w.1), dimensions={{2}}
+  x = f32[1280,11,4096]{{2,1,0:T(8,128)}} reshape(x.1)
+  m = f32[1280,11,4096]{{2,1,0:T(8,128)}} multiply(x, w)
+  t = f32[1280,11,4096]{{0,2,1:T(8,128)}} tanh(m)
+  e = f32[1280,11,4096]{{0,2,1:T(8,128)}} exponential(t)
+  u = f32[1280,11,4096]{{0,2,1:T(8,128)}} multiply(t, e)
+  b = {to} bitcast(u)
+  s = {out}{{0:T(1024)}} reduce(b, zero), dimensions={{1}}, to_apply=add
+  a = {to} broadcast(s), dimensions={{0}}
+  p = {to} multiply(a, b)
+  ROOT r = {out}{{0:T(1024)}} reduce(p, zero), dimensions={{1}}, to_apply=add
+}}"#
+        )
+    };
+    let said = first(&text("f32[1280,45056]{0,1:T(8,128)}", "f32[1280]")).expect("parts");
+    assert!(said.starts_with("Process `x` along dimension 0 in parts: "), "{said}");
+    // Under these bounds the samples' places are another dimension's.
+    let other = first(&text("f32[45056,1280]{0,1:T(8,128)}", "f32[45056]"));
+    assert!(other.is_none_or(|said| !said.contains("along dimension 0")));
+}

@@ -2,7 +2,7 @@
 //! of them at a time.
 
 use super::{
-    attention::{softened, sorted},
+    attention::{elements, is_softmax, scores, softened, sorted},
     batch::Batch,
 };
 use crate::{
@@ -42,7 +42,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .filter_map(|parameter| parameter.shape().ok()?.dimensions().first()?.bound())
         .filter(|rows| *rows >= ROWS_OF_SOFTMAX)
         .collect();
-    let softened: HashSet<Vec<u64>> = softened(program).map(|bounds| sorted(&bounds)).collect();
+    let softened: HashSet<Vec<u64>> = softened(program).iter().map(|(bounds, _)| sorted(bounds)).collect();
+    let scores = scores(program, ROWS_OF_SOFTMAX);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
     let is_of_pairs = |array: &LiveArray<'m>| {
         let is_many = |rows: u64| rows >= ROWS || softened.contains(&sorted(&array.bounds));
@@ -50,16 +51,32 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
             && !given.contains(&array.bounds)
     };
     // In another order of dimensions they are the same pairs.
-    let pairs: HashSet<Vec<u64>> =
-        program.temporaries().filter(|array| is_of_pairs(array)).map(|array| sorted(&array.bounds)).collect();
-    let is_alike = |array: &&LiveArray<'m>| pairs.contains(&sorted(&array.bounds)) && !given.contains(&array.bounds);
+    let pairs: HashSet<u64> = program
+        .temporaries()
+        .filter(|array| is_of_pairs(array))
+        .map(|array| elements(&array.bounds))
+        .chain(scores.keys().copied())
+        .collect();
+    let is_alike = |array: &&LiveArray<'m>| pairs.contains(&elements(&array.bounds)) && !given.contains(&array.bounds);
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
     // Parts of a batch take fewer rows, and all that is made of them.
     if Batch::of(program).is_some() {
         return None;
     }
-    let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
-    let (rows, columns) = (sizes.next()?, sizes.next()?);
+    let count = elements(&largest.bounds);
+    let of_scores = scores.get(&count).map(|keys| {
+        let mut others = largest.bounds.clone();
+        let at = others.iter().rposition(|bound| bound == keys);
+        let queries = at.and_then(|at| {
+            others.remove(at);
+            others.into_iter().max()
+        });
+        (queries.unwrap_or(count / keys), *keys)
+    });
+    let (rows, columns) = of_scores.or_else(|| {
+        let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
+        Some((sizes.next()?, sizes.next()?))
+    })?;
     let alike = || program.temporaries().filter(is_alike);
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
@@ -75,10 +92,11 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
         Use::Result(_) => true,
         Use::Read(op) => program.flow.instruction(op).is_none_or(|at| {
             any_fused(&at, |at| {
-                matches!(
-                    at.opcode(),
-                    Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft | Opcode::Sort
-                )
+                !is_softmax(at)
+                    && matches!(
+                        at.opcode(),
+                        Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft | Opcode::Sort
+                    )
             })
         }),
         _ => false,

@@ -8,7 +8,9 @@ use crate::advice::{
     program::{BufferChanges, LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
+use crate::program::op_name;
 use std::collections::{HashMap, HashSet};
+use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
 
 /// Shorter sequences don't fill a memory.
@@ -43,43 +45,78 @@ impl Rule for ScoresOfAttention {
 /// Scores that a program's attention makes, where they are most of what these buffers hold at the peak.
 pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> Option<AttentionScores> {
     let changed = || program.peak_temporaries().filter(|array| buffers.at_most.contains_key(&array.buffer));
-    let has_pairs =
-        |bounds: &[u64]| bounds.iter().enumerate().any(|(at, size)| *size >= POSITIONS && bounds[..at].contains(size));
-    if !changed().any(|array| has_pairs(&array.bounds)) {
-        return None;
-    }
-    let softened: HashMap<Vec<u64>, u64> =
-        softened(program).filter_map(|bounds| Some((sorted(&bounds), positions(&bounds)?))).collect();
-    let sizes: HashSet<u64> = softened.values().copied().collect();
+    let scores = scores(program, POSITIONS);
+    let sizes: HashSet<u64> = scores.values().copied().collect();
     let of_bounds = |bounds: &[u64]| {
-        positions(bounds).filter(|size| sizes.contains(size)).or_else(|| softened.get(&sorted(bounds)).copied())
+        positions(bounds).filter(|size| sizes.contains(size)).or_else(|| scores.get(&elements(bounds)).copied())
     };
     let of = |array: &&LiveArray<'_>| of_bounds(&array.bounds);
     let total = |bytes: u64, array: &LiveArray<'_>| bytes.saturating_add(array.bytes);
-    let scores = changed().filter(|array| of(array).is_some()).fold(0, total);
+    let held = changed().filter(|array| of(array).is_some()).fold(0, total);
     let positions = changed().max_by_key(|array| (of(array).is_some(), array.bytes)).and_then(|array| of(&array))?;
     let is_capped = || bounds_of(program, Opcode::Tanh).any(|bounds| of_bounds(&bounds) == Some(positions));
-    (scores >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
+    (held >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
 }
 
-/// The bounds of what a softmax goes over: exponentials of which the largest are worked out before. Gates and decays are
-/// exponentials as well. In another order of dimensions they are the same.
-pub(super) fn softened(program: &ProgramModel<'_>) -> impl Iterator<Item = Vec<u64>> {
-    let is_largest = |at: &Instruction<'_>| {
-        at.calls().filter_map(|call| call.computation()?.root()).any(|root| root.opcode() == Opcode::Maximum)
+/// How many keys each query has a score of, at least so many, by how many scores there are: in another order of dimensions they are
+/// the same. Of three dimensions, a softmax over logits has other sizes.
+pub(super) fn scores(program: &ProgramModel<'_>, least: u64) -> HashMap<u64, u64> {
+    let is_of_attention = |bounds: &[u64]| match bounds {
+        [_, .., queries, keys] => queries == keys || bounds.len() > 3,
+        _ => false,
     };
-    let reductions = program.module.instructions().filter(|at| at.opcode() == Opcode::Reduce);
-    let largest: HashSet<Vec<u64>> = reductions
-        .filter(is_largest)
-        .filter_map(|at| Some(sorted(&bounds(&at.operands().next()?.instruction()?)?)))
-        .collect();
-    bounds_of(program, Opcode::Exponential).filter(move |bounds| largest.contains(&sorted(bounds)))
+    softened(program)
+        .into_iter()
+        .filter(|(bounds, keys)| *keys >= least && is_of_attention(bounds))
+        .map(|(bounds, keys)| (elements(&bounds), keys))
+        .collect()
+}
+
+/// What a softmax goes over, with how many elements each sum has: exponentials of which the largest are worked out before, for gates
+/// and decays are exponentials as well; or what the compiler's own kernel reads.
+pub(super) fn softened(program: &ProgramModel<'_>) -> Vec<(Vec<u64>, u64)> {
+    let exponentials: HashSet<Vec<u64>> =
+        bounds_of(program, Opcode::Exponential).map(|bounds| sorted(&bounds)).collect();
+    let of_instruction = |at: Instruction<'_>| {
+        let given = || bounds(&at.operands().next()?.instruction()?);
+        match at.opcode() {
+            Opcode::Reduce => {
+                let mut called = at.calls().filter_map(|call| call.computation()?.root());
+                let given = given().filter(|bounds| exponentials.contains(&sorted(bounds)))?;
+                let summed = at.shape().ok().map(|shape| elements(&dimensions(&shape)))?;
+                let keys = elements(&given).checked_div(summed)?;
+                called.any(|root| root.opcode() == Opcode::Maximum).then_some((given, keys))
+            }
+            _ if is_softmax(&at) => {
+                let given = given()?;
+                let keys = *given.last()?;
+                Some((given, keys))
+            }
+            _ => None,
+        }
+    };
+    program.module.instructions().filter_map(of_instruction).collect()
+}
+
+/// Whether it is the compiler's own kernel of a softmax and the product after it.
+pub(super) fn is_softmax(at: &Instruction<'_>) -> bool {
+    at.opcode() == Opcode::CustomCall && op_name(at).as_deref() == Some("online-softmax")
 }
 
 /// The bounds of all results of such operations.
 fn bounds_of(program: &ProgramModel<'_>, opcode: Opcode) -> impl Iterator<Item = Vec<u64>> {
     let instructions = program.module.instructions().filter(move |at| at.opcode() == opcode);
     instructions.filter_map(|at| bounds(&at))
+}
+
+/// The bounds of an array, or of a tuple's first one.
+fn dimensions(shape: &Shape) -> Vec<u64> {
+    let first = shape.leaves().next().map(|(_, leaf)| leaf);
+    first.iter().flat_map(|leaf| leaf.dimensions().iter().filter_map(|dimension| dimension.bound())).collect()
+}
+
+pub(super) fn elements(bounds: &[u64]) -> u64 {
+    bounds.iter().copied().fold(1, u64::saturating_mul)
 }
 
 pub(super) fn sorted(bounds: &[u64]) -> Vec<u64> {

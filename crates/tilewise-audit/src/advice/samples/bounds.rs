@@ -43,6 +43,29 @@ impl Leaf {
         Self { axes: whole.chain(blocks).chain(within).collect(), bounds }
     }
 
+    /// The dimension of another array whose elements lie where those of this one's dimension do.
+    fn place_in(&self, other: &Self, dimension: usize) -> Option<usize> {
+        let bound = *self.bounds.get(dimension)?;
+        let steps = self.steps(dimension);
+        let is_it = |at: &usize| other.bounds[*at] == bound && other.steps(*at) == steps;
+        (0..other.bounds.len())
+            .find(is_it)
+            .filter(|_| bound > 1 && self.elements(&self.axes) == other.elements(&other.axes))
+    }
+
+    /// The parts of a dimension, each with how many elements apart its indices lie.
+    fn steps(&self, dimension: usize) -> Vec<(u64, u64, u128)> {
+        let mut minor = 1_u128;
+        let mut steps = Vec::new();
+        for axis in self.axes.iter().rev() {
+            if axis.dimension == dimension && axis.size > 1 {
+                steps.push((axis.inner, axis.size, minor));
+            }
+            minor = minor.saturating_mul(u128::from(axis.size));
+        }
+        steps
+    }
+
     /// So many elements with their padding.
     fn elements(&self, axes: &[Axis]) -> u128 {
         axes.iter().fold(1, |product: u128, axis| product.saturating_mul(u128::from(axis.size)))
@@ -60,7 +83,14 @@ pub(super) fn reshaped(digits: &[Digit], from: &Leaf, to: &Leaf) -> Result<Vec<D
 
 /// The digits that an array has in another shape, its elements in the same places of memory.
 pub(super) fn bitcast(digits: &[Digit], from: &Leaf, to: &Leaf) -> Result<Vec<Digit>, Join> {
-    along(digits, (from, &from.axes), (to, &to.axes))
+    let is_same = |digit: &&Digit| from.place_in(to, digit.dimension).is_some();
+    let (kept, moved): (Vec<&Digit>, Vec<&Digit>) = digits.iter().partition(is_same);
+    let kept = kept.into_iter().filter_map(|digit| Some(digit.along(from.place_in(to, digit.dimension)?)));
+    let moved: Vec<Digit> = moved.into_iter().copied().collect();
+    let mut found = along(&moved, (from, &from.axes), (to, &to.axes))?;
+    found.extend(kept);
+    found.sort_by_key(|digit| (digit.dimension, digit.inner));
+    Ok(found)
 }
 
 fn along(

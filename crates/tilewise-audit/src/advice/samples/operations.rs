@@ -92,6 +92,8 @@ pub(super) fn share(
                         Some("gather") => Ok(all),
                         // By keys of which the sample's number is the most significant part, each sample's rows stay together.
                         _ if is_by_number(at, operands) => Ok(all),
+                        // What is ranked at the end is ranked once all parts are there.
+                        _ if at.opcode() == Opcode::Sort => Ok(Share::All { of_weights: true }),
                         _ => Err(Join::Neighbours),
                     }
                 }
