@@ -71,6 +71,45 @@ def steps_of_time(weight, x):
     return jax.value_and_grad(loss)(weight)
 
 
+def gates_of_one_product(weight, x):
+    """Gates whose weights are joined in each step of a loop, so that their gradients are taken apart there."""
+
+    def loss(weight):
+        def step(state, now):
+            joined = jnp.concatenate([weight, weight[::-1]], 1)
+            update, gate = jnp.split(jnp.stack([state, now], 1).sum(1) @ joined, 2, -1)
+            state = jax.nn.sigmoid(gate) * jnp.tanh(update)
+            return state, sum(jnp.unstack(state, axis=1))
+
+        _, sums = jax.lax.scan(step, jnp.zeros((x.shape[0], 8)), x.swapaxes(0, 1))
+        return (sums**2).mean()
+
+    return jax.value_and_grad(loss)(weight)
+
+
+def rounded_in_a_loop(weight, x):
+    """Weights in bfloat16, whose gradient each step rounds, behind a checkpoint."""
+
+    def loss(weight):
+        @jax.checkpoint
+        def step(state, now):
+            return jnp.tanh(state + now * weight.astype(jnp.float32)), None
+
+        state, _ = jax.lax.scan(step, jnp.zeros((x.shape[0], 8)), x.swapaxes(0, 1))
+        return (state**2).mean()
+
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), jax.value_and_grad(loss)(weight))
+
+
+def spectra(weight, x):
+    """Rows in the frequency domain, where each sample stays its own."""
+
+    def loss(weight):
+        return (jnp.abs(jnp.fft.rfft(x * weight)) ** 2).mean()
+
+    return jax.value_and_grad(loss)(weight)
+
+
 def language_model(params, tokens):
     """Attention with an embedding that is the head, too; the loss is divided by the tokens that count."""
 
@@ -142,6 +181,8 @@ STEPS = [
     (adam, (2, 3, 4), (PARAMS, (ZEROS, ZEROS), X, LABELS, MASK.astype(jnp.float32))),
     (layers_in_a_loop, (1, 2), (STACK, X, MASK)),
     (steps_of_time, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
+    (gates_of_one_product, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
+    (spectra, 1, (STACK[0][0], X)),
     (language_model, 1, ({"embedding": NORMAL(KEYS[6], (11, 8)), "queries": STACK[0]}, TOKENS)),
     (convolutions, (1, 2), (NORMAL(KEYS[6], (3, 3, 3, 5)), NORMAL(KEYS[7], (ROWS, 8, 8, 3)), LABELS, KEYS[0])),
     (sharpness, (1, 2), (PARAMS, X, LABELS)),
@@ -215,6 +256,15 @@ def test_two_byte_gradients_are_added_up_in_float32():
     np.testing.assert_allclose(found.astype(jnp.float32), exact, rtol=0.02, atol=0.5)
 
 
+def test_a_loop_in_two_bytes_rounds_each_parts_share():
+    """As far from the gradient in float32 as that of the whole batch."""
+    weight = STACK[0][0].astype(jnp.bfloat16)
+    x = NORMAL(KEYS[6], (64, 6, 8))
+    exact = rounded_in_a_loop(weight.astype(jnp.float32), x)
+    found = jax.jit(tw.microbatch(rounded_in_a_loop, 8, 1))(weight, x)
+    np.testing.assert_allclose(found[1], exact[1], rtol=0.05, atol=0.01)
+
+
 def contrastive(params, x):
     def loss(params):
         found = network(params, x)
@@ -244,7 +294,8 @@ REFUSED = [
     (lambda params, x: x.max(0), "`reduce_max` goes over the batch"),
     (lambda params, x: jnp.cumsum(x, 0), "`cumsum` goes along the batch"),
     (lambda params, x: jax.lax.map(lambda row: row @ params["w"], x), "a loop goes over the batch"),
-    (lambda params, x: jnp.fft.fft(x, axis=0), "`fft` isn't known to keep samples apart"),
+    (lambda params, x: jnp.fft.fft(x.T).T, "`fft` works on all of the batch"),
+    (lambda params, x: jnp.linalg.svd(x[:, :, None])[0], "`svd` isn't known to keep samples apart"),
     (lambda params, x: x[::-1], "goes along the batch"),
     (lambda params, x: x.reshape(8, 4, 8).sum(1), "a reshape takes the batch apart"),
 ]

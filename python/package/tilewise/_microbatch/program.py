@@ -14,10 +14,12 @@ INLINED = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
     "closed_call": "call_jaxpr",
+    "composite": "jaxpr",
     "core_call": "call_jaxpr",
     "custom_jvp_call": "call_jaxpr",
     "custom_vjp_call": "call_jaxpr",
     "custom_vjp_call_jaxpr": "fun_jaxpr",
+    "eval_jaxpr": "call_jaxpr",
 }
 """Calls whose callee stands in their place, with the parameter that has it."""
 
@@ -135,10 +137,11 @@ class Program:
         # Outside of loops, what isn't a sum itself is done once all parts are added up.
         if self.is_within and name in SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
             return self._emit(eqn, reads, [Partial(turn)], {})
-        if name not in LINEAR or not (self.is_within or all(sums)) or not _keeps_precision(eqn):
+        # A loop's step rounds what it adds up in any case.
+        if name not in LINEAR or not (self.is_within or (all(sums) and _keeps_precision(eqn))):
             return None
         reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
-        return self._emit(eqn, reads, [Partial(turn)], {})
+        return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})
 
     def finished(self, at: int) -> int:
         """A sum, once all parts are added up."""

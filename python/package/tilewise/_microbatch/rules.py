@@ -98,15 +98,22 @@ LINEAR = frozenset(
     [
         "add",
         "add_any",
+        "broadcast_in_dim",
+        "concatenate",
         "convert_element_type",
         "copy",
         "copy_p",
         "neg",
         "reduce_sum",
         "reshape",
+        "rev",
+        "slice",
+        "split",
         "squeeze",
+        "stack",
         "sub",
         "transpose",
+        "unstack",
     ]
 )
 """Of sums over the batch, what may be done with each part's share of them."""
@@ -190,6 +197,23 @@ def concatenate(op: Operation) -> Outcome:
     if op.params["dimension"] == rows.at:
         raise RefusedError("arrays are joined along the batch")
     return Outcome([rows], {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)})
+
+
+def stack(op: Operation) -> Outcome:
+    rows = together(op.shares)
+    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
+    return Outcome([rows.along(rows.at + (op.params["axis"] <= rows.at))], wanted)
+
+
+def unstack(op: Operation) -> Outcome:
+    rows, axis = op.rows(), op.params["axis"]
+    if rows.at == axis:
+        raise RefusedError("samples are taken apart")
+    return Outcome([rows.along(rows.at - (axis < rows.at))] * len(op.results))
+
+
+def fft(op: Operation) -> Outcome:
+    return before_the_last(len(op.params["fft_lengths"]))(op)
 
 
 def pad(op: Operation) -> Outcome:
@@ -374,6 +398,9 @@ RULES: dict[str, Rule] = {
     "transpose": transpose,
     "squeeze": squeeze,
     "concatenate": concatenate,
+    "stack": stack,
+    "unstack": unstack,
+    "fft": fft,
     "pad": pad,
     "slice": slice_,
     "dynamic_slice": dynamic_slice,
