@@ -31,6 +31,10 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let (checkpoint, import, code) = of_step(finding);
     let arrays = if arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
     let module = finding.module.as_ref().map(|module| format!(" of `{module}`")).unwrap_or_default();
+    let it = match finding.loops {
+        1 => "it".to_owned(),
+        loops => format!("each of the {loops} times that it runs, it"),
+    };
     let sentence = if finding.is_checkpointed {
         format!(
             "Save less under the checkpoint around the step of the loop{module}{place}: its policy saves {arrays} of all its \
@@ -38,7 +42,7 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         )
     } else {
         format!(
-            "Put `{checkpoint}` around the step of the loop{module}{place}: it keeps {arrays} of all its {steps} steps for the \
+            "Put `{checkpoint}` around the step of the loop{module}{place}: {it} keeps {arrays} of all its {steps} steps for the \
              gradient, and could recompute them from what it carries"
         )
     };

@@ -182,6 +182,8 @@ pub struct KeptByLoop {
     pub is_checkpointed: bool,
     /// Whether its steps are the layers of a stack.
     pub is_stack: bool,
+    /// How many loops of the program it is: each time that a line runs has a loop of its own.
+    pub loops: usize,
 }
 
 /// What repeated layers keep.

@@ -28,8 +28,28 @@ impl Rule for LoopKeepsValues {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let Some(program) = evidence.program() else { return by_names(evidence).into_iter().collect() };
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at));
-        loops.filter_map(|forward| by_loop(program, &forward)).collect()
+        together(loops.filter_map(|forward| by_loop(program, &forward)))
     }
+}
+
+/// One proposal for all loops that a line makes, where they keep as much.
+fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal> {
+    let mut found: Vec<(KeptByLoop, Proposal)> = Vec::new();
+    for (kept, proposal) in loops {
+        let line = |proposal: &Proposal| proposal.about.as_ref().and_then(|about| about.source.clone());
+        let is_same = |(known, other): &&mut (KeptByLoop, Proposal)| {
+            let is_alike = KeptByLoop { loops: 1, ..known.clone() } == kept;
+            is_alike && line(other).is_some_and(|known| Some(known) == line(&proposal))
+        };
+        match found.iter_mut().find(is_same) {
+            Some((known, other)) => {
+                known.loops += 1;
+                other.buffers.at_most.extend(proposal.buffers.at_most);
+            }
+            None => found.push((kept, proposal)),
+        }
+    }
+    found.into_iter().map(|(kept, proposal)| Proposal { finding: Finding::KeptByLoop(kept), ..proposal }).collect()
 }
 
 /// What a message lists that its names say is kept: of a loop's steps, or else of layers.
@@ -55,12 +75,13 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
         module: None,
         is_checkpointed: false,
         is_stack: false,
+        loops: 1,
     });
     let proposal = Proposal::new(finding, target, largest.advised(evidence)).bound();
     Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
 }
 
-fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<Proposal> {
+fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<(KeptByLoop, Proposal)> {
     let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
@@ -93,6 +114,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
         module: module.filter(|module| !module.is_empty() && !module.contains("while")),
         is_checkpointed: is_checkpointed(program, forward),
         is_stack: runs(forward, "layer_stack"),
+        loops: 1,
     };
     // The compiler computes some of a step's values again when its backward pass begins, some when they are read.
     let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
@@ -104,8 +126,8 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
         ..kept
     };
     (!recomputed.is_empty()).then(|| {
-        Proposal::new(Finding::KeptByLoop(finding), Target::Loop, about)
-            .at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array))))
+        let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
+        (finding, proposal.at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array)))))
     })
 }
 
