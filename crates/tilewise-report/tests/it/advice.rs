@@ -424,9 +424,10 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
   m.2 = f32[1024,1024]{1,0:T(8,128)} custom-call(m.1, w.2), custom_call_target="h", output_to_operand_aliasing={{}: (0, {})}
   ROOT t = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(w.2, m.2)
 }"#;
-    let report = report(&Module::parse(text).unwrap(), Generation::V5e);
-    assert!(report.advice().is_empty(), "{:?}", report.advice());
-    let said: Vec<String> = report.notes().iter().map(|one| note(one, report.machine)).collect();
+    let notes = |report: &Report| report.notes().iter().map(|one| note(one, report.machine)).collect::<Vec<String>>();
+    let found = report(&Module::parse(text).unwrap(), Generation::V5e);
+    assert!(found.advice().is_empty(), "{:?}", found.advice());
+    let said = notes(&found);
     let starts: Vec<&str> = said.iter().filter_map(|note| note.split(". ").next()).collect();
     // 4 + 4 + 2 + 1/4 + 1 MiB.
     let expected = [
@@ -437,6 +438,12 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
         "1.00 MiB of the temporaries scale with `batch`'s first dimension (64); halving it halves them",
     ];
     assert_eq!(starts, expected);
+    assert!(said[0].ends_with("hold them in bfloat16 or int8, or shard them over more devices"), "{}", said[0]);
+    // What is bfloat16 already can't become so.
+    let narrow = Module::parse(text.replace("f32[1024,1024]", "bf16[1024,1024]").replace("bbf16", "bf16")).unwrap();
+    let said = notes(&report(&narrow, Generation::V5e));
+    assert!(said.iter().any(|note| note.ends_with("hold them in int8, or shard them over more devices")), "{said:?}");
+    assert!(said.iter().all(|note| !note.contains("bfloat16")), "{said:?}");
 }
 
 /// A loop of 64 steps that keeps what it carries, 32 MiB, and something four times as large: the former stays.
@@ -479,6 +486,14 @@ ENTRY main (x.1: f32[]) -> f32[] {{
     assert_eq!(found.iter().map(|piece| piece.saving).next(), but_half_a_step(128 * MIB), "{found:?}");
     // The buffers that it stacks have no line, and it has.
     assert!(sentence(&found[0]).contains("around the step of the loop at train.py:7: it"), "{}", sentence(&found[0]));
+    // A line that runs twice has two loops, and one piece of advice.
+    let once = text(STATE, "f32[64,256,2048]{2,1,0:T(8,128)}");
+    let run = once.lines().find(|line| line.trim_start().starts_with("run = ")).unwrap();
+    let again = format!("{}\n  ROOT g = f32[] custom-call(again, run)", run.replace("run = ", "again = "));
+    let found = advice(&once.replace("  ROOT g = f32[] custom-call(run)", &again));
+    let loops: Vec<&Recommendation> = found.iter().filter(|piece| kind(piece) == ("checkpoint", "loop")).collect();
+    assert_eq!(loops.len(), 1, "{found:?}");
+    assert!(sentence(loops[0]).contains("train.py:7: each of the 2 times that it runs, it"), "{}", sentence(loops[0]));
     // Under a checkpoint, its policy saves too much.
     let step = "custom-call(b), custom_call_target=\"step\"";
     let named =
