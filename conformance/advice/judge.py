@@ -29,8 +29,9 @@ UNSEEN = {
     ("trainings",): "three",
     ("examples", "research"): "five",
     ("networks", "serving"): "seven",
+    ("published", "deployed"): "eight",
 }
-"""The modules of programs that were written after the rules, and how many of these programs have led to a change of rules."""
+"""The modules of programs that were written after the rules, and how many of these have led to a change of rules."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
 """Code that goes through the batch in parts has one of these."""
 WORKERS = 2
