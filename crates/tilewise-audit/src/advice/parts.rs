@@ -6,6 +6,8 @@ use tilewise::{Shape, tpu};
 
 /// Below this a dimension can't be halved to any use.
 pub(crate) const LEAST: u64 = 4;
+/// Rows of a tile.
+const ROWS: u64 = 8;
 /// The dimensions of pictures: of a batch, of their height and width, of channels.
 const PICTURE: usize = 4;
 
@@ -29,6 +31,15 @@ pub(crate) fn bytes_of_part(
     };
     let order = array.minor_to_major();
     let last = bounds.len() - 1;
+    // A few pictures on the rows of a tile: the compiler fills the rows with pieces of each, and keeps copies of them. A decoder of 8
+    // pictures that held 4723 MiB held 3816 with 4 at a time, and 680 with one.
+    if bounds.len() >= PICTURE
+        && order[..2] == [last, at]
+        && (2..ROWS).contains(&bounds[at])
+        && array.bounds[at] >= ROWS
+    {
+        return Some(array.bytes);
+    }
     let is_of_pictures = bounds.len() >= PICTURE && order.first() == Some(&at) && at < last;
     let other = if is_of_pictures {
         let spatial = order.iter().copied().filter(|dimension| ![at, last].contains(dimension));

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, RULES, SCALING, Operation
+from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, MOVING, RULES, SCALING, Operation
 from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
 
@@ -138,7 +138,8 @@ class Program:
         if self.is_within and name in SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
             return self._emit(eqn, reads, [Partial(turn)], {})
         # A loop's step rounds what it adds up in any case.
-        if name not in LINEAR or not (self.is_within or (all(sums) and _keeps_precision(eqn))):
+        is_outside = name in LINEAR and all(sums) and _keeps_precision(eqn)
+        if not is_outside and not (self.is_within and name in LINEAR | MOVING):
             return None
         reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
         return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})

@@ -98,25 +98,20 @@ LINEAR = frozenset(
     [
         "add",
         "add_any",
-        "broadcast_in_dim",
-        "concatenate",
         "convert_element_type",
         "copy",
         "copy_p",
         "neg",
         "reduce_sum",
         "reshape",
-        "rev",
-        "slice",
-        "split",
         "squeeze",
-        "stack",
         "sub",
         "transpose",
-        "unstack",
     ]
 )
 """Of sums over the batch, what may be done with each part's share of them."""
+MOVING = frozenset(["broadcast_in_dim", "concatenate", "rev", "slice", "split", "stack", "unstack"])
+"""The same in a loop's step; outside of loops, sums are added up first, which may be smaller."""
 SCALING = frozenset(["mul", "div"])
 """The same by what is the same for all parts."""
 COSTLY = frozenset(

@@ -9,7 +9,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{is_forward, is_recomputed, modules, op_name, source_line},
+    program::{SourceLine, is_forward, is_recomputed, modules, op_name, source_line},
 };
 use std::{
     cmp::Reverse,
@@ -35,18 +35,20 @@ impl Rule for LoopKeepsValues {
 /// One proposal for all loops that a line makes, where they keep as much.
 fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal> {
     let mut found: Vec<(KeptByLoop, Proposal)> = Vec::new();
+    // By line, the last loop that it makes.
+    let mut known: HashMap<SourceLine, usize> = HashMap::new();
     for (kept, proposal) in loops {
-        let line = |proposal: &Proposal| proposal.about.as_ref().and_then(|about| about.source.clone());
-        let is_same = |(known, other): &&mut (KeptByLoop, Proposal)| {
-            let is_alike = KeptByLoop { loops: 1, ..known.clone() } == kept;
-            is_alike && line(other).is_some_and(|known| Some(known) == line(&proposal))
-        };
-        match found.iter_mut().find(is_same) {
-            Some((known, other)) => {
-                known.loops += 1;
+        let line = proposal.about.as_ref().and_then(|about| about.source.clone());
+        let last = line.as_ref().and_then(|line| found.get_mut(*known.get(line)?));
+        match last.filter(|(last, _)| KeptByLoop { loops: 1, ..last.clone() } == kept) {
+            Some((last, other)) => {
+                last.loops += 1;
                 other.buffers.at_most.extend(proposal.buffers.at_most);
             }
-            None => found.push((kept, proposal)),
+            None => {
+                known.extend(line.map(|line| (line, found.len())));
+                found.push((kept, proposal));
+            }
         }
     }
     found.into_iter().map(|(kept, proposal)| Proposal { finding: Finding::KeptByLoop(kept), ..proposal }).collect()

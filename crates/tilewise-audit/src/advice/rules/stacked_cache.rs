@@ -13,7 +13,7 @@ use crate::{
     },
     program::{any_fused, name, source_line},
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{CallRole, Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -35,11 +35,11 @@ impl Rule for CacheBesideItsNext {
 /// Slices of donated caches that are written one by one, all of them in memory before they are stacked up again.
 fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
     let aliases = program.module.input_output_aliases().ok()?;
-    let is_donated =
-        |at: &Instruction<'_>| aliases.iter().any(|alias| Some(alias.parameter_number) == at.parameter_number());
+    let donated: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
+    let is_donated = |at: &&Instruction<'_>| at.parameter_number().is_some_and(|number| donated.contains(&number));
     // By the bounds of a slice, the caches, each with how many it has.
     let mut caches: HashMap<Vec<u64>, Vec<(String, u64)>> = HashMap::new();
-    for cache in program.parameters().iter().filter(|at| is_donated(at)) {
+    for cache in program.parameters().iter().filter(is_donated) {
         if let Some([count, slice @ ..]) = bounds(cache).as_deref().filter(|bounds| bounds.len() > 2) {
             caches.entry(slice.to_vec()).or_default().push((name(cache), *count));
         }
@@ -47,7 +47,7 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
     // What is only read may be a part of anything.
     let updates = program.module.instructions().filter(|at| at.opcode() == Opcode::DynamicUpdateSlice);
     let written: HashSet<Vec<u64>> = updates.filter_map(|at| bounds(&at)).collect();
-    let mut taken: HashMap<&[u64], Vec<&LiveArray<'_>>> = HashMap::new();
+    let mut taken: BTreeMap<&[u64], Vec<&LiveArray<'_>>> = BTreeMap::new();
     let is_part =
         |at: &Instruction<'_>| any_fused(at, |at| matches!(at.opcode(), Opcode::Slice | Opcode::DynamicUpdateSlice));
     let parts = program.peak_temporaries().filter(|array| is_part(&array.instruction));
@@ -55,7 +55,8 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
         taken.entry(&array.bounds).or_default().push(array);
     }
     let of_caches = taken.into_iter().filter_map(|(slice, arrays)| Some((caches.get(slice)?, arrays)));
-    let (caches, arrays) = of_caches.max_by_key(|(_, arrays)| arrays.iter().map(|array| array.bytes).sum::<u64>())?;
+    let bytes = |arrays: &[&LiveArray<'_>]| arrays.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes));
+    let (caches, arrays) = of_caches.max_by_key(|(_, arrays)| bytes(arrays))?;
     let slices = caches.iter().map(|(_, count)| *count).max().filter(|count| *count > 1)?;
     // A single one may be of a layer that is kept apart.
     if arrays.len() < 2 {
