@@ -44,9 +44,10 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     let freed = match parts {
         2 => "halves free this much, more parts free more".to_owned(),
         parts if finding.is_to_fit => format!("{parts} parts free this much, and with fewer it may not fit"),
-        parts => format!(
-            "{parts} parts free this much, more parts free more; two parts free little: small batches are padded to 128 lanes"
-        ),
+        parts => {
+            let more = if parts < size { ", more parts free more" } else { "" };
+            format!("{parts} parts free this much{more}; two parts free little: tiles of few samples are padded")
+        }
     };
     let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
     match (&finding.in_parts, microbatch(finding, parts)) {
