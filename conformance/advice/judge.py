@@ -29,7 +29,7 @@ UNSEEN = {
     ("trainings",): "three",
     ("examples", "research"): "five",
     ("networks", "serving"): "seven",
-    ("published", "deployed"): "nine",
+    ("published", "deployed"): "seven",
 }
 """The modules of programs that were written after the rules, and how many of these have led to a change of rules."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
