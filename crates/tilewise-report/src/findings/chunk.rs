@@ -3,9 +3,8 @@
 use super::{
     Words,
     code::{JAX, is_name, tuple},
-    words::{at_line, bare, bounds_of, quoted},
+    words::{at as line, at_line, bare, bounds_of, quoted},
 };
-use tilewise::Shape;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{GradientSums, InParts, LargeDimension},
@@ -29,7 +28,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     };
     let most = "most arrays at the peak have this dimension";
     let what = if finding.inputs.is_empty() {
-        let at = place_of(about, size);
+        let at = finding.place;
         format!("dimension {at} of [{bounds}]{place} {ways}: {most}, of size {size}")
     } else {
         let along: Vec<String> =
@@ -49,12 +48,37 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
             format!("{parts} parts free this much{more}; two parts free little: tiles of few samples are padded")
         }
     };
+    if finding.is_made || finding.joint.is_some() {
+        return of_functions(finding, about, &format!("{keys}; {freed}"));
+    }
     let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
     match (&finding.in_parts, microbatch(finding, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
         (None, None) => words,
     }
+}
+
+/// Where the program makes the dimension, or joins it in the end: parts of its own functions.
+fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) -> Words {
+    let (size, bounds, place) = (finding.size, bounds_of(about), at_line(about));
+    let at = finding.place;
+    let made = if finding.is_made { ", and the program makes it itself" } else { "" };
+    let inputs = finding.inputs.iter().map(|(at, names)| format!("{} along dimension {at}", quoted(names)));
+    let of_inputs = inputs.collect::<Vec<_>>().join(" and ");
+    let of_inputs = if of_inputs.is_empty() { of_inputs } else { format!(", that of {of_inputs},") };
+    let until = finding.joint.as_ref().map_or_else(String::new, |joint| {
+        format!(", up to where their results are joined{}", line(joint.source.as_ref()))
+    });
+    let has_gradient = finding.gradients != GradientSums::None;
+    let (function, again) =
+        if has_gradient { ("jax.checkpoint(f)", " (the backward pass computes each part again)") } else { ("f", "") };
+    let batch = (size / about.parts.unwrap_or(2)).max(1);
+    Words::new(format!(
+        "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: most arrays at the peak have this dimension, \
+         of size {size}{made}{then}"
+    ))
+    .jax(about, JAX, format!("ys = jax.lax.map({function}, xs, batch_size={batch})  # f takes one of {size}"))
 }
 
 /// A step as it is, in parts, where whole arguments have the batch along one dimension and gradients don't stay apart.
@@ -71,13 +95,6 @@ fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
         "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
 {function} = tw.microbatch({function}, {parts}, batch_argnames=({names}){axis})"
     ))
-}
-
-/// Which dimension of the array has this size.
-fn place_of(about: &Recommendation, size: u64) -> usize {
-    let shape = about.array.as_ref().and_then(|array| array.shape());
-    let bounds = shape.as_ref().map(Shape::dimensions).unwrap_or_default();
-    bounds.iter().position(|dimension| dimension.bound() == Some(size)).unwrap_or(0)
 }
 
 /// The compiled function in parts.
@@ -106,7 +123,7 @@ fn in_parts(code: &InParts) -> String {
 
 fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
     let (size, parts) = (finding.size, about.parts.unwrap_or(8));
-    let at = place_of(about, size);
+    let at = finding.place;
     let has_gradient = finding.gradients == GradientSums::Summed;
     let words = Words::new(format!(
         "Process dimension {at} of {}{}, of size {size}, in parts, one after the other, if that is your batch dimension: most \

@@ -283,20 +283,34 @@ pub struct Jit {
 pub struct LargeDimension {
     /// Its size.
     pub size: u64,
+    /// Which of the largest array's dimensions it is, alone or merged with others.
+    pub place: usize,
     /// The input's arrays that have it, by which of their dimensions it is; none where nothing tells.
     pub inputs: Vec<(usize, Vec<String>)>,
     /// What becomes of gradients.
     pub gradients: GradientSums,
     /// Keys of random numbers to split for each part.
     pub keys: Vec<String>,
-    /// Whether it is known to be of the input.
+    /// Whether it is known to be of the input, or to be made.
     pub is_known: bool,
+    /// Whether the program makes it, as it does the pixels of a picture that it draws.
+    pub is_made: bool,
+    /// Where what has it is joined, once all parts are there; `None` where only sums or results follow.
+    pub joint: Option<Joint>,
     /// Whether there are so many parts because the program doesn't fit in fewer.
     pub is_to_fit: bool,
     /// The compiled function; `None` where it takes more than arrays.
     pub function: Option<String>,
     /// The function in parts; `None` where that may compute something else.
     pub in_parts: Option<InParts>,
+}
+
+/// Where samples of a batch meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Joint {
+    /// The line that joins them, where the text says.
+    pub source: Option<SourceLine>,
 }
 
 /// What becomes of gradients where a batch is taken in parts.

@@ -5,9 +5,9 @@ mod messages;
 
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes,
-    FlatRecords, GatheredPages, GradientSums, InParts, Jit, KeptByLoop, KernelColumns, LargeDimension, LayoutRequest,
-    Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation,
-    RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
+    FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns, LargeDimension,
+    LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
+    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding, MessageLacks,

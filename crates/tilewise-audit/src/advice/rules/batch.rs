@@ -3,32 +3,25 @@
 use super::{
     graphs::nodes_of,
     in_parts::{is_in_all_results, is_key},
+    separable::{Separable, results},
 };
 use crate::{
     advice::{
         evidence::Evidence,
         finding::GradientSums,
-        parts::{LEAST, bytes_of_part, leading_sizes},
+        parts::bytes_of_part,
         program::{BufferChanges, LiveArray, ProgramModel},
         purpose::{Purpose, is_input, of_argument},
-        samples::Samples,
     },
-    program::{begins_with, name, op_name},
+    program::{begins_with, name},
 };
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     iter::successors,
 };
-use tilewise::Shape;
-use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
-
-/// So many dimensions are followed at most: each takes a walk through the program.
-const MOST_FOLLOWED: usize = 8;
-
-/// Of so many arguments at most, each is left out once.
-const MOST_LEFT_OUT: usize = 4;
 
 /// More parts than this are no advice.
 const MOST_PARTS: u64 = 1024;
@@ -38,8 +31,14 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) size: u64,
     /// The largest array at the peak that has it.
     pub(super) largest: &'a LiveArray<'m>,
+    /// Which of its dimensions it is.
+    pub(super) place: usize,
     /// Which of the input's arrays have it, by the dimension that it is of them; none where nothing tells.
     pub(super) inputs: Vec<(usize, Vec<String>)>,
+    /// Whether the program makes it, as it does the pixels of a picture that it draws.
+    pub(super) is_made: bool,
+    /// What joins its samples, after the parts.
+    pub(super) joined: Option<Instruction<'m>>,
     /// In how many parts buffers take so much.
     pub(super) parts: u64,
     pub(super) buffers: Vec<(usize, u64)>,
@@ -64,39 +63,17 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
-        let all = total(&peak);
-        // Flattened arrays have no dimension to go by.
-        let largest = *peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()))?;
-        let states = results(program);
-        let most = program.thresholds().most;
-        let mut is_followed = false;
-        let mut found = None;
-        for size in candidates(program, largest, &states) {
-            let Some(is_input) = inputs(program, size, &states) else { continue };
-            is_followed = true;
-            let covers = |samples: &Samples| {
-                let with_it = peak.iter().copied().filter(|at| samples.dimension(program, at).is_some());
-                total(&with_it.collect::<Vec<_>>()) / most >= all / 100
-            };
-            if let Some(samples) = followed(program, largest, size, is_input, &states).into_iter().find(covers) {
-                found = Some((size, Some(samples)));
-                break;
-            }
-        }
-        // Which arguments have it isn't known, nor what joins it.
-        if found.is_none() && !is_followed && !program.has_gradient() {
-            found = by_size(program, &peak, largest, &states).map(|size| (size, None));
-        }
-        let (size, samples) = found?;
+        let found = Separable::of(program, &peak)?;
+        let (size, is_made) = (found.size, found.is_made);
+        let joined = found.samples.as_ref().and_then(|samples| program.module.instruction(samples.joined?));
         if nodes_of(program, size).is_some() {
             return None;
         }
-        let place = |array: &LiveArray<'m>| match &samples {
-            Some(samples) => samples.dimension(program, array).map(Some),
-            None => is_of_size(program, &peak, array, size).then(|| array.bounds.iter().position(|at| *at == size)),
-        };
-        let places: Places =
-            program.temporaries().enumerate().filter_map(|(at, array)| Some((at, place(array)?))).collect();
+        let places: Places = program
+            .temporaries()
+            .enumerate()
+            .filter_map(|(at, array)| Some((at, found.place(program, &peak, array)?)))
+            .collect();
         let with_it = || program.temporaries().enumerate().filter_map(|(at, array)| Some((array, *places.get(&at)?)));
         let at_peak: HashSet<usize> = peak.iter().map(|array| array.instruction.index()).collect();
         let of_peak: Vec<_> = with_it().filter(|(array, _)| at_peak.contains(&array.instruction.index())).collect();
@@ -120,10 +97,11 @@ impl<'a, 'm> Batch<'a, 'm> {
         // With a tenth less than promised.
         let fitting = more.map(in_parts).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
         let (parts, buffers, freed) = fitting.unwrap_or_else(|| in_parts(helping));
-        let inputs = samples.map(|samples| named(program, samples.inputs)).unwrap_or_default();
-        let largest = of_peak.iter().map(|(array, _)| *array).max_by_key(|array| (array.bytes, array.bounds.len()))?;
+        let inputs = found.samples.map(|samples| named(program, samples.inputs)).unwrap_or_default();
+        let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
+        let place = place.unwrap_or(0);
         let is_to_fit = parts > helping;
-        Some(Self { size, largest, inputs, parts, buffers, freed, is_to_fit, gradients })
+        Some(Self { size, largest, place, inputs, is_made, joined, parts, buffers, freed, is_to_fit, gradients })
     }
 
     /// Keys of random numbers that are the same for all parts unless they are split: where samples have some of their own.
@@ -172,120 +150,6 @@ fn freed(program: &ProgramModel<'_>, buffers: &[(usize, u64)], gradients: Gradie
     program.total_bytes.saturating_sub(with_sums)
 }
 
-fn total(arrays: &[&LiveArray<'_>]) -> u64 {
-    arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add)
-}
-
-/// Which arguments are of the batch: those that are neither weights nor states, or else those that aren't weights by their
-/// names; of an ensemble's models, whose results have it, too, all that begin with it. `None` where none has the dimension.
-fn inputs<'p>(
-    program: &'p ProgramModel<'_>,
-    size: u64,
-    states: &'p HashSet<String>,
-) -> Option<impl Fn(&Instruction<'_>) -> bool + use<'p>> {
-    #[derive(Clone, Copy)]
-    enum Which {
-        Begin,
-        Inputs,
-        Named,
-    }
-    let is_state =
-        |at: &Instruction<'_>| at.shape().is_ok_and(|shape| states.contains(&shape.without_layout().to_string()));
-    let is_of = move |at: &Instruction<'_>, which: Which| {
-        let is_input = is_input(&name(at));
-        match which {
-            Which::Begin => at.shape().is_ok_and(|shape| begins_with(&shape, size)),
-            Which::Inputs => is_input && !is_state(at),
-            Which::Named => is_input,
-        }
-    };
-    let parameters = program.parameters();
-    let ways: &[Which] =
-        if is_in_all_results(program, size) { &[Which::Begin] } else { &[Which::Inputs, Which::Named] };
-    let which =
-        ways.iter().copied().find(|which| parameters.iter().any(|at| has_bound(at, size) && is_of(at, *which)))?;
-    Some(move |at: &Instruction<'_>| is_of(at, which))
-}
-
-/// The samples of these arguments or, where these are joined, of all but one of them: weights may have any name.
-fn followed(
-    program: &ProgramModel<'_>,
-    largest: &LiveArray<'_>,
-    size: u64,
-    is_input: impl Fn(&Instruction<'_>) -> bool,
-    states: &HashSet<String>,
-) -> Vec<Samples> {
-    let is_state =
-        |at: &Instruction<'_>| at.shape().is_ok_and(|shape| states.contains(&shape.without_layout().to_string()));
-    let all = Samples::follow(program, size, &is_input, is_state);
-    let inputs: Vec<usize> = program
-        .parameters()
-        .iter()
-        .filter(|at| is_input(at) && has_bound(at, size))
-        .map(tilewise_hlo::Instruction::index)
-        .collect();
-    // Of pairs, one side has as good a claim as the other.
-    let has_pairs = largest.bounds.iter().filter(|bound| **bound == size).count() > 1;
-    if all.is_ok() || has_pairs || program.has_gradient() || !(2..=MOST_LEFT_OUT).contains(&inputs.len()) {
-        return all.into_iter().collect();
-    }
-    let without = |left_out: usize| {
-        Samples::follow(program, size, |at: &Instruction<'_>| is_input(at) && at.index() != left_out, is_state)
-    };
-    inputs.into_iter().filter_map(|left_out| without(left_out).ok()).collect()
-}
-
-/// Sizes that may be a batch's, the most likely first.
-fn candidates(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &HashSet<String>) -> Vec<u64> {
-    let (input, trips) = (input_sizes(program, &largest.bounds, states), trips(program));
-    let is_candidate = |size: &u64| *size >= LEAST && !trips.contains(size);
-    // A batch is the outermost: features are in weights, too, and so in more.
-    let sizes = || largest.bounds.iter().copied().filter(is_candidate);
-    let own = input.iter().flat_map(|known| sizes().filter(|size| known.contains(size)));
-    // Merged with another, it is none of the largest array's.
-    let is_merged = |size: &u64| largest.bounds.iter().any(|bound| bound > size && bound.is_multiple_of(*size));
-    let mut merged: Vec<u64> = input[..2].iter().flatten().copied().filter(is_candidate).filter(is_merged).collect();
-    merged.sort_unstable_by_key(|size| Reverse(*size));
-    let mut seen = HashSet::new();
-    own.chain(merged).filter(|size| seen.insert(*size)).take(MOST_FOLLOWED).collect()
-}
-
-/// A dimension that most of the peak has, by its size alone.
-fn by_size(
-    program: &ProgramModel<'_>,
-    peak: &[&LiveArray<'_>],
-    largest: &LiveArray<'_>,
-    states: &HashSet<String>,
-) -> Option<u64> {
-    let most = program.thresholds().most;
-    let covered = |size: u64| {
-        let with = peak.iter().filter(|array| is_of_size(program, peak, array, size));
-        with.map(|array| array.bytes).fold(0, u64::saturating_add)
-    };
-    let is_in_most = |size: &u64| covered(*size) / most >= total(peak) / 100;
-    let size = candidates(program, largest, states).into_iter().find(is_in_most)?;
-    // One short of it, in its place: neighbours are read, which parts don't have.
-    // In a square one, both are.
-    let is_short = |bounds: &[u64]| {
-        let is_square = bounds.len() == 2 && bounds.iter().all(|bound| [size, size - 1].contains(bound));
-        bounds.contains(&(size - 1)) && (is_square || !bounds.contains(&size))
-    };
-    let reads_neighbours =
-        size > program.thresholds().few && program.peak_temporaries().any(|array| is_short(&array.bounds));
-    (!reads_neighbours).then_some(size)
-}
-
-/// Whether an array has a dimension of this size, be it flattened, and isn't an argument's copy or gradient.
-fn is_of_size(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>], array: &LiveArray<'_>, size: u64) -> bool {
-    let is_of_argument = || program.arguments().any(|argument| argument.elements() == array.elements());
-    // Arguments of several sorts that begin with the dimension are those of a batch.
-    let leads = || leading_sizes(program).get(&size).is_some_and(|sorts| sorts.len() > 1);
-    let has_it = |array: &LiveArray<'_>| array.bounds.contains(&size);
-    // Flattened, it has as many elements as another that has the dimension.
-    let is_flat = || array.bounds.len() == 1 && peak.iter().any(|at| has_it(at) && at.elements() == array.elements());
-    (has_it(array) || is_flat()) && (!is_of_argument() || leads())
-}
-
 /// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A
 /// small batch along the lanes leaves more of them empty the smaller it is, until features take its place.
 fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<'_>, Option<usize>)]) -> u64 {
@@ -302,42 +166,6 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
     };
     let choices = program.thresholds().parts.iter().copied().filter(|parts| size.is_multiple_of(*parts));
     choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or(2)
-}
-
-/// Sizes by which a dimension of an array may be one of the input: first those that what is neither weight nor state begins
-/// with, alone or merged with what follows; then those of theirs that weights lack; neither where the array has pairs of
-/// them, unless the input itself begins with such a pair; then any of an argument's. Experts and heads are dimensions of weights, too.
-fn input_sizes(program: &ProgramModel<'_>, bounds: &[u64], states: &HashSet<String>) -> [HashSet<u64>; 3] {
-    let has_pairs = |size: u64| bounds.iter().filter(|bound| **bound == size).count() > 1;
-    let [mut first, mut of_batch, mut of_any] = [const { Vec::new() }; 3];
-    let (mut of_weights, mut squares) = (HashSet::new(), HashSet::new());
-    for parameter in program.parameters() {
-        let Ok(shape) = parameter.shape() else { continue };
-        let is_of_batch = is_input(&name(&parameter)) && !states.contains(&shape.without_layout().to_string());
-        for (_, leaf) in shape.leaves() {
-            let bounds: Vec<u64> = leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
-            if let Some((first, rest)) = bounds.split_first()
-                && is_of_batch
-                && rest.contains(first)
-            {
-                squares.insert(*first);
-            }
-            let mut merged = 1_u64;
-            for bound in bounds {
-                merged = merged.saturating_mul(bound);
-                of_any.extend([bound, merged]);
-                if is_of_batch {
-                    first.push(merged);
-                    of_batch.extend([bound, merged]);
-                } else {
-                    of_weights.insert(bound);
-                }
-            }
-        }
-    }
-    first.retain(|size| !has_pairs(*size) || squares.contains(size));
-    of_batch.retain(|size| !has_pairs(*size) && !of_weights.contains(size));
-    [first, of_batch, of_any].map(HashSet::from_iter)
 }
 
 /// Whether random bits are made along a dimension of this size, be it merged with others: JAX's own generator is made of `xor`.
@@ -358,18 +186,6 @@ fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
         .any(|leaf| is_of_each(leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()))
 }
 
-/// Whether an argument has a dimension of this size.
-fn has_bound(at: &Instruction<'_>, size: u64) -> bool {
-    at.shape().is_ok_and(|shape| shape.dimensions().iter().any(|dimension| dimension.bound() == Some(size)))
-}
-
-/// The shapes of what the program returns, where it takes a gradient: those of weights and states.
-fn results(program: &ProgramModel<'_>) -> HashSet<String> {
-    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
-    let result = result.filter(|_| program.has_gradient());
-    result.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string()).collect()
-}
-
 /// The input's arrays by the dimension that is the batch's: parameters of the function all of whose arrays have it there, or
 /// single arrays of others.
 fn named(program: &ProgramModel<'_>, inputs: Vec<(String, usize)>) -> Vec<(usize, Vec<String>)> {
@@ -378,16 +194,4 @@ fn named(program: &ProgramModel<'_>, inputs: Vec<(String, usize)>) -> Vec<(usize
         found.entry(place).or_default().push(name);
     }
     found.into_iter().map(|(place, names)| (place, program.in_whole(&names))).collect()
-}
-
-/// How often loops run: along such a dimension the program takes parts already. Scatters and gathers that the compiler
-/// makes loops of keep their names.
-fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
-    let is_own = |op: &OpId| {
-        let name = program.flow.instruction(*op).and_then(|at| op_name(&at));
-        name.is_none_or(|name| {
-            !["gather", "scatter"].iter().any(|sign| name.rsplit('/').next().unwrap_or_default().contains(sign))
-        })
-    };
-    program.flow.ops().ids().filter(is_own).filter_map(|op| program.flow.trip_count(op)).collect()
 }

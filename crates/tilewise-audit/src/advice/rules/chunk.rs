@@ -13,12 +13,13 @@ use crate::{
     advice::{
         change::Target,
         evidence::{Evidence, Held, Listed},
-        finding::{Finding, GradientSums, LargeDimension, Library},
+        finding::{Finding, GradientSums, Joint, LargeDimension, Library},
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
         rule::{Proposal, Rule},
     },
     message::Allocation,
+    program::traced,
 };
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise_memory::Role;
@@ -42,18 +43,23 @@ impl Rule for OneLargeDimension {
 /// Priced by the fewest parts that help.
 fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     let size = batch.size;
+    // Parts of what the program makes, or that are joined, are parts of its own functions.
+    let is_whole = !batch.is_made && batch.joined.is_none();
     let finding = LargeDimension {
         size,
+        place: batch.place,
         inputs: batch.inputs.clone(),
         gradients: batch.gradients,
         keys: batch.keys(program),
         is_known: true,
+        is_made: batch.is_made,
+        joint: batch.joined.map(|at| Joint { source: traced(program.flow, &at).1 }),
         is_to_fit: batch.is_to_fit,
         // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
         function: Some(program.function().to_owned()).filter(|_| {
-            library(program) == Library::Jax && (program.has_gradient() || is_in_all_results(program, size))
+            is_whole && library(program) == Library::Jax && (program.has_gradient() || is_in_all_results(program, size))
         }),
-        in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)),
+        in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)).filter(|_| is_whole),
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
@@ -80,10 +86,13 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let has_gradient = evidence.has_gradient() == Some(true);
     let finding = LargeDimension {
         size,
+        place: largest.bounds.iter().position(|bound| *bound == size).unwrap_or(0),
         inputs: Vec::new(),
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
         keys: Vec::new(),
         is_known: false,
+        is_made: false,
+        joint: None,
         is_to_fit: false,
         function: None,
         in_parts: None,

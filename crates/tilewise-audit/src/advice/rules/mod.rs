@@ -29,6 +29,7 @@ mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
 mod sample_gradients;
+mod separable;
 mod shuffled_rows;
 mod stacked_cache;
 mod upstream;

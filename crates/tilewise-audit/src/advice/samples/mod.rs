@@ -22,11 +22,25 @@ pub(crate) struct Samples {
     shares: HashMap<usize, Vec<Share>>,
     /// The arguments that have a dimension of samples, each with its place.
     pub(crate) inputs: Vec<(String, usize)>,
+    /// The first instruction that joins them, where they may be.
+    pub(crate) joined: Option<usize>,
+}
+
+/// Where samples come from, and whether they may be joined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Whether the arguments that are inputs have them.
+    pub(crate) is_given: bool,
+    /// Whether samples are also what the program counts or draws itself, such as the pixels of a picture.
+    pub(crate) is_made: bool,
+    /// Arrays of samples that take no more bytes than this together may be joined: parts end there, and what follows has the
+    /// results of all of them.
+    pub(crate) joinable_bytes: u64,
 }
 
 impl Samples {
-    /// Follows the samples of which the arguments that are inputs have `size` along one dimension each. Those that a step
-    /// returns anew count as weights, too.
+    /// Follows the samples of which the arguments that are inputs have `size` along one dimension each, or of which the program
+    /// makes so many. Inputs that a step returns anew count as weights, too.
     ///
     /// # Errors
     ///
@@ -34,6 +48,7 @@ impl Samples {
     pub(crate) fn follow(
         program: &ProgramModel<'_>,
         size: u64,
+        way: Way,
         is_input: impl Fn(&Instruction<'_>) -> bool,
         is_state: impl Fn(&Instruction<'_>) -> bool,
     ) -> Result<Self, Join> {
@@ -47,7 +62,7 @@ impl Samples {
                 .collect();
             let share = |bounds: &Vec<u64>| {
                 let is_it = |bound: &&u64| **bound == size;
-                if !is_input(&parameter) || bounds.iter().filter(is_it).count() == 0 {
+                if !way.is_given || !is_input(&parameter) || bounds.iter().filter(is_it).count() == 0 {
                     return Ok(Share::SAME.marked(is_learned(&parameter, bounds)));
                 }
                 // Of several dimensions of that size, such as those of square images, the first is the batch: the others are
@@ -64,10 +79,10 @@ impl Samples {
             }
             arguments.push(shares);
         }
-        let mut walk = Walk::new(program.module, size);
+        let mut walk = Walk::new(program.module, size, way);
         let entry = program.module.entry().ok_or(Join::Unknown)?;
         walk.run(&entry, &arguments)?;
-        Ok(Self { shares: walk.shares, inputs })
+        Ok(Self { shares: walk.shares, inputs, joined: walk.joined })
     }
 
     /// The dimension of an array along which it has something of each sample.

@@ -31,6 +31,7 @@ pub(super) fn share(
     opcode: Opcode,
     operands: &[Operand<'_>],
     to: &Leaf,
+    samples: u64,
 ) -> Option<Result<Share, Join>> {
     let first = operands.first();
     Some(match opcode {
@@ -77,8 +78,10 @@ pub(super) fn share(
         Opcode::Concatenate => concatenated(operands, *numbers(at, "dimensions")?.first()?),
         Opcode::Pad => {
             let ends = padding(at)?;
-            let padded =
-                each_digit(first?, |digit, bound| pad(digit, bound, *ends.get(digit.dimension).ok_or(Join::Unknown)?));
+            let padded = each_digit(first?, |digit, bound| {
+                let ends = *ends.get(digit.dimension).ok_or(Join::Unknown)?;
+                if is_repeated(&digit, samples, ends) { Ok(digit) } else { pad(digit, bound, ends) }
+            });
             padded.and_then(|padded| padded.with(operands.get(1).map_or(&Share::SAME, |value| value.share)))
         }
         Opcode::Sort | Opcode::Reverse => {
@@ -122,6 +125,7 @@ pub(super) fn share(
         | Opcode::AddDependency
         | Opcode::Domain
         | Opcode::ReducePrecision => Ok(first?.share.clone()),
+        Opcode::Mulhi => together(operands),
         opcode if opcode.is_elementwise() => together(operands),
         _ => return None,
     })
@@ -341,6 +345,9 @@ fn concatenated(operands: &[Operand<'_>], along: usize) -> Result<Share, Join> {
                 let start = pad(*piece, bound, (i64::try_from(before).unwrap_or(i64::MAX), 0, 0))?;
                 joined = Some((start, next(piece)));
             }
+            // The same samples once more, such as with a text and without.
+            (Some(piece), Some((all, _)))
+                if (piece.inner, piece.size, piece.start) == (all.inner, all.size, all.start) => {}
             (Some(piece), Some((all, expected))) => {
                 if piece.start != *expected || piece.inner != all.inner {
                     return Err(Join::Neighbours);
@@ -377,6 +384,12 @@ fn next(piece: &Digit) -> Start {
         Start::At(start) => Start::At(start.saturating_add_unsigned(piece.size)),
         Start::OfStep => Start::OfStep,
     }
+}
+
+/// Whether what is added is as many samples more, or several times as many: a TPU's compiler concatenates so what it computes.
+fn is_repeated(digit: &Digit, samples: u64, (low, high, between): (i64, i64, i64)) -> bool {
+    let is_whole = |added: i64| u64::try_from(added).is_ok_and(|added| added.is_multiple_of(digit.extent()));
+    digit.size == samples && digit.start == Start::At(0) && between == 0 && is_whole(low) && is_whole(high)
 }
 
 fn pad(digit: Digit, bound: u64, (low, high, between): (i64, i64, i64)) -> Result<Digit, Join> {

@@ -1,13 +1,15 @@
 //! What an array has of the samples of a batch.
 
+use std::cmp::min_by_key;
+
 /// What an array has of the samples of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     /// The same for all samples. Where numbers of samples are what it holds, `counted` says along which digits.
     Same { of_weights: bool, counted: Vec<Digit> },
     /// Each sample has elements of its own: those at its index along the digits. Where `numbered`, they are worked out of the
-    /// sample's number, such as the number of a row of its own.
-    Each { of_weights: bool, numbered: bool, digits: Vec<Digit> },
+    /// sample's number, such as the number of a row of its own; where `is_made`, of nothing else and what all have in common.
+    Each { of_weights: bool, numbered: bool, is_made: bool, digits: Vec<Digit> },
     /// Something of all samples, such as a sum.
     All { of_weights: bool },
 }
@@ -67,7 +69,7 @@ impl Share {
 
     /// Of samples along whole dimensions, whatever else is known.
     pub(crate) fn each(digits: Vec<Digit>) -> Self {
-        Self::Each { of_weights: false, numbered: false, digits }
+        Self::Each { of_weights: false, numbered: false, is_made: false, digits }
     }
 
     /// Whether its elements are worked out of their sample's number.
@@ -103,8 +105,8 @@ impl Share {
     pub(crate) fn at(&self, digits: Vec<Digit>) -> Self {
         match self {
             Self::Same { of_weights, .. } => Self::Same { of_weights: *of_weights, counted: digits },
-            Self::Each { of_weights, numbered, .. } => {
-                Self::Each { of_weights: *of_weights, numbered: *numbered, digits }
+            Self::Each { of_weights, numbered, is_made, .. } => {
+                Self::Each { of_weights: *of_weights, numbered: *numbered, is_made: *is_made, digits }
             }
             Self::All { .. } => self.clone(),
         }
@@ -131,19 +133,27 @@ impl Share {
             (Self::All { .. }, Self::All { .. } | Self::Same { .. }) | (Self::Same { .. }, Self::All { .. }) => {
                 Self::All { of_weights }
             }
-            (Self::Each { digits, .. }, Self::Same { .. }) | (Self::Same { .. }, Self::Each { digits, .. }) => {
-                Self::Each { of_weights, numbered, digits: digits.clone() }
+            (Self::Each { digits, is_made, .. }, Self::Same { .. })
+            | (Self::Same { .. }, Self::Each { digits, is_made, .. }) => {
+                Self::Each { of_weights, numbered, is_made: *is_made, digits: digits.clone() }
             }
-            (Self::Each { digits: left, .. }, Self::Each { digits: right, .. }) => {
-                let digits = together(left, right)?;
-                Self::Each { of_weights, numbered, digits }
+            (Self::Each { digits: left, is_made, .. }, Self::Each { digits: right, is_made: is_other_made, .. }) => {
+                let is_made = *is_made && *is_other_made;
+                let digits = match together(left, right) {
+                    // A picture's rows and columns, counted alike: parts are of the outer ones.
+                    Err(Join::Pairs) if is_made => {
+                        min_by_key(left, right, |digits| digits.first().map(|at| at.dimension)).clone()
+                    }
+                    digits => digits?,
+                };
+                Self::Each { of_weights, numbered, is_made, digits }
             }
-            (Self::Each { digits, .. }, Self::All { of_weights: is_learned })
-            | (Self::All { of_weights: is_learned }, Self::Each { digits, .. }) => {
+            (Self::Each { digits, is_made, .. }, Self::All { of_weights: is_learned })
+            | (Self::All { of_weights: is_learned }, Self::Each { digits, is_made, .. }) => {
                 if *is_learned {
                     return Err(Join::Sum);
                 }
-                Self::Each { of_weights, numbered, digits: digits.clone() }
+                Self::Each { of_weights, numbered, is_made: *is_made, digits: digits.clone() }
             }
         })
     }

@@ -1,6 +1,7 @@
 //! The program, once through: loops until what they carry has its samples.
 
 use super::{
+    Digit, Way,
     bounds::Leaf,
     operations::{Operand, by_size, rows_of_each, share},
     share::{Join, Share},
@@ -22,6 +23,7 @@ const HANDING_ON: &[&str] =
 
 pub(super) struct Walk {
     samples: u64,
+    way: Way,
     /// Steps that are left: the text decides how long loops in loops take.
     left: usize,
     forms: HashMap<usize, Rc<Form>>,
@@ -29,12 +31,15 @@ pub(super) struct Walk {
     pub(super) shares: HashMap<usize, Vec<Share>>,
     /// The same of what loops fill.
     filled: HashMap<usize, Vec<Share>>,
+    /// The first instruction that joins samples, where they may be.
+    pub(super) joined: Option<usize>,
 }
 
 impl Walk {
-    pub(super) fn new(module: &Module, samples: u64) -> Self {
+    pub(super) fn new(module: &Module, samples: u64, way: Way) -> Self {
         let left = module.instructions().len().saturating_mul(STEPS);
-        Self { samples, left, forms: HashMap::new(), shares: HashMap::new(), filled: HashMap::new() }
+        let (forms, shares, filled) = Default::default();
+        Self { samples, way, left, forms, shares, filled, joined: None }
     }
 
     /// Follows the samples from the arguments of the entry computation on.
@@ -60,7 +65,11 @@ impl Walk {
             self.left = self.left.checked_sub(1).ok_or(Join::Unknown)?;
             let shares = match at.parameter_number() {
                 Some(number) => arguments.get(number).cloned().ok_or(Join::Unknown)?,
-                None => self.instruction(&at, &values, depth)?,
+                None => match self.instruction(&at, &values, depth) {
+                    Err(join) if depth > 0 || join == Join::Unknown => return Err(join),
+                    Err(join) => self.all_of(&at, &values).ok_or(join)?,
+                    found => found?,
+                },
             };
             if at.is_root() {
                 result.clone_from(&shares);
@@ -172,6 +181,22 @@ impl Walk {
         Ok(filled(result.into_iter(), to.len()))
     }
 
+    /// What an instruction has that joins samples, where it reads little of them: something of all, as inputs are.
+    fn all_of(&mut self, at: &Instruction<'_>, values: &HashMap<usize, Vec<Share>>) -> Option<Vec<Share>> {
+        let mut left = self.way.joinable_bytes;
+        for operand in at.operands().filter_map(|operand| operand.instruction()) {
+            let shape = operand.shape().ok()?;
+            for ((_, leaf), share) in shape.leaves().zip(values.get(&operand.index())?) {
+                if !share.digits().is_empty() {
+                    left = left.checked_sub(leaf.as_array()?.sizes().ok()?.physical_bytes)?;
+                }
+            }
+        }
+        self.joined.get_or_insert(at.index());
+        let length = self.form(at).ok()?.leaves.len();
+        Some(vec![Share::SAME; length])
+    }
+
     /// The share of numbers of rows, of which each of so many rows that are gathered has one.
     fn of_row_numbers(
         &mut self,
@@ -217,8 +242,12 @@ impl Walk {
         shares: &[&Vec<Share>],
         to: &'a [Leaf],
     ) -> Result<Vec<Share>, Join> {
-        if opcode == Some(Opcode::Iota) {
-            return Ok(to.iter().map(|leaf| self.counted(at, leaf)).collect());
+        match opcode {
+            Some(Opcode::Iota) => return Ok(to.iter().map(|leaf| self.counted(at, leaf)).collect()),
+            Some(Opcode::Rng | Opcode::RngBitGenerator) if self.way.is_made => {
+                return Ok(to.iter().map(|leaf| self.drawn(leaf)).collect());
+            }
+            _ => {}
         }
         let forms: Vec<Rc<Form>> = operands.iter().map(|operand| self.form(operand)).collect::<Result<_, _>>()?;
         let given: Vec<Operand<'_>> = forms
@@ -232,7 +261,7 @@ impl Walk {
         let is_of_samples = given.iter().any(|given| !matches!(given.share, Share::Same { .. }));
         // Results of equal bounds have equal shares: a call may have as many results as operands.
         let mut sized: HashMap<&'a [u64], Share> = HashMap::new();
-        let of_leaf = |leaf: &'a Leaf| match opcode.and_then(|opcode| share(at, opcode, &given, leaf)) {
+        let of_leaf = |leaf: &'a Leaf| match opcode.and_then(|opcode| share(at, opcode, &given, leaf, self.samples)) {
             Some(found) => found,
             None if is_known && is_of_samples => Err(Join::Unknown),
             None => {
@@ -247,7 +276,19 @@ impl Walk {
     fn counted(&self, at: &Instruction<'_>, to: &Leaf) -> Share {
         let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
         let digit = place.filter(|place| to.bounds.get(*place) == Some(&self.samples));
-        Share::SAME.at(digit.map(|place| super::Digit::new(place, 1, self.samples)).into_iter().collect())
+        let digits = digit.map(|place| Digit::new(place, 1, self.samples)).into_iter().collect();
+        if self.way.is_made && digit.is_some() {
+            return Share::Each { of_weights: false, numbered: true, is_made: true, digits };
+        }
+        Share::SAME.at(digits)
+    }
+
+    /// Random bits, as many along a dimension as there are samples.
+    fn drawn(&self, to: &Leaf) -> Share {
+        match to.bounds.iter().position(|bound| *bound == self.samples) {
+            Some(place) => Share::each(vec![Digit::new(place, 1, self.samples)]),
+            None => Share::SAME,
+        }
     }
 
     /// Gives the places that a stable sort takes beside samples the samples' share: fewer samples have fewer places.
