@@ -242,6 +242,29 @@ def test_a_batch_of_several_arguments_is_named_once():
         in_parts(jnp.ones(8), X, MASK[:4])
 
 
+def test_single_arrays_have_the_names_that_reports_have():
+    """Of `*rest` the number, of trees the path; others are the same for all parts, be they as long."""
+
+    def step(weights, batch, *rest, **more):
+        def loss(weights):
+            rows = (batch["x"] @ weights) * batch["bias"].sum() + rest[1].T.sum(-1)
+            return (rows**2 * more["mask"]).sum()
+
+        return jax.grad(loss)(weights)
+
+    batch = {"x": X, "bias": jnp.arange(float(ROWS))}
+    given = jnp.ones(8), batch, jnp.ones(3), X.T
+    expected = step(*given, mask=MASK)
+    by_name = {"batch['x']": 0, "rest[1]": 1, "more['mask']": 0}
+    by_number = {"args[1]['x']": 0, "args[3]": 1, "kwargs['mask']": 0}
+    for names in by_name, by_number:
+        np.testing.assert_allclose(
+            tw.microbatch(step, PARTS, batch_argnames=names)(*given, mask=MASK), expected, rtol=1e-3, atol=1e-5
+        )
+    with pytest.raises(tw.Error, match=r"no argument is `rest\[7\]`, `bat`"):
+        tw.microbatch(step, PARTS, batch_argnames=("batch['x']", "rest[7]", "bat"))(*given, mask=MASK)
+
+
 def test_two_byte_gradients_are_added_up_in_float32():
     """Parts come as near to the gradient in float32 as the whole batch does."""
 
@@ -311,7 +334,7 @@ def test_what_parts_compute_otherwise_is_refused(step, why):
 def test_unequal_parts_are_refused():
     with pytest.raises(tw.Error, match="32 samples aren't 5 equal parts"):
         tw.microbatch(inference, 5, 1)(PARAMS, X)
-    with pytest.raises(tw.Error, match="one size along dimension 0"):
+    with pytest.raises(tw.Error, match=r"need one size; they are .* along dimension 0, "):
         tw.microbatch(lambda x, y: x, 4, (0, 1))(X, X[:8])
 
 

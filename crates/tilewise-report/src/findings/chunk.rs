@@ -81,19 +81,30 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     .jax(about, JAX, format!("ys = jax.lax.map({function}, xs, batch_size={batch})  # f takes one of {size}"))
 }
 
-/// A step as it is, in parts, where whole arguments have the batch along one dimension and gradients don't stay apart.
+/// A step as it is, in parts, where gradients don't stay apart.
 fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
-    let [(axis, names)] = &finding.inputs[..] else { return None };
     let function = finding.function.as_ref().filter(|function| is_name(function))?;
-    // `args` may be `*args`, and `batch[0]` is no parameter.
-    if finding.gradients == GradientSums::Apart || !names.iter().all(|name| is_name(name) && name != "args") {
+    let is_quotable = |name: &String| !name.contains(['"', '\\']);
+    if finding.gradients == GradientSums::Apart
+        || !finding.inputs.iter().all(|(_, names)| names.iter().all(is_quotable))
+    {
         return None;
     }
-    let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
-    let axis = if *axis == 0 { String::new() } else { format!(", axis={axis}") };
+    let names = match &finding.inputs[..] {
+        [] => return None,
+        [(axis, names)] => {
+            let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
+            if *axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
+        }
+        all => {
+            let pairs =
+                all.iter().flat_map(|(axis, names)| names.iter().map(move |name| format!("\"{name}\": {axis}")));
+            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+        }
+    };
     Some(format!(
         "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
-{function} = tw.microbatch({function}, {parts}, batch_argnames=({names}){axis})"
+{function} = tw.microbatch({function}, {parts}, batch_argnames={names})"
     ))
 }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tilewise._errors import Error
@@ -21,7 +20,7 @@ def microbatch(
     parts: int,
     batch_argnums: int | Sequence[int] = (),
     *,
-    batch_argnames: str | Sequence[str] = (),
+    batch_argnames: str | Sequence[str] | Mapping[str, int] = (),
     axis: int = 0,
 ) -> _F:
     """A step that goes through its batch in parts, one after the other, and returns what it returns of the whole batch.
@@ -36,8 +35,9 @@ def microbatch(
         step: a function of arrays; it may be under `jax.jit`.
         parts: how many; they have equally many samples.
         batch_argnums: which positional arguments have the batch, in all of their arrays.
-        batch_argnames: the same by the names of parameters; ``*batch`` is all positional arguments from its own on.
-        axis: the dimension of these arrays that is the batch.
+        batch_argnames: the same by the names of parameters, or of single arrays as reports have them, such as
+            ``batch[1]`` or ``batch['mask']``; a mapping gives the dimension that is the batch for each name.
+        axis: the dimension of these arrays that is the batch, where no mapping gives it.
 
     Raises:
         Error: when it is called, where parts compute something else than the whole, as with a contrastive loss or a
@@ -56,30 +56,32 @@ def microbatch(
     """
     jax = module("jax")
     numbers = {batch_argnums} if isinstance(batch_argnums, int) else set(batch_argnums)
-    names = {batch_argnames} if isinstance(batch_argnames, str) else set(batch_argnames)
+    named = (batch_argnames,) if isinstance(batch_argnames, str) else batch_argnames
+    axes = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named, axis)
     parameters = list(inspect.signature(step).parameters.values())
-    named = {at for at, parameter in enumerate(parameters) if parameter.name in names}
-    # `*batch` is all positional arguments from its own on.
-    rest = next((at for at in named if parameters[at].kind is inspect.Parameter.VAR_POSITIONAL), sys.maxsize)
-    numbers |= named
 
     @functools.wraps(step)
     def in_parts(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = jax.tree.flatten((args, kwargs))
-        its = [*(at in numbers or at >= rest for at in range(len(args))), *(name in names for name in sorted(kwargs))]
-        of_each = [*args, *(kwargs[name] for name in sorted(kwargs))]
-        is_of_batch = [is_its for is_its, tree in zip(its, of_each, strict=True) for _ in jax.tree.leaves(tree)]
-        size = _size(jax, leaves, is_of_batch, parts, axis)
+        paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [leaf for _, leaf in paths]
+        names = [_names(jax, parameters, path) for path, _ in paths]
+        is_numbered = [path[0].idx == 0 and path[1].idx in numbers for path, _ in paths]
+        along = [axis if is_its else _axis(axes, its) for is_its, its in zip(is_numbered, names, strict=True)]
+        unknown = [name for name in axes if not any(_is_of(name, its) for its in names)]
+        if unknown:
+            message = f"no argument is {', '.join(f'`{name}`' for name in unknown)}"
+            raise Error(message, kind="microbatch")
+        size = _size(jax, leaves, along, parts)
 
         def flat(*leaves: Any) -> Any:
             args, kwargs = jax.tree.unflatten(tree, leaves)
             return step(*args, **kwargs)
 
         closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
-        shares: list[Share] = [Each(at=axis) if is_its else Whole() for is_its in is_of_batch]
+        shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
         try:
             program = Program(closed, shares, (size, parts))
-            found = _run(jax, program, leaves, size // parts, axis)
+            found = _run(jax, program, leaves, size // parts, along)
         except RefusedError as error:
             name = getattr(step, "__name__", "the step")
             raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
@@ -88,28 +90,56 @@ def microbatch(
     return in_parts  # type: ignore[return-value]
 
 
-def _size(jax: Any, leaves: list[Any], is_of_batch: list[bool], parts: int, axis: int) -> int:
+def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str]:
+    """What reports may call an array of the arguments: by its parameter, or where that isn't known by its number."""
+    of_kwargs, key, *rest = path
+    at, name = (None, key.key) if of_kwargs.idx else (key.idx, None)
+    by_kind = {parameter.kind: number for number, parameter in enumerate(parameters)}
+    variadic = by_kind.get(inspect.Parameter.VAR_POSITIONAL, len(parameters))
+    found = [f"args[{at}]" if name is None else f"kwargs['{name}']"]
+    if at is not None and at < variadic:
+        found.append(parameters[at].name)
+    elif at is not None and variadic < len(parameters):
+        found.append(f"{parameters[variadic].name}[{at - variadic}]")
+    elif any(parameter.name == name for parameter in parameters):
+        found.append(name)
+    elif inspect.Parameter.VAR_KEYWORD in by_kind:
+        found.append(f"{parameters[by_kind[inspect.Parameter.VAR_KEYWORD]].name}['{name}']")
+    return [root + jax.tree_util.keystr(tuple(rest)) for root in found]
+
+
+def _is_of(name: str, its: list[str]) -> bool:
+    """Whether an array is the one of that name, or is in the tree of that name."""
+    return any(found == name or found.startswith((f"{name}[", f"{name}.")) for found in its)
+
+
+def _axis(axes: dict[str, int], its: list[str]) -> int | None:
+    """The dimension of an array that is the batch."""
+    return next((axis for name, axis in axes.items() if _is_of(name, its)), None)
+
+
+def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> int:
     """How many samples there are."""
-    shapes: list[tuple[int, ...]] = [
-        jax.numpy.shape(leaf) for leaf, is_its in zip(leaves, is_of_batch, strict=True) if is_its
+    found: list[tuple[tuple[int, ...], int]] = [
+        (jax.numpy.shape(leaf), at) for leaf, at in zip(leaves, along, strict=True) if at is not None
     ]
-    sizes = {shape[axis] if len(shape) > axis else 0 for shape in shapes}
+    sizes = {shape[at] if len(shape) > at else 0 for shape, at in found}
     if len(sizes) != 1 or 0 in sizes:
-        bounds = ", ".join(str(list(shape)) for shape in shapes) or "none"
-        message = f"all arrays of the batch need one size along dimension {axis}; they are {bounds}"
-        raise Error(message, kind="microbatch")
+        bounds = ", ".join(f"{list(shape)} along dimension {at}" for shape, at in found) or "none"
+        raise Error(f"all arrays of the batch need one size; they are {bounds}", kind="microbatch")
     size = next(iter(sizes))
     if parts < 1 or size % parts:
         raise Error(f"{size} samples aren't {parts} equal parts", kind="microbatch")
     return size
 
 
-def _run(jax: Any, program: Program, leaves: list[Any], rows: int, axis: int) -> list[Any]:
+def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[int | None]) -> list[Any]:
     """Goes through the parts as many times as sums over the batch follow from one another."""
     # What each part adds to a result is added up as any sum is.
     results = [program.finished(at) for at in program.results]
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
+    axes = {at: axis for at, axis in zip(program.inputs, along, strict=True) if axis is not None}
     whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
     first = Part(0, program.parts)
     for targets in _turns(program, results, set(given) | set(program.constants)):
@@ -121,7 +151,7 @@ def _run(jax: Any, program: Program, leaves: list[Any], rows: int, axis: int) ->
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
         ready = sorted(read - set(whole))
         whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
-        totals, joined = _through(jax, program, batch, whole, (added, each), rows, axis)
+        totals, joined = _through(jax, program, batch, whole, (added, each), rows, axes)
         whole |= dict(zip(sums, totals, strict=True)) | dict(zip(each, joined, strict=True))
     return program.run(results, whole | batch, first)
 
@@ -157,7 +187,13 @@ def _turns(program: Program, results: list[int], known: set[int]) -> list[list[i
 
 
 def _through(
-    jax: Any, program: Program, batch: dict[int, Any], whole: dict[int, Any], wanted: Any, rows: int, axis: int
+    jax: Any,
+    program: Program,
+    batch: dict[int, Any],
+    whole: dict[int, Any],
+    wanted: Any,
+    rows: int,
+    axes: dict[int, int],
 ) -> tuple[list[Any], list[Any]]:
     """Goes through all parts once: what they add up to, and their rows, joined."""
     lax, jnp = jax.lax, jax.numpy
@@ -167,7 +203,7 @@ def _through(
         return jnp.float32 if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < 4 else dtype
 
     def one(totals: list[Any], number: Any) -> tuple[list[Any], list[Any]]:
-        cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axis) for at, leaf in batch.items()}
+        cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axes[at]) for at, leaf in batch.items()}
         found = program.run([*added, *each], whole | cut, Part(number, program.parts))
         totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
         return totals, found[len(added) :]
