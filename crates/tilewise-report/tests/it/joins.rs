@@ -25,6 +25,9 @@ ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out}
     )
 }
 
+/// What is said where parts end before the result.
+const JOINED: &str = ", in parts, up to where their results are joined";
+
 fn first(text: &str) -> Option<String> {
     let found = advice(text);
     found.iter().find(|piece| kind(piece) == ("chunk", "value")).map(sentence)
@@ -144,7 +147,7 @@ fn halves_of_a_batch_are_followed() {
     };
     assert!(first(&program(&lines(512), "f32[1024]")).is_some());
     // One half twice isn't all samples in their order.
-    assert_eq!(first(&program(&lines(0), "f32[1024]")), None);
+    assert!(first(&program(&lines(0), "f32[1024]")).is_some_and(|said| said.contains(JOINED)));
 }
 
 /// As the compiler pads numbers of rows to whole tiles: the last of 1024 samples is followed by no whole one.
@@ -454,7 +457,8 @@ fn samples_may_be_ranked_at_the_end() {
     };
     let said = first(&text("  ROOT r = f32[100]{0:T(128)} slice(ranked), slice={[0:100]}", "f32[100]")).expect("parts");
     assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
-    assert_eq!(first(&text("  ROOT r = f32[1024]{0:T(1024)} divide(score, ranked)", "f32[1024]")), None);
+    let said = first(&text("  ROOT r = f32[1024]{0:T(1024)} divide(score, ranked)", "f32[1024]")).expect("parts");
+    assert!(said.contains(JOINED), "{said}");
 }
 
 /// Scores of 512 queries and 2048 keys, of one sample: a batch has nothing to cut.

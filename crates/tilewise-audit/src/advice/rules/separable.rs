@@ -55,7 +55,7 @@ impl Separable {
             let all = is_input.map(|is_input| followed(program, largest, *size, way, is_input, &states));
             all.into_iter().flatten().map(|samples| Self { size: *size, samples: Some(samples), is_made: false })
         });
-        let made = made_sizes(program, largest).into_iter().flat_map(|size| {
+        let made = made_sizes(program, largest, &states).into_iter().flat_map(|size| {
             let states = &states;
             [true, false].into_iter().filter_map(move |is_given| {
                 let inputs = inputs(program, size, states).filter(|_| is_given);
@@ -184,8 +184,9 @@ fn candidates(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &Hash
 }
 
 /// The sizes of the largest array's dimensions that the program counts or draws itself, the outermost first, then those that are
-/// merged with others.
-fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>) -> Vec<u64> {
+/// merged with others; none of what a gradient's own arrays have.
+fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &HashSet<String>) -> Vec<u64> {
+    let is_of_state = |size: u64| program.parameters().iter().any(|at| has_bound(at, size) && is_state(states)(at));
     let counted = |at: &Instruction<'_>| {
         let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
         vec![at.shape().ok()?.dimensions().get(place?)?.bound()?].into()
@@ -202,7 +203,8 @@ fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>) -> Vec<u64> {
     };
     let known: HashSet<u64> = program.module.instructions().filter_map(sizes).flatten().collect();
     let trips = trips(program);
-    let is_candidate = |size: &u64| *size >= LEAST && known.contains(size) && !trips.contains(size);
+    let is_candidate =
+        |size: &u64| *size >= LEAST && known.contains(size) && !trips.contains(size) && !is_of_state(*size);
     let is_merged = |size: &u64| largest.bounds.iter().any(|bound| bound > size && bound.is_multiple_of(*size));
     let mut merged: Vec<u64> = known.iter().copied().filter(|size| is_candidate(size) && is_merged(size)).collect();
     merged.sort_unstable_by_key(|size| Reverse(*size));

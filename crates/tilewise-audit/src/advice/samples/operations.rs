@@ -75,7 +75,7 @@ pub(super) fn share(
             })
         }
         Opcode::DynamicUpdateSlice => updated(first?, operands.get(1)?),
-        Opcode::Concatenate => concatenated(operands, *numbers(at, "dimensions")?.first()?),
+        Opcode::Concatenate => concatenated(operands, *numbers(at, "dimensions")?.first()?, samples),
         Opcode::Pad => {
             let ends = padding(at)?;
             let padded = each_digit(first?, |digit, bound| {
@@ -331,7 +331,7 @@ fn updated(whole: &Operand<'_>, part: &Operand<'_>) -> Result<Share, Join> {
     }
 }
 
-fn concatenated(operands: &[Operand<'_>], along: usize) -> Result<Share, Join> {
+fn concatenated(operands: &[Operand<'_>], along: usize, samples: u64) -> Result<Share, Join> {
     let mut apart = Share::SAME;
     // The first piece's digit with its place, and where the next one's samples start.
     let mut joined: Option<(Digit, Start)> = None;
@@ -345,9 +345,8 @@ fn concatenated(operands: &[Operand<'_>], along: usize) -> Result<Share, Join> {
                 let start = pad(*piece, bound, (i64::try_from(before).unwrap_or(i64::MAX), 0, 0))?;
                 joined = Some((start, next(piece)));
             }
-            // The same samples once more, such as with a text and without.
-            (Some(piece), Some((all, _)))
-                if (piece.inner, piece.size, piece.start) == (all.inner, all.size, all.start) => {}
+            // All samples once more, such as with a text and without.
+            (Some(piece), Some((all, _))) if piece == all && is_repeated(all, samples, (0, 0, 0)) => {}
             (Some(piece), Some((all, expected))) => {
                 if piece.start != *expected || piece.inner != all.inner {
                     return Err(Join::Neighbours);
