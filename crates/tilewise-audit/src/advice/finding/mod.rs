@@ -19,7 +19,6 @@ use super::change::Change;
 /// What a [`Recommendation`](super::Recommendation) follows from: a sign in a program or in a message, with its figures.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "a program has a few of them")]
 pub enum Finding {
     /// Arguments and results are copied into another layout.
     LayoutRequest(LayoutRequest),
