@@ -2,6 +2,7 @@
 
 use super::{
     change::{Change, Target},
+    finding::{Finding, GradientSums},
     message::MessageModel,
     program::ProgramModel,
     recommendation::Recommendation,
@@ -19,9 +20,12 @@ const MOST: usize = 5;
 
 /// The best of what the rules propose, the best first. Each frees its bytes once those before it are done.
 pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
+    let freed = |all: &[&Proposal]| {
+        program.total_bytes.saturating_sub(program.total_with(all.iter().map(|proposal| &proposal.buffers)))
+    };
     let saved = |before: &[(u64, Proposal)], proposal: &Proposal| {
-        let changes = before.iter().map(|(_, proposal)| proposal).chain([proposal]).map(|proposal| &proposal.buffers);
-        program.total_bytes.saturating_sub(program.total_with(changes))
+        let before = before.iter().map(|(_, proposal)| proposal);
+        freed(&before.chain([proposal]).collect::<Vec<_>>())
     };
     let least = program.total_bytes / WORTHWHILE;
     let proposals = rules
@@ -40,8 +44,10 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             ([alone, proposal.estimate.filter(|_| alone > 0).unwrap_or(alone)], proposal)
         })
         .collect();
+    let others = priced.iter().map(|(_, proposal)| proposal).filter(|proposal| !is_rewritten(proposal));
+    let others = freed(&others.collect::<Vec<_>>());
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|([_, said], _)| Reverse(*said));
+    priced.sort_by_key(|([_, said], proposal)| (is_rewritten(proposal) && *said / 2 <= others, Reverse(*said)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
@@ -66,6 +72,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         Recommendation { scores, ..proposal.recommendation(program, saved) }
     };
     kept.into_iter().map(said).collect()
+}
+
+/// Whether a gradient's program has to be written anew for it, and computes as much again as a checkpoint: it comes after what
+/// frees half as much.
+fn is_rewritten(proposal: &Proposal) -> bool {
+    matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_some() && found.gradients != GradientSums::None)
 }
 
 /// So many bytes by the scale on which `alone` is `said`.

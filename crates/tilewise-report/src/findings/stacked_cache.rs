@@ -8,7 +8,7 @@ use super::{
 use tilewise_audit::{Recommendation, recommendation::finding::StackedCache};
 
 pub(super) fn words(finding: &StackedCache, about: &Recommendation) -> Words {
-    let StackedCache { names, steps, source, is_unrolled, .. } = finding;
+    let StackedCache { names, steps, source, is_unrolled, is_donated, .. } = finding;
     let cache = if names.is_empty() { format!("the {}", bare(about)) } else { quoted(names) };
     let mut roots: Vec<&str> = names.iter().map(|name| root(name)).collect();
     roots.dedup();
@@ -34,8 +34,13 @@ layer = {variable}[i]"
             ),
         );
     }
+    let update = if *is_donated {
+        format!("and update {it} in place")
+    } else {
+        format!("update {it} in place, and donate {it}")
+    };
     Words::new(format!(
-        "Carry {cache} through the loop{}, and update {it} in place: as `xs` and `ys` of a scan, the slices of all {steps} steps \
+        "Carry {cache} through the loop{}, {update}: as `xs` and `ys` of a scan, the slices of all {steps} steps \
          lie in memory as they were and as they become",
         at(source.as_ref())
     ))

@@ -211,6 +211,8 @@ pub struct StackedCache {
     pub source: Option<SourceLine>,
     /// Whether there is no loop.
     pub is_unrolled: bool,
+    /// Whether it is donated, or no argument.
+    pub is_donated: bool,
 }
 
 /// A matrix that has a number for each two rows of the input.

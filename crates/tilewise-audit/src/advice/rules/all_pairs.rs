@@ -14,7 +14,7 @@ use crate::{
         purpose::is_input,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name},
+    program::{any_fused, name, target},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
@@ -25,6 +25,9 @@ const BLOCKS: u64 = 16;
 const ROWS: u64 = 1024;
 /// Fewer rows than this fill no memory by their pairs.
 const ROWS_OF_SOFTMAX: u64 = 128;
+
+/// Custom calls that rank the numbers of a row.
+const RANKING: &[&str] = &["TopK", "PartialReduce", "ApproxTopK"];
 
 pub(crate) struct MatrixOfPairs;
 
@@ -92,10 +95,12 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
         Use::Result(_) => true,
         Use::Read(op) => program.flow.instruction(op).is_none_or(|at| {
             any_fused(&at, |at| {
+                // Rows are ranked one by one.
                 !is_softmax(at)
+                    && !target(at).is_some_and(|target| RANKING.contains(&target))
                     && matches!(
                         at.opcode(),
-                        Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft | Opcode::Sort
+                        Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft
                     )
             })
         }),

@@ -15,7 +15,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{CallRole, Instruction, Opcode};
-use tilewise_memory::Machine;
+use tilewise_memory::{Machine, Role};
 
 pub(crate) struct CacheBesideItsNext;
 
@@ -67,6 +67,7 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
         steps: slices,
         source: None,
         is_unrolled: true,
+        is_donated: true,
     };
     let proposal = Proposal::new(Finding::StackedCache(finding), Target::Argument, program.advised(arrays[0])).bound();
     Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, 0))))
@@ -77,13 +78,15 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
     let stack = Stack::of(around)?;
     let mut read: Vec<usize> = stack.read.clone();
     let (mut arrays, mut names): (Vec<&LiveArray<'m>>, Vec<String>) = (Vec::new(), Vec::new());
+    // Returned, the next one could lie in the argument that it replaces.
+    let results = || program.results().filter(|array| array.instruction.opcode() != Opcode::Parameter);
     for number in &stack.written {
         let bounds = stack.bounds(*number)?;
         let is_stacked = bounds.first() == Some(&steps);
         let alike = read.iter().position(|other| stack.bounds(*other).as_ref() == Some(&bounds));
         let (true, Some(alike)) = (is_stacked, alike) else { continue };
         let given = stack.start(read.swap_remove(alike));
-        let held = program.peak_temporaries().find(|array| {
+        let held = program.peak_temporaries().chain(results()).find(|array| {
             array.bounds == bounds
                 && (stack.start(*number).is_some_and(|start| start.index() == array.instruction.index())
                     || stack.is_element(array.instruction.index())
@@ -95,7 +98,13 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         names.extend(given.map(|given| name(&given)));
     }
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
-    let finding = Finding::StackedCache(StackedCache { names, steps, source: source_line(around), is_unrolled: false });
+    let finding = Finding::StackedCache(StackedCache {
+        names,
+        steps,
+        source: source_line(around),
+        is_unrolled: false,
+        is_donated: arrays.iter().all(|array| array.role != Role::Output),
+    });
     let buffers: HashSet<usize> = arrays.iter().map(|array| array.buffer).collect();
     let proposal = Proposal::new(finding, Target::Loop, program.advised(largest));
     Some(proposal.at_most(buffers.into_iter().map(|buffer| (buffer, 0))))
