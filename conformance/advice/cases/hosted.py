@@ -1,7 +1,5 @@
 """A fourth set of programs that serve, sample, simulate or search, written before any advice on it was seen."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -288,37 +286,6 @@ def colliding_fluids(draw: Draw) -> Case:
     return Case(Program(step_of(collided), arguments), changes)
 
 
-@case("v5e")
-def predicted_visibilities(draw: Draw) -> Case:
-    """After codex-africanus's `predict_vis`: each source's phase at each row and channel, between two antennas' gains."""
-    sources, times, antennas, channels = 24, 8, 64, 32
-    rows = times * antennas * (antennas - 1) // 2
-
-    def predicted(stokes, lm, gains, frequency, uvw, time, first, second):
-        n = jnp.sqrt(jnp.maximum(1 - (lm**2).sum(-1), 0)) - 1
-        lmn = jnp.concatenate([lm, n[:, None]], -1)
-        phase = (-2 * jnp.pi / 299792458.0) * jnp.einsum("sd,rd->sr", lmn, uvw)[..., None] * frequency
-        i, q, u, v = jnp.moveaxis(stokes, -1, 0)
-        bright = jnp.stack([lax.complex(i + q, 0 * i), lax.complex(u, v), lax.complex(u, -v), lax.complex(i - q, 0 * i)], -1)
-        coherent = jnp.einsum("srf,sfc->srfc", lax.complex(jnp.cos(phase), jnp.sin(phase)), bright)
-        coherent = coherent.reshape(*phase.shape, 2, 2)
-        gains = lax.complex(*gains)
-        left, right = gains[:, time, first], gains[:, time, second]
-        found = jnp.einsum("srfij,srfjk,srflk->rfil", left, coherent, right.conj())
-        return found.real, found.imag
-
-    def in_parts(stokes, lm, gains, frequency, *kept):
-        parts = jax.tree.map(lambda leaf: leaf.reshape(32, -1, *leaf.shape[1:]), kept)
-        found = lax.map(lambda part: predicted(stokes, lm, gains, frequency, *part), parts)
-        return jax.tree.map(lambda leaf: leaf.reshape(rows, channels, 2, 2), found)
-
-    gains = [draw.array((sources, times, antennas, channels, 2, 2)) for _ in range(2)]
-    arguments = draw.array((sources, channels, 4)), draw.array((sources, 2)), gains, draw.array((channels,))
-    arguments = *arguments, draw.array((rows, 3)), *[draw.array((rows,), jnp.int32) for _ in range(3)]
-    change = Change("in_parts", "chunk", "value", Program(in_parts, arguments))
-    return Case(Program(predicted, arguments), [change])
-
-
 @case("v6e")
 def filtered_states(draw: Draw) -> Case:
     """After dynamax's parallel `hmm_filter`: matrices of all pairs of states, multiplied along time by an associative scan."""
@@ -369,7 +336,10 @@ def matched_pictures(draw: Draw) -> Case:
         return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
 
     def layer(weights, x, seen):
-        q, k, v = ((given @ weights[name]).reshape(-1, heads, width // heads) for name, given in zip("qkv", (x, seen, seen), strict=True))
+        q, k, v = (
+            (given @ weights[name]).reshape(-1, heads, width // heads)
+            for name, given in zip("qkv", (x, seen, seen), strict=True)
+        )
         q, k = jax.nn.elu(q) + 1, jax.nn.elu(k) + 1
         kept = jnp.einsum("shd,shv->hdv", k, v)
         share = 1 / (jnp.einsum("lhd,hd->lh", q, k.sum(0)) + 1e-6)
@@ -406,42 +376,122 @@ def matched_pictures(draw: Draw) -> Case:
 
 
 @case("v5p")
-def genome_tracks(draw: Draw) -> Case:
-    """After Enformer's `Enformer.trunk`: 196608 one-hot letters through convolutions, each halved by a learnt pooling."""
-    rows, length, widths = 4, 196608, (768, 768, 896, 1024)
+def repeated_layers(draw: Draw) -> Case:
+    """After Praxis's `StackedTransformerRepeated`: tokens in a loop, layers in a loop in it, which stacks their caches anew."""
+    rows, length, count, width, heads, depth, fresh = 64, 2048, 6, 1024, 16, 128, 8
 
-    def convolved(weight, x):
-        return lax.conv_general_dilated(x, weight, (1,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+    def attended(weights, keys, values, x, at):
+        """With one key and value for all heads, and scores that fall with the distance."""
+        y = normalized(x)
+        q = jnp.einsum("bw,whd->bhd", y, weights["q"])
+        keys, values = (
+            lax.dynamic_update_slice(old, (y @ weights[name])[:, None], (0, at, 0))
+            for name, old in (("k", keys), ("v", values))
+        )
+        apart = at - jnp.arange(length)
+        slope = 2.0 ** (-8 * (1 + jnp.arange(heads)) / heads)
+        scores = jnp.einsum("bhd,btd->bht", q, keys).astype(jnp.float32) / depth**0.5 - slope[:, None] * apart
+        found = jax.nn.softmax(jnp.where(apart >= 0, scores, -1e30)).astype(x.dtype)
+        x = x + jnp.einsum("bht,btd->bhd", found, values).reshape(rows, -1) @ weights["o"]
+        return x + jax.nn.gelu(normalized(x) @ weights["up"]) @ weights["down"], keys, values
 
-    def block(weights, x):
-        y = jax.nn.gelu((x - weights["mean"]) * lax.rsqrt(weights["spread"] + 1e-5) * weights["scale"] + weights["shift"])
-        return convolved(weights["kernel"], y)
+    def stacked(params, caches, x, at):
+        def layer(x, given):
+            x, *cache = attended(*given, x, at)
+            return x, cache
 
-    def pooled(weight, x):
-        pairs = x.reshape(len(x), -1, 2, x.shape[-1])
-        return (pairs * jax.nn.softmax(pairs @ weight, 2)).sum(2)
+        return lax.scan(layer, x, (params["layers"], *caches))
 
-    def tracks(params, letters):
-        x = convolved(params["stem"], jax.nn.one_hot(letters, 4))
-        x = pooled(params["stem_pool"], x + block(params["stem_point"], x))
-        for stage in params["tower"]:
-            x = block(stage["wide"], x)
-            x = pooled(stage["pool"], x + block(stage["point"], x))
-        return jax.nn.softplus(x @ params["head"])
+    def carried(params, caches, x, at):
+        def layer(carry, given):
+            x, *caches = carry
+            number, weights = given
+            x, *cache = attended(weights, *[whole[number] for whole in caches], x, at)
+            return (x, *[whole.at[number].set(part) for whole, part in zip(caches, cache, strict=True)]), None
 
-    def by_row(params, letters):
-        return lax.map(lambda row: tracks(params, row[None])[0], letters)
+        (x, *caches), _ = lax.scan(layer, (x, *caches), (jnp.arange(count), params["layers"]))
+        return x, caches
 
-    def weights_of(kernel, ins, outs):
-        found = {name: draw.array((ins,)) for name in ("mean", "spread", "scale", "shift")}
-        return found | {"kernel": draw.array((kernel, ins, outs))}
+    def generator(step_of):
+        def generate(params, caches, token, at):
+            def step(state, _):
+                caches, token, at = state
+                x, caches = step_of(params, caches, params["embedding"][token], at)
+                token = jnp.argmax(normalized(x) @ params["embedding"].T, -1)
+                return (caches, token, at + 1), token
 
-    tower = [
-        {"wide": weights_of(5, ins, outs), "point": weights_of(1, outs, outs), "pool": draw.array((outs, outs))}
-        for ins, outs in itertools.pairwise(widths)
-    ]
-    params = {"stem": draw.array((15, 4, 768)), "stem_point": weights_of(1, 768, 768), "stem_pool": draw.array((768, 768))}
-    params |= {"tower": tower, "head": draw.array((widths[-1], 64))}
-    arguments = params, draw.array((rows, length), jnp.int32)
-    change = Change("by_row", "chunk", "value", Program(by_row, arguments))
-    return Case(Program(tracks, arguments), [change])
+            (caches, _, _), found = lax.scan(step, (caches, token, at), None, fresh)
+            return caches, found.T
+
+        return generate
+
+    shapes = {"q": (count, width, heads, depth), "k": (count, width, depth), "v": (count, width, depth)}
+    shapes |= {"o": (count, heads * depth, width), "up": (count, width, 4 * width), "down": (count, 4 * width, width)}
+    params = {"layers": {name: draw.array(shape, jnp.bfloat16) for name, shape in shapes.items()}}
+    params["embedding"] = draw.array((32000, width), jnp.bfloat16)
+    caches = [draw.array((count, rows, length, depth), jnp.bfloat16) for _ in "kv"]
+    arguments = params, caches, draw.array((rows,), jnp.int32), draw.array((), jnp.int32)
+    jit = {"donate_argnums": (1,)}
+    program = Program(generator(stacked), arguments, jit)
+    return Case(program, [Change("carried", "carry", "loop", Program(generator(carried), arguments, jit))])
+
+
+@case("v5e")
+def smoothed_particles(draw: Draw) -> Case:
+    """After jax-sph's `WCSPH.forward`: kernels and pressures along pairs of near particles, whose edges are gathered."""
+    particles, near, reach, sound = 64000, 40, 0.06, 10.0
+
+    def kernel(distance):
+        q = distance / reach
+        sigma = 3 / 359 / jnp.pi / reach**3
+        return sigma * sum(weight * jnp.maximum(at - 3 * q, 0) ** 5 for at, weight in ((3, 1), (2, -6), (1, 15)))
+
+    def slope(distance):
+        q = distance / reach
+        sigma = 3 / 359 / jnp.pi / reach**4
+        return -15 * sigma * sum(weight * jnp.maximum(at - 3 * q, 0) ** 4 for at, weight in ((3, 1), (2, -6), (1, 15)))
+
+    def advanced(place, speed, mass, into, onto, edges):
+        """With edges' geometry as `edges` has it, and sums at the ends of edges."""
+        ways, distance = edges(place)
+
+        def total(x):
+            return jax.ops.segment_sum(x, into, particles)
+
+        dense = mass * total(kernel(distance))
+        pressure = sound**2 * (dense - 1000)
+        volume = (mass / dense) ** 2
+        share = (volume[into] + volume[onto]) / mass[into] * slope(distance) / (distance + 1e-8)
+        mixed = (dense[onto] * pressure[into] + dense[into] * pressure[onto]) / (dense[into] + dense[onto])
+        moved, _ = edges(speed)
+        found = [total(share * (0.01 * fast - mixed * way)) for way, fast in zip(ways, moved, strict=True)]
+        force = jnp.stack(found, -1)
+        speed = speed + 1e-4 * (force + jnp.array([0, 0, -9.81]))
+        return (place + 1e-4 * speed) % 1, speed, dense
+
+    def rows_of(into, onto):
+        def edges(x):
+            way = x[into] - x[onto]
+            way = way - jnp.round(way)
+            return [way[:, axis] for axis in range(3)], jnp.sqrt((way**2).sum(-1))
+
+        return edges
+
+    def columns_of(into, onto):
+        def edges(x):
+            ways = [x[:, axis][into] - x[:, axis][onto] for axis in range(3)]
+            ways = [way - jnp.round(way) for way in ways]
+            return ways, jnp.sqrt(sum(way**2 for way in ways))
+
+        return edges
+
+    def step_of(edges_of):
+        def step(place, speed, mass, into, onto):
+            return advanced(place, speed, mass, into, onto, edges_of(into, onto))
+
+        return step
+
+    pairs = [draw.array((particles * near,), jnp.int32) for _ in range(2)]
+    arguments = draw.array((particles, 3)), draw.array((particles, 3)), draw.array((particles,)), *pairs
+    change = Change("columns", "split", "upstream", Program(step_of(columns_of), arguments))
+    return Case(Program(step_of(rows_of), arguments), [change])

@@ -205,8 +205,7 @@ def heard_waves(draw: Draw) -> Case:
             mask = self.param("mask", nn.initializers.uniform(), (width,)).astype(jnp.bfloat16)
             x = jnp.where(is_hidden[..., None], mask, nn.Dense(width, dtype=jnp.bfloat16)(x))
             x = x + nn.gelu(nn.Conv(width, (128,), feature_group_count=16, dtype=jnp.bfloat16)(x))
-            for _ in range(2):
-                x = Attended(12)(x)
+            x = Attended(12)(x)
             return nn.Dense(256)(x.astype(jnp.float32)), codes
 
     def like(x, y):
@@ -239,14 +238,11 @@ def drawn_negatives(draw: Draw) -> Case:
     def normal(x):
         return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-6)
 
-    def layer(weights, x, times):
+    def layer(weights, x):
         u, v, q, k = jnp.split(jax.nn.silu(normal(x) @ weights["uvqk"]), 4, -1)
         u, v, q, k = (part.reshape(rows, length, heads, -1) for part in (u, v, q, k))
-        after = jnp.concatenate([times[:, 1:], times[:, -1:]], 1)
-        apart = jnp.log(jnp.maximum(jnp.abs(after[:, :, None] - times[:, None]), 1)) / 0.301
         places = jnp.arange(length)[:, None] - jnp.arange(length)
-        bias = weights["place"][places + length - 1] + weights["time"][jnp.clip(apart.astype(jnp.int32), 0, 128)]
-        scores = jax.nn.silu(jnp.einsum("bqhd,bkhd->bhqk", q, k) + bias[:, None]) / length
+        scores = jax.nn.silu(jnp.einsum("bqhd,bkhd->bhqk", q, k) + weights["place"][places + length - 1]) / length
         found = jnp.einsum("bhqk,bkhd->bqhd", jnp.where(places >= 0, scores, 0), v)
         return x + (u * normal(found)).reshape(x.shape) @ weights["out"]
 
@@ -261,10 +257,10 @@ def drawn_negatives(draw: Draw) -> Case:
         return -jax.nn.log_softmax(jnp.where(is_same, -5e4, logits))[:, 0]
 
     def loss_of(each):
-        def loss(params, seen, times, right, mask, keys):
+        def loss(params, seen, right, mask, keys):
             x = params["items"][seen] * width**0.5 + params["places"]
             for weights in params["layers"]:
-                x = layer(weights, x, times)
+                x = layer(weights, x)
             found = each(functools.partial(lost, params["items"]), x, right, keys)
             return (found * mask).sum() / mask.sum()
 
@@ -276,11 +272,11 @@ def drawn_negatives(draw: Draw) -> Case:
     def in_rows(lose, *rows):
         return lax.map(jax.checkpoint(lambda row: lose(*row)), rows)
 
-    shapes = {"uvqk": (width, 4 * width), "out": (width, width), "place": (2 * length,), "time": (129,)}
+    shapes = {"uvqk": (width, 4 * width), "out": (width, width), "place": (2 * length,)}
     layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
     params = {"layers": layers, "items": draw.array((items, width)), "places": draw.array((length, width))}
     tokens = draw.array((rows, length), jnp.int32)
-    batch = tokens, draw.array((rows, length)), tokens, draw.array((rows, length)), draw.array((rows, 2), jnp.uint32)
+    batch = tokens, tokens, draw.array((rows, length)), draw.array((rows, 2), jnp.uint32)
     return trained(draw, loss_of(at_once), params, batch, [("in_rows", "chunk", loss_of(in_rows))])
 
 
@@ -321,7 +317,7 @@ def mixed_modes(draw: Draw) -> Case:
         def __call__(self, x):
             x = nn.Conv(width, (8, 8), (8, 8))(x)
             x = x + self.param("place", nn.initializers.normal(), x.shape[1:])
-            for number in range(3):
+            for number in range(2):
                 x = self.block(name=f"block_{number}")(x)
             x = nn.Dense(fields * 64, use_bias=False)(x).reshape(*x.shape[:3], 8, 8, fields)
             return x.swapaxes(2, 3).reshape(len(x), tall, wide, fields)
@@ -381,7 +377,7 @@ def implicit_filters(draw: Draw) -> Case:
     shapes = {"in": (width, 3 * width), "short": (3, 3 * width), "bias": (width,), "out": (width, width)}
     shapes |= {"first": (5, inner), "second": (inner, inner), "third": (inner, inner), "last": (inner, width)}
     shapes |= {"up": (width, 4 * width), "down": (4 * width, width)}
-    layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(3)]
+    layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
     params = {"layers": layers, "embedding": draw.array((vocabulary, width))}
     batch = draw.array((rows, length), jnp.int32), draw.array((rows, length), jnp.int32)
     whole = loss_of(lambda layer: layer)
@@ -536,22 +532,23 @@ def walking_electrons(draw: Draw) -> Case:
 
 @case("v5e")
 def hashed_places(draw: Draw) -> Case:
-    """After HashNeRF-pytorch's `HashEmbedder`: two numbers at each of eight corners around a point, of sixteen grids."""
+    """After jaxngp's `HashGridEncoder`: two numbers at each of eight corners around a point, of sixteen grids in one table."""
     rays, samples, levels, size, coarse, fine = 1024, 128, 16, 2**19, 16, 512
 
-    def embedded(tables, x):
-        found = []
+    def embedded(table, x):
         corners = jnp.array([(i, j, k) for i in (0, 1) for j in (0, 1) for k in (0, 1)])
         primes = jnp.array([1, 2654435761, 805459861], jnp.uint32)
-        for number, table in enumerate(tables):
-            cells = jnp.floor(coarse * (fine / coarse) ** (number / (levels - 1)))
-            low = jnp.floor(x * cells).astype(jnp.int32)
-            share = x * cells - low
+
+        def indexed(number):
+            place = x * jnp.floor(coarse * (fine / coarse) ** (number / (levels - 1)))
+            low = jnp.floor(place).astype(jnp.int32)
             hashed = (low[:, None] + corners).astype(jnp.uint32) * primes
             at = (hashed[..., 0] ^ hashed[..., 1] ^ hashed[..., 2]) & (size - 1)
-            weight = jnp.where(corners, share[:, None], 1 - share[:, None]).prod(-1)
-            found.append((table[at.astype(jnp.int32)] * weight[..., None]).sum(1))
-        return jnp.concatenate(found, -1)
+            share = (place - low)[:, None]
+            return at.astype(jnp.int32) + number * size, jnp.where(corners, share, 1 - share).prod(-1)
+
+        at, weight = jax.vmap(indexed)(jnp.arange(levels))
+        return (table[at] * weight[..., None]).sum(2).swapaxes(0, 1).reshape(len(x), -1)
 
     def spheres(way):
         x, y, z = jnp.moveaxis(way, -1, 0)
@@ -562,7 +559,7 @@ def hashed_places(draw: Draw) -> Case:
     def loss(params, start, way, keys, color):
         depth = jnp.linspace(0.1, 1, samples) + jax.vmap(lambda key: jax.random.uniform(key, (samples,)))(keys) / samples
         x = start[:, None] + way[:, None] * depth[..., None]
-        y = embedded(params["tables"], jnp.clip(x, 0, 1).reshape(-1, 3))
+        y = embedded(params["table"], jnp.clip(x, 0, 1).reshape(-1, 3))
         y = jax.nn.relu(y @ params["first"]) @ params["second"]
         density, seen = jax.nn.relu(y[:, 0]).reshape(-1, samples), y[:, 1:]
         unit = way / jnp.linalg.norm(way, axis=-1, keepdims=True)
@@ -578,7 +575,7 @@ def hashed_places(draw: Draw) -> Case:
 
     shapes = {"first": (2 * levels, 64), "second": (64, 16), "third": (31, 64), "fourth": (64, 64), "fifth": (64, 3)}
     params = {name: draw.array(shape) for name, shape in shapes.items()}
-    params["tables"] = [draw.array((size, 2)) for _ in range(levels)]
+    params["table"] = draw.array((levels * size, 2))
     batch = draw.array((rays, 3)), draw.array((rays, 3)), draw.array((rays, 2), jnp.uint32), draw.array((rays, 3))
     return trained(draw, loss, params, batch, [("accumulated", "chunk", accumulated(loss, 8))])
 
