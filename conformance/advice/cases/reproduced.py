@@ -637,7 +637,7 @@ def refined_flow(draw: Draw) -> Case:
 
     def loss_of(wrap):
         def loss(params, first, second, aim):
-            left, right = (features.apply(params["features"], picture) for picture in (first, second))
+            left, right = jnp.split(features.apply(params["features"], jnp.concatenate([first, second])), 2)
             alike = jnp.einsum("bhwc,byxc->bhwyx", left, right) / 256**0.5
             alike = alike.reshape(-1, *alike.shape[3:])
             pyramid = [alike]
@@ -665,7 +665,7 @@ def refined_flow(draw: Draw) -> Case:
     params = {"features": jax.eval_shape(features.init, KEY, picture), "context": jax.eval_shape(context.init, KEY, picture)}
     params["update"] = jax.eval_shape(update.init, KEY, *small)
     whole = loss_of(lambda step: step)
-    changes = [("remat", "checkpoint", loss_of(jax.checkpoint)), ("accumulated", "chunk", accumulated(whole, rows))]
+    changes = [("remat", "checkpoint", loss_of(jax.checkpoint))]
     batch = picture, picture, draw.array((rows, tall, wide, 2))
     found = trained(draw, whole, params, batch, changes, optax.adamw(4e-4))
     found.changes[0].target = "loop"
