@@ -29,7 +29,8 @@ REQUIREMENTS = HERE / "requirements.txt"
 
 
 LIBRARIES = (
-    "libraries", "models", "trainings", "examples", "research", "networks", "serving", "published", "deployed"
+    "libraries", "models", "trainings", "examples", "research", "networks", "serving", "published", "deployed",
+    "reproduced", "hosted",
 )  # fmt: skip
 """The modules of programs that are built from public libraries."""
 
