@@ -224,14 +224,41 @@ fn largest<'k, 'a, 'm>(layers: impl Iterator<Item = Layers<'k, 'a, 'm>>) -> Opti
 }
 
 /// Layers in the order in which they run: each ends where the next one begins.
-fn in_order<'k, 'a, 'm>(path: String, mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
-    layers.sort_by_key(|values| start(values));
-    let ends: Vec<usize> =
-        layers.iter().skip(1).map(|next| start(next).saturating_sub(1)).chain([usize::MAX]).collect();
-    let layers = layers.into_iter().zip(ends).map(|(values, end)| Layer::new(values, end)).collect();
+fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
+    let count = layers.len();
+    let of_run = |mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>| {
+        layers.sort_by_key(|values| start(values));
+        let ends: Vec<usize> =
+            layers.iter().skip(1).map(|next| start(next).saturating_sub(1)).chain([usize::MAX]).collect();
+        layers.into_iter().zip(ends).map(|(values, end)| Layer::new(values, end)).collect::<Vec<_>>()
+    };
+    let layers = runs(layers).into_iter().flat_map(of_run).collect();
     // The module that is all of the network says nothing.
     let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
-    Layers::new(Some(path.to_owned()), layers)
+    Layers { count, ..Layers::new(Some(path.to_owned()), layers) }
+}
+
+/// The layers once for each time that the network runs before its gradient, as on small and large pictures: a run begins where the
+/// first layer begins again after the last one.
+fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Vec<Vec<Vec<&'k KeptValue<'a, 'm>>>> {
+    let mut found = Vec::new();
+    loop {
+        layers.sort_by_key(|values| start(values));
+        let last = layers.last().map_or(0, |values| start(values));
+        let first = layers.first().filter(|_| layers.len() > 1).map(Vec::as_slice).unwrap_or_default();
+        let again: Vec<&KeptValue<'_, '_>> = first.iter().copied().filter(|value| value.array.first > last).collect();
+        // Some of a layer's values may be made late.
+        if again.is_empty() || bytes_of(&again) < bytes_of(first) / 4 {
+            found.push(layers);
+            return found;
+        }
+        let begins = start(&again);
+        let is_before = |value: &&KeptValue<'_, '_>| value.array.first < begins;
+        let parted = layers.into_iter().map(|values| values.into_iter().partition::<Vec<_>, _>(is_before));
+        let (before, after): (Vec<_>, Vec<_>) = parted.unzip();
+        found.push(before.into_iter().filter(|values| !values.is_empty()).collect());
+        layers = after.into_iter().filter(|values| !values.is_empty()).collect();
+    }
 }
 
 /// The modules that a value is of, the outermost first.

@@ -4,6 +4,7 @@
 use super::{
     attention::{elements, is_softmax, scores, softened, sorted},
     batch::Batch,
+    in_parts::bounds,
 };
 use crate::{
     advice::{
@@ -48,10 +49,16 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let softened: HashSet<Vec<u64>> = softened(program).iter().map(|(bounds, _)| sorted(bounds)).collect();
     let scores = scores(program, ROWS_OF_SOFTMAX);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
+    // Pairs that are passed aren't made of rows; what is made beside them of less than pairs is.
+    let is_made = |array: &LiveArray<'m>| {
+        let operands = array.instruction.operands().filter_map(|operand| operand.instruction());
+        array.instruction.opcode() == Opcode::Fusion
+            && operands.filter_map(|operand| bounds(&operand)).all(|bounds| elements(&bounds) < elements(&array.bounds))
+    };
     let is_of_pairs = |array: &LiveArray<'m>| {
         let is_many = |rows: u64| rows >= ROWS || softened.contains(&sorted(&array.bounds));
         matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b) && is_many(a.min(b)))
-            && !given.contains(&array.bounds)
+            && (!given.contains(&array.bounds) || is_made(array))
     };
     // In another order of dimensions they are the same pairs.
     let pairs: HashSet<u64> = program
@@ -60,7 +67,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .map(|array| elements(&array.bounds))
         .chain(scores.keys().copied())
         .collect();
-    let is_alike = |array: &&LiveArray<'m>| pairs.contains(&elements(&array.bounds)) && !given.contains(&array.bounds);
+    let is_alike = |array: &&LiveArray<'m>| {
+        let is_copied = || given.contains(&array.bounds) && array.instruction.opcode() != Opcode::Fusion;
+        pairs.contains(&elements(&array.bounds)) && !is_copied()
+    };
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
     // Parts of a batch take fewer rows, and all that is made of them.
     if Batch::of(program).is_some() {

@@ -23,6 +23,9 @@ use std::{
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
 
+/// An odd number of samples is taken in so many parts at most.
+const MOST_EACH: u64 = 64;
+
 /// More parts than this are no advice.
 const MOST_PARTS: u64 = 1024;
 
@@ -165,7 +168,8 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
         freed * 10 * u128::from(parts) / (u128::from(whole) * u128::from(parts - 1)).max(1)
     };
     let choices = program.thresholds().parts.iter().copied().filter(|parts| size.is_multiple_of(*parts));
-    choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or(2)
+    let other = || (2..=MOST_EACH).find(|parts| size.is_multiple_of(*parts)).unwrap_or(2);
+    choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or_else(other)
 }
 
 /// Whether random bits are made along a dimension of this size, be it merged with others: JAX's own generator is made of `xor`.

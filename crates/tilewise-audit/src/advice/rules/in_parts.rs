@@ -143,7 +143,7 @@ pub(super) fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
 }
 
 /// `{0,2}`
-fn numbers(at: &Instruction<'_>, name: &str) -> Option<Vec<u64>> {
+pub(super) fn numbers(at: &Instruction<'_>, name: &str) -> Option<Vec<u64>> {
     let text = at.attribute(name)?.trim().strip_prefix('{')?.strip_suffix('}')?;
     text.split(',').filter(|number| !number.trim().is_empty()).map(|number| number.trim().parse().ok()).collect()
 }

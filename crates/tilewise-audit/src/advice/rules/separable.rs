@@ -1,7 +1,7 @@
 //! The dimension of a program along which it can be taken apart: most of the peak has it, and nothing joins what it has there
 //! but sums, or what takes little room.
 
-use super::in_parts::is_in_all_results;
+use super::in_parts::{is_in_all_results, numbers};
 use crate::{
     advice::{
         evidence::Evidence,
@@ -91,9 +91,20 @@ impl Separable {
     ) -> Option<Option<usize>> {
         let of_size = || array.bounds.iter().position(|at| *at == self.size);
         match &self.samples {
-            Some(samples) => samples.dimension(program, array).map(Some),
+            Some(samples) => samples.dimension(program, array).or_else(|| self.broadcast_along(array)).map(Some),
             None => is_of_size(program, peak, array, self.size).then(of_size),
         }
+    }
+}
+
+impl Separable {
+    /// The dimension of an array that is the same for all samples along it, made for them.
+    fn broadcast_along(&self, array: &LiveArray<'_>) -> Option<usize> {
+        let fused = array.instruction.calls().find_map(|call| call.computation()?.root());
+        let root = fused.filter(|_| array.instruction.opcode() == Opcode::Fusion).unwrap_or(array.instruction);
+        let of = numbers(&root, "dimensions").filter(|_| root.opcode() == Opcode::Broadcast)?;
+        let is_new = |at: &usize| array.bounds[*at] == self.size && !of.contains(&(*at as u64));
+        (0..array.bounds.len()).find(is_new)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name, source_line},
+    program::{any_fused, name, op_name, source_line},
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{CallRole, Instruction, Opcode};
@@ -27,7 +27,11 @@ impl Rule for CacheBesideItsNext {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         // What a loop stacks up for its gradient is another matter.
         let Some(program) = evidence.program().filter(|program| !program.has_gradient()) else { return Vec::new() };
-        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
+        // Gathers that the compiler makes loops of keep their names.
+        let is_own = |at: &Instruction<'_>| {
+            !op_name(at).is_some_and(|name| name.rsplit('/').next().is_some_and(|last| last.contains("gather")))
+        };
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own(at));
         loops.filter_map(|around| proposal(program, &around)).chain(of_slices(program)).collect()
     }
 }

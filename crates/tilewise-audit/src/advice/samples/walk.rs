@@ -8,7 +8,7 @@ use super::{
 };
 use crate::program::{op_name, target};
 use std::{collections::HashMap, ops::Range, rc::Rc};
-use tilewise::Shape;
+use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 
 /// Computations call one another so deep, and no deeper is followed.
@@ -149,11 +149,18 @@ impl Walk {
             Opcode::AsyncUpdate if operands.len() > 1 => {
                 let arguments: Vec<Vec<Share>> = shares.iter().skip(1).map(|shares| (*shares).clone()).collect();
                 let given = arguments.concat();
-                let rows = to.get(given.len()).and_then(|made| made.bounds.first()).copied();
+                let made = to.get(given.len());
+                let rows = made.and_then(|made| made.bounds.first()).copied();
                 let of_rows = all_added(&operands[0], &given, rows);
                 let started = match of_rows.or(self.of_row_numbers(&operands[1..], &arguments, rows)) {
                     Some(made) => vec![made],
-                    None => self.call(&callee(&operands[0])?, &arguments, depth + 1)?,
+                    None => match callee(&operands[0]) {
+                        Ok(callee) => self.call(&callee, &arguments, depth + 1)?,
+                        // What formats an array anew, and the like.
+                        Err(_) => {
+                            self.each(at, None, &operands[1..], &shares[1..], made.map_or(&[], std::slice::from_ref))?
+                        }
+                    },
                 };
                 given.into_iter().chain(started).collect()
             }
@@ -313,6 +320,10 @@ impl Walk {
     fn repeated(&mut self, at: &Instruction<'_>, carried: &[Share], depth: usize) -> Result<Vec<Share>, Join> {
         let body = at.calls().find(|call| call.role == CallRole::Body).and_then(|call| call.computation());
         let body = body.ok_or(Join::Unknown)?;
+        if let Some(carried) = self.gathered(at, carried)? {
+            self.fill(at, &carried);
+            return Ok(carried);
+        }
         let mut carried = carried.to_vec();
         for _ in 0..ROUNDS {
             let next = self.call(&body, &[carried.clone()], depth + 1)?;
@@ -324,6 +335,29 @@ impl Walk {
             carried = all;
         }
         Err(Join::Unknown)
+    }
+
+    /// What a loop leaves that the compiler makes of a gather: a row of the same table at each sample's number.
+    fn gathered(&mut self, at: &Instruction<'_>, carried: &[Share]) -> Result<Option<Vec<Share>>, Join> {
+        if op_name(at).is_none_or(|name| name.rsplit('/').next() != Some("gather")) {
+            return Ok(None);
+        }
+        let form = self.form(at)?;
+        let shape = at.shape().map_err(|_| Join::Unknown)?;
+        let mut of_samples =
+            carried.iter().zip(form.leaves.iter().zip(shape.leaves())).filter(|(share, _)| !share.digits().is_empty());
+        let (Some((numbers, (of, (_, leaf)))), None) = (of_samples.next(), of_samples.next()) else { return Ok(None) };
+        if !leaf.element_type().is_some_and(|of| matches!(of.kind(), ElementKind::Signed | ElementKind::Unsigned)) {
+            return Ok(None);
+        }
+        let rows = of.bounds.first().filter(|_| numbers.digits().iter().all(|digit| digit.dimension == 0));
+        let is_filled = |leaf: &Leaf| leaf.bounds.len() > 1 && leaf.bounds.first() == rows;
+        let of_weights = carried.iter().any(Share::of_weights);
+        let found = carried.iter().zip(&form.leaves).map(|(share, leaf)| match share {
+            Share::Same { .. } if rows.is_some() && is_filled(leaf) => numbers.clone().marked(of_weights),
+            share => share.clone(),
+        });
+        Ok(rows.is_some().then(|| found.collect()))
     }
 
     /// Gives an array that a loop writes samples into their shares from before the loop on: its zeros are overwritten.
