@@ -47,7 +47,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
     let others = priced.iter().map(|(_, proposal)| proposal).filter(|proposal| !is_rewritten(proposal));
     let others = freed(&others.collect::<Vec<_>>());
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|([_, said], proposal)| (is_rewritten(proposal) && *said / 2 <= others, Reverse(*said)));
+    priced.sort_by_key(|([_, said], proposal)| (is_rewritten(proposal) && *said <= others, Reverse(*said)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
@@ -75,7 +75,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
 }
 
 /// Whether a gradient's program has to be written anew for it, and computes as much again as a checkpoint: it comes after what
-/// frees half as much.
+/// frees as much.
 fn is_rewritten(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_some() && found.gradients != GradientSums::None)
 }
