@@ -63,7 +63,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
 fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) -> Words {
     let (size, bounds, place) = (finding.size, bounds_of(about), at_line(about));
     let at = finding.place;
-    let made = if finding.is_made { ", and the program makes it itself" } else { "" };
+    let itself = if finding.is_made { ", and the program makes it itself" } else { "" };
     let inputs = finding.inputs.iter().map(|(at, names)| format!("{} along dimension {at}", quoted(names)));
     let of_inputs = inputs.collect::<Vec<_>>().join(" and ");
     let of_inputs = if of_inputs.is_empty() { of_inputs } else { format!(", that of {of_inputs},") };
@@ -74,11 +74,27 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     let (function, again) =
         if has_gradient { ("jax.checkpoint(f)", " (the backward pass computes each part again)") } else { ("f", "") };
     let batch = (size / about.parts.unwrap_or(2)).max(1);
+    // What the program counts or draws, and the arrays that begin with the dimension.
+    let made = finding.is_made.then(|| match &finding.keys[..] {
+        [key] if is_name(key) => format!("jax.random.split({key}, {size})"),
+        _ => format!("jax.numpy.arange({size})"),
+    });
+    let leads = |at: usize, names: &[String]| at == 0 && names.iter().all(|name| is_name(name));
+    let xs: Vec<&String> = if finding.inputs.iter().all(|(at, names)| leads(*at, names)) {
+        made.iter().chain(finding.inputs.iter().flat_map(|(_, names)| names)).collect()
+    } else {
+        Vec::new()
+    };
+    let xs = match &xs[..] {
+        [] => "xs".to_owned(),
+        [one] => (*one).clone(),
+        all => format!("({})", tuple(all.iter())),
+    };
     Words::new(format!(
-        "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: most arrays at the peak have this dimension, \
-         of size {size}{made}{then}"
+        "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: most arrays at the peak have this \
+         dimension, of size {size}{itself}{then}"
     ))
-    .jax(about, JAX, format!("ys = jax.lax.map({function}, xs, batch_size={batch})  # f takes one of {size}"))
+    .jax(about, JAX, format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f takes one of {size}"))
 }
 
 /// A step as it is, in parts, where gradients don't stay apart.

@@ -589,7 +589,12 @@ ENTRY main (balls.1: f32[1024]) -> {out} {{
 
 #[test]
 fn what_a_program_counts_itself_is_taken_in_parts() {
-    let said = first(&picture("  ROOT r = f32[256,256]{1,0:T(8,128)} tanh(all)", "f32[256,256]")).expect("parts");
+    let text = picture("  ROOT r = f32[256,256]{1,0:T(8,128)} tanh(all)", "f32[256,256]");
+    let said = first(&text).expect("parts");
+    assert_eq!(
+        code(&advice(&text)[0]).as_deref(),
+        Some("ys = jax.lax.map(f, jax.numpy.arange(256), batch_size=128)  # f takes one of 256")
+    );
     let start = "Compute what has dimension 0 of [256,256,1024] in parts: most arrays at the peak have this dimension";
     assert!(said.starts_with(start) && said.contains(", and the program makes it itself; "), "{said}");
     // A sum over all pixels joins no others; a mean that each is compared with does, once all are there.
