@@ -91,21 +91,27 @@ impl Separable {
     ) -> Option<Option<usize>> {
         let of_size = || array.bounds.iter().position(|at| *at == self.size);
         match &self.samples {
-            Some(samples) => samples.dimension(program, array).or_else(|| self.broadcast_along(array)).map(Some),
+            Some(samples) => {
+                samples.dimension(program, array).or_else(|| broadcast_along(samples, program, peak, array)).map(Some)
+            }
             None => is_of_size(program, peak, array, self.size).then(of_size),
         }
     }
 }
 
-impl Separable {
-    /// The dimension of an array that is the same for all samples along it, made for them.
-    fn broadcast_along(&self, array: &LiveArray<'_>) -> Option<usize> {
-        let fused = array.instruction.calls().find_map(|call| call.computation()?.root());
-        let root = fused.filter(|_| array.instruction.opcode() == Opcode::Fusion).unwrap_or(array.instruction);
-        let of = numbers(&root, "dimensions").filter(|_| root.opcode() == Opcode::Broadcast)?;
-        let is_new = |at: &usize| array.bounds[*at] == self.size && !of.contains(&(*at as u64));
-        (0..array.bounds.len()).find(is_new)
-    }
+/// The dimension of samples along which an array is broadcast to those of others with these bounds.
+fn broadcast_along(
+    samples: &Samples,
+    program: &ProgramModel<'_>,
+    peak: &[&LiveArray<'_>],
+    array: &LiveArray<'_>,
+) -> Option<usize> {
+    let fused = array.instruction.calls().find_map(|call| call.computation()?.root());
+    let root = fused.filter(|_| array.instruction.opcode() == Opcode::Fusion).unwrap_or(array.instruction);
+    let of = numbers(&root, "dimensions").filter(|_| root.opcode() == Opcode::Broadcast)?;
+    let alike = peak.iter().filter(|other| other.bounds == array.bounds);
+    let mut places = alike.filter_map(|other| samples.dimension(program, other));
+    places.find(|at| !of.contains(&(*at as u64)))
 }
 
 pub(super) fn total(arrays: &[&LiveArray<'_>]) -> u64 {
