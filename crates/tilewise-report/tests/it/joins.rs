@@ -4,7 +4,7 @@ use super::advice::{MIB, advice, code, kind, sentence};
 use tilewise_audit::recommendation::Saving;
 
 /// 1024 samples with 16384 features each, of which `lines` make the result, `out`.
-fn program(lines: &str, out: &str) -> String {
+pub(crate) fn program(lines: &str, out: &str) -> String {
     format!(
         r#"HloModule jit_f, is_scheduled=true
 
@@ -26,9 +26,9 @@ ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out}
 }
 
 /// What is said where parts end before the result.
-const JOINED: &str = " in parts, up to where their results are joined";
+pub(crate) const JOINED: &str = " in parts, up to where their results are joined";
 
-fn first(text: &str) -> Option<String> {
+pub(crate) fn first(text: &str) -> Option<String> {
     let found = advice(text);
     found.iter().find(|piece| kind(piece) == ("chunk", "value")).map(sentence)
 }
@@ -289,8 +289,13 @@ ENTRY main (x.1: f32[8192,50], y.1: f32[8192,50]) -> f32[8192] {{
     let found = advice(&summed);
     assert!(sentence(&found[0]).starts_with("Compute [8192,8192] in blocks of rows"), "{}", sentence(&found[0]));
     assert!(!sentence(&found[0]).contains("vocabulary"));
-    let solved = text("ROOT r = f32[8192]{0:T(1024)} custom-call(e), custom_call_target=\"Cholesky\"");
-    assert!(advice(&solved).is_empty());
+    let of_all = |target: &str| {
+        text(&format!("ROOT r = f32[8192]{{0:T(1024)}} custom-call(e), custom_call_target=\"{target}\""))
+    };
+    assert!(advice(&of_all("Cholesky")).is_empty());
+    // Rows are ranked one by one.
+    let ranked = advice(&of_all("TopK"));
+    assert!(sentence(&ranked[0]).starts_with("Compute [8192,8192] in blocks of rows"), "{}", sentence(&ranked[0]));
 }
 
 /// Scores of all heads, 64 MiB, and of each of four, 256 MiB in either order: a sixteenth is needed at once.
@@ -537,79 +542,4 @@ ENTRY main (x.1: f32[64,20,11,4096], w.1: f32[4096]) -> {out} {{
     // Under these bounds the samples' places are another dimension's.
     let other = first(&text("f32[45056,1280]{0,1:T(8,128)}", "f32[45056]"));
     assert!(other.is_none_or(|said| !said.contains("along dimension 0")));
-}
-
-/// A TPU's compiler concatenates so what it computes: each piece is padded to the whole, and the larger is taken.
-#[test]
-fn samples_with_a_text_and_without_are_followed() {
-    let text = |pads: [&str; 2]| {
-        let piece = |number: usize| {
-            let padding = pads[number];
-            format!("  p.{number} = f32[2048,16384]{{1,0:T(8,128)}} pad(h, zero), padding={padding}x0_0\n")
-        };
-        let lines = "  both = f32[2048,16384]{1,0:T(8,128)} maximum(p.0, p.1)
-  m = f32[2048,16384]{1,0:T(8,128)} exponential(both)
-  n = f32[2048,16384]{1,0:T(8,128)} multiply(m, both)
-  one = f32[1024,16384]{1,0:T(8,128)} slice(n), slice={[0:1024], [0:16384]}
-  other = f32[1024,16384]{1,0:T(8,128)} slice(n), slice={[1024:2048], [0:16384]}
-  d = f32[1024,16384]{1,0:T(8,128)} subtract(one, other)
-  ROOT r = f32[1024]{0:T(1024)} reduce(d, zero), dimensions={1}, to_apply=add";
-        program(&[piece(0), piece(1), lines.to_owned()].concat(), "f32[1024]")
-    };
-    let said = first(&text(["0_1024", "1024_0"])).expect("parts");
-    assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
-    // By half a batch, each sample meets another.
-    assert_eq!(first(&text(["0_1024", "512_512"])), None);
-}
-
-/// 256 by 256 pixels that the program counts itself, of which `lines` make the result, `out`.
-fn picture(lines: &str, out: &str) -> String {
-    format!(
-        r#"HloModule jit_f, is_scheduled=true
-
-add {{ a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}}
-ENTRY main (balls.1: f32[1024]) -> {out} {{
-  balls.1 = f32[1024]{{0:T(1024)}} parameter(0), metadata={{op_name="params['balls']"}}
-  zero = f32[]{{:T(128)}} constant(0)
-  y = f32[256,256,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=0
-  x = f32[256,256,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=1
-  of = f32[256,256,1024]{{2,1,0:T(8,128)}} broadcast(balls.1), dimensions={{2}}
-  across = f32[256,256,1024]{{2,1,0:T(8,128)}} multiply(y, x)
-  h = f32[256,256,1024]{{2,1,0:T(8,128)}} subtract(across, of)
-  e = f32[256,256,1024]{{2,1,0:T(8,128)}} exponential(h)
-  g = f32[256,256,1024]{{2,1,0:T(8,128)}} multiply(h, e)
-  all = f32[256,256]{{1,0:T(8,128)}} reduce(g, zero), dimensions={{2}}, to_apply=add
-{lines}
-}}"#
-    )
-}
-
-#[test]
-fn what_a_program_counts_itself_is_taken_in_parts() {
-    let text = picture("  ROOT r = f32[256,256]{1,0:T(8,128)} tanh(all)", "f32[256,256]");
-    let said = first(&text).expect("parts");
-    assert_eq!(
-        code(&advice(&text)[0]).as_deref(),
-        Some("ys = jax.lax.map(f, jax.numpy.arange(256), batch_size=128)  # f takes one of 256")
-    );
-    let start = "Compute what has dimension 0 of [256,256,1024] in parts: most arrays at the peak have this dimension";
-    assert!(said.starts_with(start) && said.contains(", and the program makes it itself; "), "{said}");
-    // A sum over all pixels joins no others; a mean that each is compared with does, once all are there.
-    let sum = "  ROOT r = f32[] reduce(all, zero), dimensions={0,1}, to_apply=add";
-    assert!(!first(&picture(sum, "f32[]")).expect("parts").contains("joined"));
-    let blurred = "  down = f32[256,256]{1,0:T(8,128)} reverse(all), dimensions={0}
-  ROOT r = f32[256,256]{1,0:T(8,128)} subtract(all, down)";
-    assert!(first(&picture(blurred, "f32[256,256]")).expect("parts").contains(JOINED));
-}
-
-/// What takes as much as the peak itself is no end of parts.
-#[test]
-fn large_arrays_that_are_joined_are_no_parts() {
-    let lines = "  down = f32[1024,16384]{1,0:T(8,128)} reverse(g), dimensions={0}
-  d = f32[1024,16384]{1,0:T(8,128)} subtract(g, down)
-  ROOT r = f32[1024]{0:T(1024)} reduce(d, zero), dimensions={1}, to_apply=add";
-    assert_eq!(first(&program(lines, "f32[1024]")), None);
 }

@@ -53,6 +53,24 @@ fn recomputed(text: &str) -> (String, u64) {
     (sentence(found), found.saving.bytes().unwrap())
 }
 
+/// As of large and small pictures through one network: both run before the gradient of either.
+#[test]
+fn a_network_may_run_twice() {
+    let lines_of = |which: &str| {
+        let (lines, gradient) = gradient_of_layers(which, "x.1", 8, |layer| format!("Net)/layer_{layer}/mlp"));
+        let at = lines.find(&format!("  {which}g.")).expect("a backward pass");
+        (lines[..at].to_owned(), lines[at..].to_owned(), gradient)
+    };
+    let (large, large_back, one) = lines_of("large.");
+    let (small, small_back, other) = lines_of("small.");
+    let sum = format!("\n  sum = f32[512,1024]{{1,0:T(8,128)}} add({one}, {other})");
+    let (said, freed) =
+        recomputed(&of_lines(&[large, small, large_back, "\n".to_owned(), small_back, sum].concat(), "sum"));
+    assert!(said.contains("each of the 8 layers `Net/layer_*`"), "{said}");
+    // Of 16 times 16 MiB.
+    assert!(freed > 200 * MIB, "{}", freed / MIB);
+}
+
 /// As of a step that goes up by one gradient and down by another: each runs through all layers.
 #[test]
 fn two_gradients_are_of_the_same_layers() {

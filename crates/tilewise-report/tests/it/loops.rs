@@ -105,3 +105,16 @@ ENTRY main (cache.1: f32[2,16,1024,1024], new.1: f32[16,1,1024], at.1: s32[]) ->
     // The caller's own memory can't be written.
     assert!(advice(&text("")).iter().all(|piece| kind(piece).0 != "carry"));
 }
+
+/// A cache that isn't donated lies beside its next one as a result.
+#[test]
+fn a_cache_that_is_carried_is_donated() {
+    let returned =
+        scan("").replace(", input_output_alias={ {}: (0, {}, may-alias) }", "").replace("copy(done)", "bitcast(done)");
+    let found = advice(&returned);
+    assert_eq!((kind(&found[0]), found[0].saving), (("carry", "loop"), Saving::Exact(64 * MIB)));
+    assert!(sentence(&found[0]).contains(", update it in place, and donate it: "), "{}", sentence(&found[0]));
+    // The compiler makes loops of gathers, too.
+    let gathered = returned.replace("jit(step)/while", "jit(step)/gather");
+    assert!(advice(&gathered).iter().all(|advice| kind(advice).0 != "carry"));
+}

@@ -8,3 +8,4 @@ mod joins;
 mod kernels;
 mod layers;
 mod loops;
+mod parts;

@@ -1,0 +1,144 @@
+//! Parts of what a program makes itself, of what is joined late, and of what a compiler has rewritten.
+
+use super::{
+    advice::{advice, code},
+    joins::{JOINED, first, program},
+};
+
+/// A TPU's compiler concatenates so what it computes: each piece is padded to the whole, and the larger is taken.
+#[test]
+fn samples_with_a_text_and_without_are_followed() {
+    let text = |pads: [&str; 2]| {
+        let piece = |number: usize| {
+            let padding = pads[number];
+            format!("  p.{number} = f32[2048,16384]{{1,0:T(8,128)}} pad(h, zero), padding={padding}x0_0\n")
+        };
+        let lines = "  both = f32[2048,16384]{1,0:T(8,128)} maximum(p.0, p.1)
+  m = f32[2048,16384]{1,0:T(8,128)} exponential(both)
+  n = f32[2048,16384]{1,0:T(8,128)} multiply(m, both)
+  one = f32[1024,16384]{1,0:T(8,128)} slice(n), slice={[0:1024], [0:16384]}
+  other = f32[1024,16384]{1,0:T(8,128)} slice(n), slice={[1024:2048], [0:16384]}
+  d = f32[1024,16384]{1,0:T(8,128)} subtract(one, other)
+  ROOT r = f32[1024]{0:T(1024)} reduce(d, zero), dimensions={1}, to_apply=add";
+        program(&[piece(0), piece(1), lines.to_owned()].concat(), "f32[1024]")
+    };
+    let said = first(&text(["0_1024", "1024_0"])).expect("parts");
+    assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
+    // By half a batch, each sample meets another.
+    assert_eq!(first(&text(["0_1024", "512_512"])), None);
+}
+
+/// 256 by 256 pixels that the program counts itself, of which `lines` make the result, `out`.
+fn picture(lines: &str, out: &str) -> String {
+    format!(
+        r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main (balls.1: f32[1024]) -> {out} {{
+  balls.1 = f32[1024]{{0:T(1024)}} parameter(0), metadata={{op_name="params['balls']"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  y = f32[256,256,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=0
+  x = f32[256,256,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=1
+  of = f32[256,256,1024]{{2,1,0:T(8,128)}} broadcast(balls.1), dimensions={{2}}
+  across = f32[256,256,1024]{{2,1,0:T(8,128)}} multiply(y, x)
+  h = f32[256,256,1024]{{2,1,0:T(8,128)}} subtract(across, of)
+  e = f32[256,256,1024]{{2,1,0:T(8,128)}} exponential(h)
+  g = f32[256,256,1024]{{2,1,0:T(8,128)}} multiply(h, e)
+  all = f32[256,256]{{1,0:T(8,128)}} reduce(g, zero), dimensions={{2}}, to_apply=add
+{lines}
+}}"#
+    )
+}
+
+#[test]
+fn what_a_program_counts_itself_is_taken_in_parts() {
+    let text = picture("  ROOT r = f32[256,256]{1,0:T(8,128)} tanh(all)", "f32[256,256]");
+    let said = first(&text).expect("parts");
+    assert_eq!(
+        code(&advice(&text)[0]).as_deref(),
+        Some("ys = jax.lax.map(f, jax.numpy.arange(256), batch_size=128)  # f takes one of 256")
+    );
+    let start = "Compute what has dimension 0 of [256,256,1024] in parts: most arrays at the peak have this dimension";
+    assert!(said.starts_with(start) && said.contains(", and the program makes it itself; "), "{said}");
+    // A sum over all pixels joins no others; a mean that each is compared with does, once all are there.
+    let sum = "  ROOT r = f32[] reduce(all, zero), dimensions={0,1}, to_apply=add";
+    assert!(!first(&picture(sum, "f32[]")).expect("parts").contains("joined"));
+    let blurred = "  down = f32[256,256]{1,0:T(8,128)} reverse(all), dimensions={0}
+  ROOT r = f32[256,256]{1,0:T(8,128)} subtract(all, down)";
+    assert!(first(&picture(blurred, "f32[256,256]")).expect("parts").contains(JOINED));
+}
+
+/// What takes as much as the peak itself is no end of parts.
+#[test]
+fn large_arrays_that_are_joined_are_no_parts() {
+    let lines = "  down = f32[1024,16384]{1,0:T(8,128)} reverse(g), dimensions={0}
+  d = f32[1024,16384]{1,0:T(8,128)} subtract(g, down)
+  ROOT r = f32[1024]{0:T(1024)} reduce(d, zero), dimensions={1}, to_apply=add";
+    assert_eq!(first(&program(lines, "f32[1024]")), None);
+}
+
+/// A loop that the compiler makes of a gather: a row of a table for each of a sample's four experts.
+#[test]
+fn rows_that_a_loop_gathers_are_their_samples_own() {
+    let carry =
+        "(s32[]{:T(128)}, s32[4096,1]{1,0:T(8,128)}, f32[32,16384]{1,0:T(8,128)}, f32[4096,16384]{1,0:T(8,128)})";
+    let text = |name: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+condition {{ c = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
+  trips = s32[]{{:T(128)}} constant(4096)
+  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
+}}
+body {{ b = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(b), index=0
+  which = s32[4096,1]{{1,0:T(8,128)}} get-tuple-element(b), index=1
+  table = f32[32,16384]{{1,0:T(8,128)}} get-tuple-element(b), index=2
+  rows = f32[4096,16384]{{1,0:T(8,128)}} get-tuple-element(b), index=3
+  zero = s32[]{{:T(128)}} constant(0)
+  one = s32[]{{:T(128)}} constant(1)
+  next = s32[]{{:T(128)}} add(at, one)
+  this = s32[1,1]{{1,0:T(1,128)}} dynamic-slice(which, at, zero), dynamic_slice_sizes={{1,1}}
+  number = s32[]{{:T(128)}} bitcast(this)
+  row = f32[1,16384]{{1,0:T(1,128)}} dynamic-slice(table, number, zero), dynamic_slice_sizes={{1,16384}}
+  more = f32[4096,16384]{{1,0:T(8,128)}} dynamic-update-slice(rows, row, at, zero)
+  ROOT end = {carry} tuple(next, which, table, more)
+}}
+ENTRY main (ids.1: s32[1024,4], table.1: f32[32,16384]) -> f32[1024,4] {{
+  ids.1 = s32[1024,4]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="ids"}}
+  table.1 = f32[32,16384]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="params['table']"}}
+  zero = s32[]{{:T(128)}} constant(0)
+  nothing = f32[]{{:T(128)}} constant(0)
+  which = s32[4096,1]{{1,0:T(8,128)}} reshape(ids.1)
+  empty = f32[4096,16384]{{1,0:T(8,128)}} broadcast(nothing), dimensions={{}}
+  start = {carry} tuple(zero, which, table.1, empty)
+  run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"4096"}}}}, metadata={{op_name="jit(f)/{name}"}}
+  rows = f32[4096,16384]{{1,0:T(8,128)}} get-tuple-element(run), index=3
+  sum = f32[4096]{{0:T(1024)}} reduce(rows, nothing), dimensions={{1}}, to_apply=add
+  ROOT r = f32[1024,4]{{1,0:T(8,128)}} reshape(sum)
+}}"#
+        )
+    };
+    let said = first(&text("gather")).expect("parts");
+    assert!(said.starts_with("Process `ids` along dimension 0 in parts: "), "{said}");
+    // A loop of the program's own takes one after the other already.
+    assert_eq!(first(&text("while")), None);
+}
+
+/// What is the same for all samples is made for each of a part alone.
+#[test]
+fn arrays_broadcast_along_samples_are_of_parts() {
+    let lines = "  most = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
+  less = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
+  a = f32[1024,16384]{1,0:T(8,128)} custom-call(g, most, less), custom_call_target=\"clamped\"
+  ROOT r = f32[1024]{0:T(1024)} reduce(a, zero), dimensions={1}, to_apply=add";
+    assert!(first(&program(lines, "f32[1024]")).is_some());
+}
