@@ -82,52 +82,30 @@ def regulated_genes(draw: Draw) -> Case:
     return trained(draw, whole, params, batch, changes, optax.adam(1e-4))
 
 
-@case("v5e")
-def implicit_quantiles(draw: Draw) -> Case:
-    """After Dopamine's `implicit_quantile_agent.train`: a picture's features repeated for 32 shares of what may come."""
-    rows, actions, shares = 512, 18, 32
+@case("v5p")
+def guessed_ratings(draw: Draw) -> Case:
+    """After RecBole's `MultiVAE.calculate_loss`: a row of all items for each user, filled from what he chose, and guessed."""
+    rows, chosen, items, hidden, latent = 2048, 200, 100_000, 600, 128
 
-    class Network(nn.Module):
-        @nn.compact
-        def __call__(self, x, key):
-            x = x.astype(jnp.float32) / 255
-            for width, size, stride in ((32, 8, 4), (64, 4, 2), (64, 3, 1)):
-                x = nn.relu(nn.Conv(width, (size, size), stride)(x))
-            x = jnp.tile(x.reshape(-1), [shares, 1])
-            tau = jax.random.uniform(key, (shares, 1))
-            waves = jnp.cos(jnp.arange(1, 65) * jnp.pi * jnp.tile(tau, [1, 64]))
-            x = x * nn.relu(nn.Dense(x.shape[-1])(waves))
-            return nn.Dense(actions)(nn.relu(nn.Dense(512)(x))), tau
+    def loss(params, ids, values, keys):
+        users = jnp.arange(len(ids))[:, None]
+        ratings = jnp.zeros((len(ids), items)).at[users, ids].add(values)
+        x = ratings / jnp.maximum(jnp.linalg.norm(ratings, axis=1, keepdims=True), 1e-12)
+        kept = jax.vmap(lambda key: jax.random.bernoulli(key, 0.5, (items,)))(keys)
+        x = jnp.where(kept, x / 0.5, 0)
+        x = jnp.tanh(x @ params["in"] + params["in_bias"]) @ params["code"] + params["code_bias"]
+        mean, log = jnp.split(x, 2, -1)
+        noise = jax.vmap(lambda key: jax.random.normal(key, (latent,)))(keys)
+        z = mean + noise * jnp.exp(0.5 * log)
+        z = jnp.tanh(z @ params["back"] + params["back_bias"]) @ params["out"] + params["out_bias"]
+        apart = -0.5 * (1 + log - mean**2 - jnp.exp(log)).sum(1).mean() * 0.2
+        return apart - (jax.nn.log_softmax(z, 1) * ratings).sum(1).mean()
 
-    network = Network()
-
-    def aimed(fixed, seen, reward, last, key):
-        first, second = jax.random.split(key)
-        best = network.apply(fixed, seen, first)[0].mean(0).argmax()
-        return reward + 0.99 * (1 - last) * network.apply(fixed, seen, second)[0][:, best]
-
-    def loss(fixed, key, params, before, taken, after, reward, last):
-        first, second = jax.random.split(key)
-        aims = jax.vmap(aimed, (None, 0, 0, 0, None))(fixed, after, reward, last, first)
-        said, tau = jax.vmap(lambda seen: network.apply(params, seen, second))(before)
-        chosen = jax.vmap(lambda values, action: values[:, action])(said, taken)
-        errors = lax.stop_gradient(aims)[:, :, None] - chosen[:, None]
-        huber = jnp.where(jnp.abs(errors) <= 1, 0.5 * errors**2, jnp.abs(errors) - 0.5)
-        weight = jnp.abs(tau[:, None, :, 0] - lax.stop_gradient((errors < 0).astype(jnp.float32)))
-        return (weight * huber).sum(2).mean(1).mean()
-
-    def whole(params, fixed, key, *batch):
-        return loss(fixed, key, params, *batch)
-
-    def in_parts(params, fixed, key, *batch):
-        return accumulated(functools.partial(loss, fixed, key), 8)(params, *batch)
-
-    seen = draw.array((rows, 84, 84, 4), jnp.uint8)
-    key = draw.array((2,), jnp.uint32)
-    params = jax.eval_shape(network.init, KEY, jnp.zeros((84, 84, 4), jnp.uint8), KEY)
-    batch = seen, draw.array((rows,), jnp.int32), seen, draw.array((rows,)), draw.array((rows,))
-    batch = shaped(draw, params), key, *batch
-    return trained(draw, whole, params, batch, [("in_parts", "chunk", in_parts)], optax.adam(5e-5, eps=3e-4))
+    shapes = {"in": (items, hidden), "code": (hidden, 2 * latent), "back": (latent, hidden), "out": (hidden, items)}
+    shapes |= {name + "_bias": shape[1:] for name, shape in shapes.items()}
+    params = {name: draw.array(shape) for name, shape in shapes.items()}
+    batch = draw.array((rows, chosen), jnp.int32), draw.array((rows, chosen)), draw.array((rows, 2), jnp.uint32)
+    return trained(draw, loss, params, batch, [("accumulated", "chunk", accumulated(loss, 8))])
 
 
 @case("v4")
