@@ -1,6 +1,7 @@
 """A fifth set of programs after public code of many fields, written before anybody saw what is advised for them."""
 
 import functools
+import itertools
 
 import flax.linen as nn
 import jax
@@ -9,7 +10,7 @@ import optax
 from jax import lax
 
 from .case import Case, Change, Draw, Program, case
-from .libraries import KEY, accumulated, shaped, trained
+from .libraries import KEY, accumulated, trained
 
 
 def same(x):
@@ -108,71 +109,33 @@ def guessed_ratings(draw: Draw) -> Case:
     return trained(draw, loss, params, batch, [("accumulated", "chunk", accumulated(loss, 8))])
 
 
-@case("v4")
-def told_voices(draw: Draw) -> Case:
-    """After SpeechBrain's `ECAPA_TDNN`: blocks of eighths of channels that hear each other, normalized over the batch."""
-    rows, frames, width, speakers = 64, 300, 1024, 7205
+@case("v7x")
+def burgers_equation(draw: Draw) -> Case:
+    """After DeepXDE's `PDE.losses`: a network's derivatives of two orders at each of 131072 points, all in one batch."""
+    points, edge, width, depth = 131072, 4096, 128, 4
 
-    class Timed(nn.Module):
-        width: int
-        size: int = 1
-        spread: int = 1
+    def network(params, x):
+        for weight, bias in params[:-1]:
+            x = jnp.tanh(x @ weight + bias)
+        return (x @ params[-1][0] + params[-1][1])[0]
 
-        @nn.compact
-        def __call__(self, x):
-            x = nn.relu(nn.Conv(self.width, (self.size,), kernel_dilation=self.spread)(x))
-            return nn.BatchNorm(use_running_average=False)(x)
+    def residual(params, at):
+        def value(x, t):
+            return network(params, jnp.stack([x, t]))
 
-    class Block(nn.Module):
-        spread: int
+        x, t = at
+        slope = jax.grad(value)
+        return jax.grad(value, 1)(x, t) + value(x, t) * slope(x, t) - 0.01 / jnp.pi * jax.grad(slope)(x, t)
 
-        @nn.compact
-        def __call__(self, x):
-            first, *parts = jnp.split(Timed(width)(x), 8, -1)
-            found = [first]
-            for number, part in enumerate(parts):
-                part = part + found[-1] if number else part
-                found.append(Timed(width // 8, 3, self.spread)(part))
-            y = Timed(width)(jnp.concatenate(found, -1))
-            gate = nn.sigmoid(nn.Dense(width)(nn.relu(nn.Dense(128)(y.mean(1, keepdims=True)))))
-            return x + y * gate
+    def loss(params, inside, edges, starts):
+        errors = jax.vmap(lambda at: residual(params, at))(inside)
+        at_edge, at_start = (jax.vmap(lambda at: network(params, at))(part) for part in (edges, starts))
+        return (errors**2).mean() + (at_edge**2).mean() + ((at_start + jnp.sin(jnp.pi * starts[:, 0])) ** 2).mean()
 
-    class Speaker(nn.Module):
-        block: type = Block
-
-        @nn.compact
-        def __call__(self, x):
-            x = Timed(width, 5)(x)
-            kept = []
-            for number, spread in enumerate((2, 3, 4)):
-                x = self.block(spread, name=f"block_{number}")(x)
-                kept.append(x)
-            x = Timed(3 * width)(jnp.concatenate(kept, -1))
-            mean, spread = x.mean(1, keepdims=True), jnp.sqrt(x.var(1, keepdims=True) + 1e-12)
-            around = [x, jnp.broadcast_to(mean, x.shape), jnp.broadcast_to(spread, x.shape)]
-            y = nn.tanh(Timed(128)(jnp.concatenate(around, -1)))
-            share = nn.softmax(nn.Dense(3 * width)(y), 1)
-            mean = (share * x).sum(1)
-            spread = jnp.sqrt(jnp.maximum((share * (x - mean[:, None]) ** 2).sum(1), 1e-12))
-            x = nn.BatchNorm(use_running_average=False)(jnp.concatenate([mean, spread], -1))
-            return nn.Dense(192)(x)
-
-    def loss_of(model):
-        def loss(params, x, speaker):
-            found, _ = model.apply({"params": params["network"]}, x, mutable=["batch_stats"])
-            unit, table = (y / jnp.linalg.norm(y, axis=-1, keepdims=True) for y in (found, params["table"]))
-            cosine = unit @ table.T
-            sine = jnp.sqrt(jnp.clip(1 - cosine**2, 1e-9, 1))
-            moved = jnp.where(cosine > jnp.cos(jnp.pi - 0.2), cosine * jnp.cos(0.2) - sine * jnp.sin(0.2), cosine - 0.04)
-            logits = 30 * jnp.where(jax.nn.one_hot(speaker, speakers, dtype=bool), moved, cosine)
-            return optax.softmax_cross_entropy_with_integer_labels(logits, speaker).mean()
-
-        return loss
-
-    batch = draw.array((rows, frames, 80)), draw.array((rows,), jnp.int32)
-    params = {"network": jax.eval_shape(Speaker().init, KEY, batch[0])["params"], "table": draw.array((speakers, 192))}
-    remat = loss_of(Speaker(nn.remat(Block)))
-    return trained(draw, loss_of(Speaker()), params, batch, [("remat", "checkpoint", remat)], optax.adam(1e-3))
+    widths = [2, *[width] * depth, 1]
+    params = [(draw.array((given, wide)), draw.array((wide,))) for given, wide in itertools.pairwise(widths)]
+    batch = draw.array((points, 2)), draw.array((edge, 2)), draw.array((edge, 2))
+    return trained(draw, loss, params, batch, [("accumulated", "chunk", accumulated(loss, 16))])
 
 
 @case("v6e")
