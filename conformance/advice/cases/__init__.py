@@ -16,6 +16,7 @@ from . import (
     optimizers,
     published,
     recurrent,
+    reported,
     reproduced,
     research,
     serving,
