@@ -44,10 +44,15 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             ([alone, proposal.estimate.filter(|_| alone > 0).unwrap_or(alone)], proposal)
         })
         .collect();
-    let others = priced.iter().map(|(_, proposal)| proposal).filter(|proposal| !is_rewritten(proposal));
-    let others = freed(&others.collect::<Vec<_>>());
+    let all = |is: fn(&Proposal) -> bool| {
+        freed(&priced.iter().map(|(_, proposal)| proposal).filter(|proposal| is(proposal)).collect::<Vec<_>>())
+    };
+    let (others, carried) = (all(|proposal| !is_rewritten(proposal)), all(is_carried));
+    let is_after = |proposal: &Proposal, said: u64| {
+        is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
+    };
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|([_, said], proposal)| (is_rewritten(proposal) && *said <= others, Reverse(*said)));
+    priced.sort_by_key(|([_, said], proposal)| (is_after(proposal, *said), Reverse(*said)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
@@ -72,6 +77,15 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         Recommendation { scores, ..proposal.recommendation(program, saved) }
     };
     kept.into_iter().map(said).collect()
+}
+
+/// Whether a cache is carried: nothing is computed in another way, and so it comes before parts that free twice as much.
+fn is_carried(proposal: &Proposal) -> bool {
+    matches!(&proposal.finding, Finding::StackedCache(_))
+}
+
+fn is_of_parts(proposal: &Proposal) -> bool {
+    matches!(&proposal.finding, Finding::LargeDimension(_))
 }
 
 /// Whether a gradient's program has to be written anew for it, and computes as much again as a checkpoint: it comes after what

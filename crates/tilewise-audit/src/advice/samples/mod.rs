@@ -12,8 +12,8 @@ use super::program::{LiveArray, ProgramModel};
 use crate::program::name;
 use share::{Digit, Share};
 use std::collections::HashMap;
-use tilewise::ElementKind;
-use tilewise_hlo::Instruction;
+use tilewise::{ElementKind, Shape};
+use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 use walk::Walk;
 
 /// What a program has of the samples of a batch.
@@ -88,8 +88,29 @@ impl Samples {
     /// The dimension of an array along which it has something of each sample.
     pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
         let leaf = program.flow.leaves_before(array.position);
-        let digits = self.shares.get(&array.instruction.index())?.get(leaf)?.digits();
-        digits.iter().max_by_key(|digit| digit.size).map(|digit| digit.dimension)
+        let own = self.shares.get(&array.instruction.index())?.get(leaf)?;
+        let share = if own.digits().is_empty() { self.once_done(program, array).unwrap_or(own) } else { own };
+        share.digits().iter().max_by_key(|digit| digit.size).map(|digit| digit.dimension)
+    }
+
+    /// What an array has that is started and isn't done yet: what a SparseCore is given follows the start.
+    fn once_done(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<&Share> {
+        /// An update, and what is done.
+        const STEPS: usize = 2;
+        let mut at = Some(array.op).filter(|_| array.instruction.opcode() == Opcode::AsyncStart);
+        for _ in 0..STEPS {
+            let is_next = |op: &OpId| {
+                let next = program.flow.instruction(*op).map(|next| next.opcode());
+                matches!(next, Some(Opcode::AsyncUpdate | Opcode::AsyncDone))
+            };
+            at = program.flow.users(at?).iter().map(|user| user.op).find(is_next);
+        }
+        let done = program.flow.instruction(at?)?;
+        let shape = done.shape().ok()?;
+        let is_it =
+            |leaf: &Shape| leaf.dimensions().iter().map(|at| at.bound()).eq(array.bounds.iter().map(|at| Some(*at)));
+        let place = shape.leaves().position(|(_, leaf)| is_it(&leaf))?;
+        self.shares.get(&done.index())?.get(place)
     }
 }
 
