@@ -3,6 +3,7 @@
 from . import (
     deployed,
     examples,
+    fields,
     geometry,
     graphs,
     hosted,
