@@ -404,6 +404,13 @@ ENTRY main (x.1: f32[64,4096], i.1: s32[64,128], w.1: f32[4096]) -> f32[64] {{
     };
     let said = first(&text("first")).expect("parts");
     assert!(said.starts_with("Process `x` and `i` along dimension 0 in parts: "), "{said}");
+    // Each row may lie beside those of other samples with its number.
+    let across = text("first").replace(
+        "  back = f32[64,4096]{1,0:T(8,128)} reshape(flat)",
+        "  across = f32[4096,64]{1,0:T(8,128)} reshape(flat)
+  back = f32[64,4096]{1,0:T(8,128)} transpose(across), dimensions={1,0}",
+    );
+    assert_eq!(first(&across), Some(said));
     // Numbers that all samples share mix their rows.
     assert_eq!(first(&text("rows")), None);
 }

@@ -67,6 +67,20 @@ fn what_each_step_reads_whole_is_not_updated_in_place() {
     assert!(advice(&scan(whole)).iter().all(|piece| kind(piece).0 != "carry"));
 }
 
+/// What a recurrence reads was made for it.
+#[test]
+fn inputs_that_a_program_makes_are_no_cache() {
+    let made = scan("")
+        .replace("cache.1: f32[16,1024,1024]", "x.1: f32[1024]")
+        .replace(", input_output_alias={ {}: (0, {}, may-alias) }", "")
+        .replace(
+            "  cache.1 = f32[16,1024,1024]{2,1,0:T(8,128)} parameter(0)",
+            "  x.1 = f32[1024]{0:T(1024)} parameter(0)
+  cache.1 = f32[16,1024,1024]{2,1,0:T(8,128)} broadcast(x.1), dimensions={2}",
+        );
+    assert!(advice(&made).iter().all(|piece| kind(piece).0 != "carry"));
+}
+
 /// A cache of two layers of 64 MiB, each taken out, written and stacked up again: recompiled with the whole cache updated, a decoder
 /// of six layers written so held 1067269120 bytes, not 1268599808, of which its slices were 201326592.
 #[test]

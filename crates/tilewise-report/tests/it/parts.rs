@@ -1,9 +1,10 @@
 //! Parts of what a program makes itself, of what is joined late, and of what a compiler has rewritten.
 
 use super::{
-    advice::{advice, code},
+    advice::{MIB, advice, code},
     joins::{JOINED, first, program},
 };
+use tilewise_audit::recommendation::Saving;
 
 /// A TPU's compiler concatenates so what it computes: each piece is padded to the whole, and the larger is taken.
 #[test]
@@ -141,4 +142,67 @@ fn arrays_broadcast_along_samples_are_of_parts() {
   a = f32[1024,16384]{1,0:T(8,128)} custom-call(g, most, less), custom_call_target=\"clamped\"
   ROOT r = f32[1024]{0:T(1024)} reduce(a, zero), dimensions={1}, to_apply=add";
     assert!(first(&program(lines, "f32[1024]")).is_some());
+}
+
+#[test]
+fn what_is_mapped_or_sent_to_the_host_joins_no_samples() {
+    let text = |lines: &str| {
+        let last = "\n  ROOT r = f32[1024]{0:T(1024)} reduce(m, zero), dimensions={1}, to_apply=add";
+        program(&[lines, last].concat(), "f32[1024]")
+    };
+    assert!(first(&text("  m = f32[1024,16384]{1,0:T(8,128)} map(g, e), dimensions={0,1}, to_apply=add")).is_some());
+    let told = "  all = f32[] reduce(g, zero), dimensions={0,1}, to_apply=add
+  start = token[] after-all()
+  sent = (f32[], u32[], token[]) send(all, start), channel_id=1, is_host_transfer=true
+  end = token[] send-done(sent), channel_id=1, is_host_transfer=true
+  m = f32[1024,16384]{1,0:T(8,128)} tanh(g)";
+    assert!(first(&text(told)).is_some());
+}
+
+/// A loop that the compiler makes of a gather: a window of each sample's own table.
+#[test]
+fn windows_that_a_loop_gathers_are_their_samples_own() {
+    let carry = "(s32[]{:T(128)}, s32[1024,1]{1,0:T(8,128)}, f32[1024,64,256]{2,1,0:T(8,128)}, f32[1024,32,256]{2,1,0:T(8,128)})";
+    let text = format!(
+        r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+condition {{ c = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
+  trips = s32[]{{:T(128)}} constant(1024)
+  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
+}}
+body {{ b = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(b), index=0
+  which = s32[1024,1]{{1,0:T(8,128)}} get-tuple-element(b), index=1
+  table = f32[1024,64,256]{{2,1,0:T(8,128)}} get-tuple-element(b), index=2
+  rows = f32[1024,32,256]{{2,1,0:T(8,128)}} get-tuple-element(b), index=3
+  zero = s32[]{{:T(128)}} constant(0)
+  one = s32[]{{:T(128)}} constant(1)
+  next = s32[]{{:T(128)}} add(at, one)
+  this = s32[1,1]{{1,0:T(1,128)}} dynamic-slice(which, at, zero), dynamic_slice_sizes={{1,1}}
+  number = s32[]{{:T(128)}} bitcast(this)
+  row = f32[1,32,256]{{2,1,0:T(8,128)}} dynamic-slice(table, at, number, zero), dynamic_slice_sizes={{1,32,256}}
+  more = f32[1024,32,256]{{2,1,0:T(8,128)}} dynamic-update-slice(rows, row, at, zero, zero)
+  ROOT end = {carry} tuple(next, which, table, more)
+}}
+ENTRY main (x.1: f32[1024,256], i.1: s32[1024,1]) -> f32[1024] {{
+  x.1 = f32[1024,256]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  i.1 = s32[1024,1]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="i"}}
+  zero = s32[]{{:T(128)}} constant(0)
+  nothing = f32[]{{:T(128)}} constant(0)
+  table = f32[1024,64,256]{{2,1,0:T(8,128)}} broadcast(x.1), dimensions={{0,2}}
+  empty = f32[1024,32,256]{{2,1,0:T(8,128)}} custom-call(), custom_call_target="AllocateBuffer"
+  start = {carry} tuple(zero, i.1, table, empty)
+  run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"1024"}}}}, metadata={{op_name="jit(f)/vmap()/gather"}}
+  rows = f32[1024,32,256]{{2,1,0:T(8,128)}} get-tuple-element(run), index=3
+  ROOT r = f32[1024]{{0:T(1024)}} reduce(rows, nothing), dimensions={{1,2}}, to_apply=add
+}}"#
+    );
+    let found = advice(&text);
+    // Half of the tables' 64 MiB, and half of the windows' 32.
+    assert_eq!(found[0].saving, Saving::AtMost(48 * MIB), "{found:?}");
 }

@@ -99,7 +99,7 @@ impl Separable {
     }
 }
 
-/// The dimension of samples along which an array is broadcast to those of others with these bounds.
+/// The dimension of samples along which an array is broadcast to those of others with these bounds, or numbered.
 fn broadcast_along(
     samples: &Samples,
     program: &ProgramModel<'_>,
@@ -108,7 +108,12 @@ fn broadcast_along(
 ) -> Option<usize> {
     let fused = array.instruction.calls().find_map(|call| call.computation()?.root());
     let root = fused.filter(|_| array.instruction.opcode() == Opcode::Fusion).unwrap_or(array.instruction);
-    let of = numbers(&root, "dimensions").filter(|_| root.opcode() == Opcode::Broadcast)?;
+    let of = match root.opcode() {
+        Opcode::Broadcast => numbers(&root, "dimensions")?,
+        // The numbers of samples are as many as there are samples.
+        Opcode::Iota => Vec::new(),
+        _ => return None,
+    };
     let alike = peak.iter().filter(|other| other.bounds == array.bounds);
     let mut places = alike.filter_map(|other| samples.dimension(program, other));
     places.find(|at| !of.contains(&(*at as u64)))

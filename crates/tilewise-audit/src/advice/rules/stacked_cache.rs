@@ -101,7 +101,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         let given = given.filter(|given| given.opcode() == Opcode::Parameter && given.computation().is_entry());
         names.extend(given.map(|given| name(&given)));
     }
-    let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
+    // What a program makes itself, such as the inputs of a recurrence, is no cache.
+    let is_given = |array: &LiveArray<'_>| program.arguments().any(|of| of.elements() == array.elements());
+    let largest = *arrays.iter().max_by_key(|array| array.bytes).filter(|array| is_given(array))?;
     let finding = Finding::StackedCache(StackedCache {
         names,
         steps,

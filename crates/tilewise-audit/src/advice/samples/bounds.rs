@@ -100,7 +100,19 @@ fn along(
 ) -> Result<Vec<Digit>, Join> {
     let (before, after) = (from.elements(from_axes), to.elements(to_axes));
     let mut found = Vec::new();
+    let mut rows = Vec::new();
     for digit in digits {
+        let digit = if digit.is_of_rows() {
+            match placed_rows(digit, from, to) {
+                Ok(placed) => {
+                    rows.push(placed);
+                    continue;
+                }
+                Err(leading) => leading,
+            }
+        } else {
+            *digit
+        };
         let mut minor = 1_u128;
         // All of a dimension is followed with its padding.
         let is_all = from.bounds.get(digit.dimension) == Some(&digit.extent());
@@ -115,7 +127,7 @@ fn along(
                 let size = high / low;
                 let start = digit.start.over(low / digit.inner)?;
                 let start = if high < digit.extent() { start.within(size)? } else { start };
-                let part = Digit { size, start, ..*digit };
+                let part = Digit { size, start, ..digit };
                 // Elements of another width.
                 let stride = minor * u128::from(low / axis.inner) * after / before.max(1);
                 placed(part, stride, to_axes, &mut found)?;
@@ -128,7 +140,19 @@ fn along(
         digit.size = digit.size.min(to.bounds[digit.dimension] / digit.inner);
     }
     digits.retain(|digit| digit.size > 1);
+    digits.extend(rows);
+    digits.sort_by_key(|digit| (digit.dimension, digit.inner));
     Ok(digits)
+}
+
+/// Where samples' rows lie under other bounds: along the dimension of all rows, or along that of the samples; where there is
+/// neither, each sample's rows follow one another, as they mostly do.
+fn placed_rows(digit: &Digit, from: &Leaf, to: &Leaf) -> Result<Digit, Digit> {
+    let all = from.bounds.get(digit.dimension).copied().unwrap_or(0);
+    let place = |size: u64| to.bounds.iter().position(|bound| *bound == size);
+    let of_samples = || place(digit.size).map(|at| Digit::new(at, 1, digit.size));
+    let of_rows = place(all).map(|at| digit.along(at));
+    of_rows.or_else(of_samples).ok_or_else(|| Digit::new(digit.dimension, all / digit.size.max(1), digit.size))
 }
 
 /// The digits of so many samples that are `stride` elements apart.

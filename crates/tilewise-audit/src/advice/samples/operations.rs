@@ -125,7 +125,7 @@ pub(super) fn share(
         | Opcode::AddDependency
         | Opcode::Domain
         | Opcode::ReducePrecision => Ok(first?.share.clone()),
-        Opcode::Mulhi => together(operands),
+        Opcode::Map | Opcode::Mulhi => together(operands),
         opcode if opcode.is_elementwise() => together(operands),
         _ => return None,
     })
@@ -138,11 +138,11 @@ fn is_by_number(at: &Instruction<'_>, operands: &[Operand<'_>]) -> bool {
         && operands.first().is_some_and(|operand| operand.share.is_numbered())
 }
 
-/// The digit of a table's rows of which each sample has as many of its own, one after the other.
+/// The digit of a table's rows of which each sample has as many of its own.
 pub(super) fn rows_of_each(numbers: &Share, dimension: usize, rows: u64) -> Option<Digit> {
     let samples = numbers.digits().iter().find(|_| numbers.is_numbered())?.size;
     let is_of_all = samples > 1 && rows > samples && rows.is_multiple_of(samples);
-    is_of_all.then(|| Digit::new(dimension, rows / samples, samples))
+    is_of_all.then(|| Digit::of_rows(dimension, samples))
 }
 
 /// What a computation that isn't known has: where its arrays have the samples as some operand does, they stay apart.

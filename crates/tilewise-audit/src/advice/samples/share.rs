@@ -18,6 +18,7 @@ pub(crate) enum Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digit {
     pub(crate) dimension: usize,
+    /// 0 for rows of which each sample has as many, and nothing tells which: see [`Digit::of_rows`].
     pub(crate) inner: u64,
     pub(crate) size: u64,
     pub(crate) start: Start,
@@ -167,14 +168,34 @@ fn together(left: &[Digit], right: &[Digit]) -> Result<Vec<Digit>, Join> {
     if left.is_empty() {
         return Ok(right.to_vec());
     }
-    let is_same_place = |one: &Digit, other: &Digit| (one.dimension, one.inner) == (other.dimension, other.inner);
-    let is_same = left.len() == right.len() && left.iter().zip(right).all(|(one, other)| is_same_place(one, other));
+    let are_all = |is: &dyn Fn(&Digit, &Digit) -> bool| {
+        left.len() == right.len() && left.iter().zip(right).all(|(one, other)| is(one, other))
+    };
+    // Where rows lie is known once one of two arrays tells.
+    let is_placed = |one: &Digit, other: &Digit| one == other || other.is_of_rows() && one.dimension == other.dimension;
+    if are_all(&is_placed) {
+        return Ok(left.to_vec());
+    }
+    if are_all(&|one, other| is_placed(other, one)) {
+        return Ok(right.to_vec());
+    }
+    let is_same = are_all(&|one, other| (one.dimension, one.inner) == (other.dimension, other.inner));
     Err(if is_same { Join::Neighbours } else { Join::Pairs })
 }
 
 impl Digit {
     pub(crate) const fn new(dimension: usize, inner: u64, size: u64) -> Self {
         Self { dimension, inner, size, start: Start::At(0) }
+    }
+
+    /// Rows that a scatter writes at numbers worked out of samples' own: where samples' dimension and that of the rows are
+    /// apart again, their bounds tell where each lies.
+    pub(crate) const fn of_rows(dimension: usize, size: u64) -> Self {
+        Self::new(dimension, 0, size)
+    }
+
+    pub(crate) const fn is_of_rows(&self) -> bool {
+        self.inner == 0
     }
 
     pub(crate) const fn along(self, dimension: usize) -> Self {
@@ -192,6 +213,9 @@ impl Digit {
         let extent = self.extent();
         if length == bound && start == Some(0) {
             return Ok(self);
+        }
+        if self.is_of_rows() {
+            return Err(Join::Unknown);
         }
         // What is outside of the samples, such as a step of time, is cut.
         let signed = i64::try_from(extent).unwrap_or(i64::MAX).max(1);

@@ -263,8 +263,18 @@ impl Walk {
             .flat_map(|(form, shares)| form.leaves.iter().zip(shares.iter()))
             .map(|(leaf, share)| Operand { share, leaf })
             .collect();
-        // A kernel, what is newer than this, or what the same is made of for all samples.
-        let is_known = !matches!(opcode, None | Some(Opcode::CustomCall | Opcode::Unknown));
+        // A kernel, the host, what is newer than this, or what the same is made of for all samples.
+        let is_known = !matches!(
+            opcode,
+            None | Some(
+                Opcode::CustomCall
+                    | Opcode::Send
+                    | Opcode::SendDone
+                    | Opcode::Recv
+                    | Opcode::RecvDone
+                    | Opcode::Unknown
+            )
+        );
         let is_of_samples = given.iter().any(|given| !matches!(given.share, Share::Same { .. }));
         // Results of equal bounds have equal shares: a call may have as many results as operands.
         let mut sized: HashMap<&'a [u64], Share> = HashMap::new();
@@ -337,17 +347,21 @@ impl Walk {
         Err(Join::Unknown)
     }
 
-    /// What a loop leaves that the compiler makes of a gather: a row of the same table at each sample's number.
+    /// What a loop leaves that the compiler makes of a gather: a row of the same table, or of its own, at each sample's number.
     fn gathered(&mut self, at: &Instruction<'_>, carried: &[Share]) -> Result<Option<Vec<Share>>, Join> {
         if op_name(at).is_none_or(|name| name.rsplit('/').next() != Some("gather")) {
             return Ok(None);
         }
         let form = self.form(at)?;
         let shape = at.shape().map_err(|_| Join::Unknown)?;
-        let mut of_samples =
-            carried.iter().zip(form.leaves.iter().zip(shape.leaves())).filter(|(share, _)| !share.digits().is_empty());
-        let (Some((numbers, (of, (_, leaf)))), None) = (of_samples.next(), of_samples.next()) else { return Ok(None) };
-        if !leaf.element_type().is_some_and(|of| matches!(of.kind(), ElementKind::Signed | ElementKind::Unsigned)) {
+        let is_number = |leaf: &Shape| {
+            leaf.element_type().is_some_and(|of| matches!(of.kind(), ElementKind::Signed | ElementKind::Unsigned))
+        };
+        let all = carried.iter().zip(&form.leaves).zip(shape.leaves());
+        let of_samples = all.filter(|((share, _), _)| !share.digits().is_empty());
+        let (numbers, tables): (Vec<_>, Vec<_>) = of_samples.partition(|(_, (_, leaf))| is_number(leaf));
+        let [((numbers, of), _)] = numbers[..] else { return Ok(None) };
+        if tables.iter().any(|((table, _), _)| table.digits() != numbers.digits()) {
             return Ok(None);
         }
         let rows = of.bounds.first().filter(|_| numbers.digits().iter().all(|digit| digit.dimension == 0));
