@@ -72,6 +72,20 @@ fn what_a_program_counts_itself_is_taken_in_parts() {
     assert!(first(&picture(blurred, "f32[256,256]")).expect("parts").contains(JOINED));
 }
 
+/// Weights may be as large as what is computed with them: of the samples themselves, temporaries may be but copies.
+#[test]
+fn samples_are_taken_in_parts_beside_large_weights() {
+    let text = |name: &str, shape: &str| {
+        let reduced = "  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add";
+        let given = format!("  t.1 = {shape} parameter(3), metadata={{op_name=\"{name}\"}}\n  zero =");
+        let bounds = shape.split('{').next().unwrap_or_default();
+        let signature = format!("w.1: f32[256,16384], t.1: {bounds})");
+        program(reduced, "f32[1024]").replace("w.1: f32[256,16384])", &signature).replace("  zero =", &given)
+    };
+    assert!(first(&text("params['t']", "f32[65536,1024]{1,0:T(8,128)}")).is_some());
+    assert_eq!(first(&text("t", "f32[1024,65536]{1,0:T(8,128)}")), None);
+}
+
 /// What takes as much as the peak itself is no end of parts.
 #[test]
 fn large_arrays_that_are_joined_are_no_parts() {

@@ -59,14 +59,21 @@ impl<'a, 'm> Batch<'a, 'm> {
     /// The first of the dimensions that may be a batch's of which that is so.
     pub(super) fn of(program: &'a ProgramModel<'m>) -> Option<Self> {
         let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
-        // Where the arguments are as large, their own size is the cause, and temporaries are their copies; of a training step,
-        // the state has no copies. What doesn't fit may still fit in parts.
-        let least = if program.has_gradient() { interface / 4 } else { interface.saturating_add(interface / 3) };
-        if program.fits_without(0) && program.temporary_bytes < least {
+        // What doesn't fit may still fit in parts.
+        let is_too_large = !program.fits_without(0);
+        if program.temporary_bytes < interface / 4 && !is_too_large {
             return None;
         }
         let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
         let found = Separable::of(program, &peak)?;
+        // Where the samples themselves are as large, their own size is the cause, and temporaries are their copies; of a training
+        // step, the state has no copies.
+        let passed = program.arguments().chain(program.results());
+        let passed = passed.filter(|array| found.place(program, &peak, array).is_some());
+        let passed = passed.map(|array| array.bytes).fold(0, u64::saturating_add).min(interface);
+        if program.temporary_bytes < passed.saturating_add(passed / 3) && !program.has_gradient() && !is_too_large {
+            return None;
+        }
         let (size, is_made) = (found.size, found.is_made);
         let joined = found.samples.as_ref().and_then(|samples| program.module.instruction(samples.joined?));
         if nodes_of(program, size).is_some() {
