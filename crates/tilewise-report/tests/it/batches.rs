@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
 
-use super::advice::{MIB, advice, kind, sentence};
+use super::{
+    advice::{MIB, advice, kind, sentence},
+    joins::first,
+};
 use tilewise_audit::recommendation::Saving;
 
 /// Of sixteen models that are trained together each has results of its own: none of their gradients are added up.
@@ -190,4 +193,34 @@ ENTRY main (x.1: f32[64,262144]) -> s32[64] {{
     assert_eq!(kind(&found[0]), ("chunk", "value"));
     // Of 128 MiB, half.
     assert!(matches!(found[0].saving, Saving::AtMost(bytes) if bytes >= 63 * MIB), "{:?}", found[0].saving);
+}
+
+/// Five changes of each of 1000 strings, as one dimension: 5000 lie in tiles of 128 as they do in one of 1024.
+#[test]
+fn samples_lie_where_they_did_in_tiles_of_another_size() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (gain.1: f32[1000], x.1: f32[5,1000,256], w.1: f32[256,4096]) -> f32[5,1000] {
+  gain.1 = f32[1000]{0:T(1024)} parameter(0), metadata={op_name="gain"}
+  x.1 = f32[5,1000,256]{2,1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  w.1 = f32[256,4096]{1,0:T(8,128)} parameter(2), metadata={op_name="params['w']"}
+  zero = f32[]{:T(128)} constant(0)
+  flat = f32[5000,256]{1,0:T(8,128)} reshape(x.1)
+  h = f32[5000,4096]{1,0:T(8,128)} convolution(flat, w.1), dim_labels=bf_io->bf
+  e = f32[5000,4096]{1,0:T(8,128)} exponential(h)
+  g = f32[5000,4096]{1,0:T(8,128)} multiply(h, e)
+  sum = f32[5000]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+  column = f32[5000,1]{0,1:T(1,128)} reshape(sum)
+  squared = f32[5000,1]{0,1:T(1,128)} multiply(column, column)
+  row = f32[5000]{0:T(1024)} bitcast(squared)
+  each = f32[5,1000]{1,0:T(8,128)} reshape(row)
+  gains = f32[5,1000]{1,0:T(8,128)} broadcast(gain.1), dimensions={1}
+  ROOT r = f32[5,1000]{1,0:T(8,128)} multiply(each, gains)
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Process `gain` along dimension 0 and `x` along dimension 1 in parts: "), "{said}");
 }

@@ -53,13 +53,20 @@ impl Leaf {
             .filter(|_| bound > 1 && self.elements(&self.axes) == other.elements(&other.axes))
     }
 
-    /// The parts of a dimension, each with how many elements apart its indices lie.
+    /// The parts of a dimension, each with how many elements apart its indices lie; tiles that follow one another are one.
     fn steps(&self, dimension: usize) -> Vec<(u64, u64, u128)> {
         let mut minor = 1_u128;
-        let mut steps = Vec::new();
+        let mut steps: Vec<(u64, u64, u128)> = Vec::new();
         for axis in self.axes.iter().rev() {
             if axis.dimension == dimension && axis.size > 1 {
-                steps.push((axis.inner, axis.size, minor));
+                match steps.last_mut() {
+                    Some((inner, size, step))
+                        if inner.saturating_mul(*size) == axis.inner && *step * u128::from(*size) == minor =>
+                    {
+                        *size = size.saturating_mul(axis.size);
+                    }
+                    _ => steps.push((axis.inner, axis.size, minor)),
+                }
             }
             minor = minor.saturating_mul(u128::from(axis.size));
         }
