@@ -197,7 +197,7 @@ def confident_guesses(draw: Draw) -> Case:
         y = conv(y, p["conv_1"], (stride, stride))
         return x + conv(normal(y, p["scale_2"], p["shift_2"]), p["conv_2"], (1, 1))
 
-    plan = [(32, 64, 1), (64, 128, 2), (128, 256, 2)]
+    plan = [(32, 64, 1), (64, 128, 2)]
 
     def network(params, x, wrap):
         x = conv(x, params["stem"], (1, 1))
@@ -228,8 +228,8 @@ def confident_guesses(draw: Draw) -> Case:
         p = ranges("_1", ins) | ranges("_2", outs)
         p |= {"conv_1": draw.array((3, 3, ins, outs)), "conv_2": draw.array((3, 3, outs, outs))}
         blocks.append(p | ({"side": draw.array((1, 1, ins, outs))} if ins != outs else {}))
-    params = {"stem": draw.array((3, 3, 3, 32)), "blocks": blocks, "head": draw.array((256, classes))}
-    params |= {"bias": draw.array((classes,))} | ranges("", 256)
+    params = {"stem": draw.array((3, 3, 3, 32)), "blocks": blocks, "head": draw.array((128, classes))}
+    params |= {"bias": draw.array((classes,))} | ranges("", 128)
     optimizer = optax.sgd(0.03, 0.9, nesterov=True)
 
     def step_of(loss):
@@ -400,10 +400,10 @@ def split_channels(draw: Draw) -> Case:
 
         @nn.compact
         def __call__(self, x):
-            for width, stride in ((32, 2), (32, 1), (64, 1)):
+            for width, stride in ((32, 2), (64, 1)):
                 x = nn.relu(norm()(nn.Conv(width, (3, 3), (stride, stride), use_bias=False)(x)))
             x = nn.max_pool(x, (3, 3), (2, 2), "SAME")
-            for number, (width, stride) in enumerate(((64, 1), (128, 2))):
+            for number, (width, stride) in enumerate(((64, 1), (64, 1))):
                 x = self.block(width, stride, name=f"block_{number}")(x)
             return nn.Dense(classes)(x.mean((1, 2)))
 

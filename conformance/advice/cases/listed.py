@@ -84,7 +84,7 @@ def noisy_controls(draw: Draw) -> Case:
 @case("v5p")
 def noised_flowers(draw: Draw) -> Case:
     """After FlaxDiff's `Unet`: pictures of flowers with noise, which a network told by words takes away again."""
-    rows, size, depths = 16, 128, (64, 128, 256)
+    rows, size, narrow, wide = 64, 64, 64, 128
     norm = functools.partial(nn.GroupNorm, 8)
 
     class Residual(nn.Module):
@@ -112,23 +112,13 @@ def noised_flowers(draw: Draw) -> Case:
         def __call__(self, x, level, words):
             angle = level[:, None] * jnp.exp(jnp.linspace(0, 5, 128))
             time = nn.Dense(256)(nn.swish(nn.Dense(256)(jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], -1))))
-            x = nn.Conv(depths[0], (3, 3))(x)
-            downs = [x]
-            for number in range(3):
-                x = self.residual(x.shape[-1], name=f"down_{number}")(x, time)
-                x = Attention()(x, words) if number == 2 else x
-                downs.append(x)
-                x = nn.Conv(depths[number + 1], (3, 3), (2, 2))(x) if number < 2 else x
-            x = self.residual(depths[-1], name="middle_1")(x, time)
-            x = self.residual(depths[-1], name="middle_2")(Attention()(x, words), time)
-            for number, width in enumerate(reversed(depths)):
-                x = self.residual(width, name=f"up_{number}")(jnp.concatenate([x, downs.pop()], -1), time)
-                x = Attention()(x, words) if number == 0 else x
-                if number < 2:
-                    x = jax.image.resize(x, (len(x), 2 * x.shape[1], 2 * x.shape[2], x.shape[-1]), "nearest")
-                    x = nn.Conv(depths[1 - number], (3, 3))(x)
-            x = jnp.concatenate([nn.Conv(depths[0], (3, 3))(x), downs.pop()], -1)
-            x = self.residual(depths[0], name="final")(x, time)
+            x = nn.Conv(narrow, (3, 3))(x)
+            kept = x = self.residual(narrow, name="down")(x, time)
+            x = nn.Conv(wide, (3, 3), (2, 2))(x)
+            x = self.residual(wide, name="middle")(Attention()(x, words), time)
+            x = jax.image.resize(x, (*kept.shape[:3], wide), "nearest")
+            x = jnp.concatenate([nn.Conv(narrow, (3, 3))(x), kept], -1)
+            x = self.residual(narrow, name="up")(x, time)
             return nn.Conv(3, (3, 3))(nn.swish(norm()(x)))
 
     def loss_of(model):
@@ -174,7 +164,7 @@ def noised_flowers(draw: Draw) -> Case:
 @case("v4")
 def nested_spans(draw: Draw) -> Case:
     """After Combiner's `_SelfAttLogn`: each letter attends to spans before it, each twice as long."""
-    rows, length, width, heads, vocabulary, levels = 8, 4096, 512, 8, 256, 12
+    rows, length, width, heads, vocabulary, levels = 16, 2048, 512, 8, 256, 11
     depth = width // heads
 
     class Attention(nn.Module):
@@ -199,7 +189,7 @@ def nested_spans(draw: Draw) -> Case:
                     value, key = cut(v), cut(k)
                 odd = jnp.arange(length - span) // span % 2
                 odd = jnp.concatenate([odd, jnp.ones(span, jnp.int32)])[None, :, None, None]
-                found = jnp.einsum("nqhd,nkhd->nqhk", cut(jnp.roll(q, -span, 1)), key).reshape(rows, length, heads, 1)
+                found = jnp.einsum("nqhd,nkhd->nqhk", cut(jnp.roll(q, -span, 1)), key).reshape(-1, length, heads, 1)
                 logits.append(jnp.roll(found + odd.astype(found.dtype) * -1e9, span, 1))
                 values.append(value)
             share = nn.softmax(jnp.concatenate(logits, -1).astype(jnp.float32)).astype(jnp.bfloat16)
@@ -224,9 +214,7 @@ def nested_spans(draw: Draw) -> Case:
         def __call__(self, tokens):
             x = nn.Embed(vocabulary, width, dtype=jnp.bfloat16)(jnp.pad(tokens, ((0, 0), (1, 0)))[:, :-1])
             x = x + self.param("place", nn.initializers.normal(), (length, width)).astype(jnp.bfloat16)
-            for number in range(2):
-                x = self.layer(name=f"layer_{number}")(x)
-            return nn.Dense(vocabulary)(nn.LayerNorm()(x))
+            return nn.Dense(vocabulary)(nn.LayerNorm()(self.layer(name="layer")(x)))
 
     def loss_of(model):
         def loss(params, tokens):
@@ -236,8 +224,12 @@ def nested_spans(draw: Draw) -> Case:
 
     tokens = draw.array((rows, length), jnp.int32)
     params = jax.eval_shape(Model().init, KEY, tokens)
-    changes = [("remat", "checkpoint", loss_of(Model(nn.remat(Layer))))]
-    return trained(draw, loss_of(Model()), params, (tokens,), changes, optax.adamw(1e-3))
+    whole = loss_of(Model())
+    changes = [
+        ("accumulated", "chunk", accumulated(whole, 8)),
+        ("remat", "checkpoint", loss_of(Model(nn.remat(Layer)))),
+    ]
+    return trained(draw, whole, params, (tokens,), changes, optax.adamw(1e-3))
 
 
 @case("v6e")
@@ -376,8 +368,7 @@ def narrated_videos(draw: Draw) -> Case:
         def __call__(self, video, sound):
             x = nn.Conv(64, (7, 7), (2, 2))(video.reshape(-1, size, size, 3).astype(jnp.float32) / 255)
             x = nn.max_pool(x, (3, 3), (2, 2), "SAME")
-            x = self.block(64, 1, name="seen_1")(x)
-            x = self.block(128, 2, name="seen_2")(x)
+            x = self.block(64, 1, name="seen")(x)
             x = nn.relu(norm()(x)).mean((1, 2)).reshape(rows, frames, -1).mean(1)
             y = nn.max_pool(nn.Conv(64, (7, 7), (2, 2))(sound[..., None]), (3, 3), (2, 2), "SAME")
             y = nn.relu(norm()(self.block(64, 1, False, name="heard")(y))).mean((1, 2))
@@ -403,7 +394,7 @@ def narrated_videos(draw: Draw) -> Case:
 @case("v4")
 def dense_features(draw: Draw) -> Case:
     """After Eqxvision's `DenseNet`: each layer reads all before it, channels first, pictures one by one in vmap."""
-    rows, size, growth, start, depths, classes = 64, 128, 32, 64, (4, 4), 1000
+    rows, size, growth, start, depths, classes = 64, 224, 32, 64, (4,), 1000
 
     def conv(x, weight, stride=1):
         edge = weight.shape[-1] // 2
@@ -514,12 +505,11 @@ def scaled_residuals(draw: Draw) -> Case:
         @nn.compact
         def __call__(self, x):
             x = x.astype(jnp.bfloat16)
-            for width, stride in ((16, 2), (32, 1), (64, 1)):
-                x = gelu(Standard(width, 3, stride)(x))
-            x = Standard(128, 3, 2)(x)
-            for number, (width, stride, scale) in enumerate(((256, 1, 1.0), (512, 2, 0.98), (512, 1, 0.96))):
+            for width, stride in ((32, 2), (128, 2)):
+                x = Standard(width, 3, stride)(gelu(x) if width > 32 else x)
+            for number, (width, stride, scale) in enumerate(((256, 1, 1.0), (256, 1, 0.98))):
                 x = self.block(width, stride, scale, name=f"block_{number}")(x)
-            return nn.Dense(classes)(gelu(Standard(1024)(x)).mean((1, 2)).astype(jnp.float32))
+            return nn.Dense(classes)(gelu(x).mean((1, 2)).astype(jnp.float32))
 
     def loss_of(model):
         def loss(params, x, label):
