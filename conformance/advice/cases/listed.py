@@ -296,7 +296,7 @@ def averaged_clients(draw: Draw) -> Case:
 @case("v7x")
 def spiking_neurons(draw: Draw) -> Case:
     """After brainstate's `for_loop` over spiking networks: leaky cells that fire at a threshold, and learn in time."""
-    rows, steps, inputs, hidden, classes = 256, 250, 700, 512, 20
+    rows, steps, inputs, hidden, classes = 512, 250, 700, 512, 20
 
     @jax.custom_jvp
     def fired(x):
@@ -307,7 +307,7 @@ def spiking_neurons(draw: Draw) -> Case:
         (x,), (by,) = primals, tangents
         return fired(x), by * 0.3 * jnp.maximum(1 - jnp.abs(x), 0)
 
-    def loss_of(wrap):
+    def loss_of(run):
         def loss(params, spikes, label):
             def step(state, seen):
                 current, again, voltage, spike, read = state
@@ -319,7 +319,7 @@ def spiking_neurons(draw: Draw) -> Case:
                 return (current, again, voltage, spike, read), (read, spike.mean(-1))
 
             start = tuple(jnp.zeros((len(label), width)) for width in (hidden, hidden, hidden, hidden, classes))
-            _, (reads, rates) = lax.scan(wrap(step), start, spikes.swapaxes(0, 1))
+            _, (reads, rates) = run(step, start, spikes.swapaxes(0, 1))
             right = optax.softmax_cross_entropy_with_integer_labels(reads.mean(0), label).mean()
             return right + 1e-3 * (rates**2).mean()
 
@@ -328,8 +328,14 @@ def spiking_neurons(draw: Draw) -> Case:
     params = {"in": draw.array((inputs, hidden)), "again": draw.array((hidden, hidden))}
     params |= {"out": draw.array((hidden, classes))}
     batch = draw.array((rows, steps, inputs), jnp.bool_), draw.array((rows,), jnp.int32)
-    plain = loss_of(lambda step: step)
-    changes = [("remat", "checkpoint", loss_of(jax.checkpoint)), ("accumulated", "chunk", accumulated(plain, 8))]
+
+    def in_spans(step, start, spikes):
+        run = jax.checkpoint(lambda state, span: lax.scan(step, state, span))
+        state, found = lax.scan(run, start, spikes.reshape(10, -1, *spikes.shape[1:]))
+        return state, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), found)
+
+    plain = loss_of(lax.scan)
+    changes = [("in_spans", "checkpoint", loss_of(in_spans)), ("accumulated", "chunk", accumulated(plain, 8))]
     found = trained(draw, plain, params, batch, changes)
     found.changes[0].target = "loop"
     return found
