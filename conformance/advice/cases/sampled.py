@@ -38,7 +38,7 @@ def worst_pictures(draw: Draw) -> Case:
 
         @nn.compact
         def __call__(self, x):
-            x = nn.Conv(16, (3, 3), use_bias=False)(x)
+            x = nn.Conv(160, (3, 3), use_bias=False)(x)
             for number, (width, stride) in enumerate(((160, 1),)):
                 x = self.block(width, stride, name=f"block_{number}")(x)
             return nn.Dense(classes)(nn.swish(norm()(x)).mean((1, 2)))
@@ -247,7 +247,7 @@ def replayed_frames(draw: Draw) -> Case:
 @case("v6e")
 def autoregressive_blocks(draw: Draw) -> Case:
     """After flowjax's `block_neural_autoregressive_flow`: logarithms of blocks of slopes, from layer to layer."""
-    rows, width, block, depth = 8192, 32, 8, 2
+    rows, width, block, depth = 65536, 64, 8, 2
     shapes = [(1, block), *[(block, block)] * (depth - 1), (block, 1)]
 
     def masks(ins, outs):
