@@ -403,8 +403,7 @@ def split_channels(draw: Draw) -> Case:
             for width, stride in ((32, 2), (64, 1)):
                 x = nn.relu(norm()(nn.Conv(width, (3, 3), (stride, stride), use_bias=False)(x)))
             x = nn.max_pool(x, (3, 3), (2, 2), "SAME")
-            for number, (width, stride) in enumerate(((64, 1), (64, 1))):
-                x = self.block(width, stride, name=f"block_{number}")(x)
+            x = self.block(64, 1, name="block")(x)
             return nn.Dense(classes)(x.mean((1, 2)))
 
     optimizer = optax.sgd(0.1, 0.9, nesterov=True)

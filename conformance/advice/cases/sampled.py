@@ -301,7 +301,7 @@ def autoregressive_blocks(draw: Draw) -> Case:
 @case("v5e")
 def periodic_process(draw: Draw) -> Case:
     """After tinygp's `GaussianProcess.log_probability`: a star at all pairs of times, and slopes for 32 chains."""
-    points, chains = 2048, 32
+    points, chains = 768, 256
 
     def kernel(params, x, y):
         apart = x - y
