@@ -344,7 +344,7 @@ def spiking_neurons(draw: Draw) -> Case:
 @case("v5e")
 def narrated_videos(draw: Draw) -> Case:
     """After MMV's `TSMResNetV2` and its text: channels shifted in time, and clips known by what is said."""
-    rows, frames, size, width, near, said, vocabulary = 32, 16, 128, 512, 5, 16, 66250
+    rows, frames, size, width, near, said, vocabulary = 32, 16, 64, 512, 5, 16, 66250
     norm = functools.partial(nn.BatchNorm, use_running_average=False)
 
     def shifted(x):
