@@ -30,7 +30,7 @@ REQUIREMENTS = HERE / "requirements.txt"
 
 LIBRARIES = (
     "libraries", "models", "trainings", "examples", "research", "networks", "serving", "published", "deployed",
-    "fields", "reproduced", "hosted", "reported",
+    "fields", "reproduced", "hosted", "reported", "drawn", "listed", "sampled",
 )  # fmt: skip
 """The modules of programs that are built from public libraries."""
 

@@ -2,6 +2,7 @@
 
 from . import (
     deployed,
+    drawn,
     examples,
     fields,
     geometry,
@@ -11,6 +12,7 @@ from . import (
     kernels,
     language,
     libraries,
+    listed,
     machine,
     models,
     networks,
@@ -20,6 +22,7 @@ from . import (
     reported,
     reproduced,
     research,
+    sampled,
     serving,
     simple,
     trainings,
