@@ -110,13 +110,13 @@ fn along(
     let mut rows = Vec::new();
     for digit in digits {
         let digit = if digit.is_of_rows() {
-            match placed_rows(digit, from, to) {
-                Ok(placed) => {
-                    rows.push(placed);
-                    continue;
-                }
-                Err(leading) => leading,
+            if let Some(placed) = placed_rows(digit, from, to) {
+                rows.push(placed);
+                continue;
             }
+            // Mostly, a sample's rows follow one another.
+            let all = from.bounds.get(digit.dimension).copied().unwrap_or(0);
+            Digit { inner: all / digit.size.max(1), ..*digit }
         } else {
             *digit
         };
@@ -152,14 +152,11 @@ fn along(
     Ok(digits)
 }
 
-/// Where samples' rows lie under other bounds: along the dimension of all rows, or along that of the samples; where there is
-/// neither, each sample's rows follow one another, as they mostly do.
-fn placed_rows(digit: &Digit, from: &Leaf, to: &Leaf) -> Result<Digit, Digit> {
-    let all = from.bounds.get(digit.dimension).copied().unwrap_or(0);
+/// Where samples' rows lie under other bounds: along the dimension of all rows, or along that of the samples.
+fn placed_rows(digit: &Digit, from: &Leaf, to: &Leaf) -> Option<Digit> {
     let place = |size: u64| to.bounds.iter().position(|bound| *bound == size);
-    let of_samples = || place(digit.size).map(|at| Digit::new(at, 1, digit.size));
-    let of_rows = place(all).map(|at| digit.along(at));
-    of_rows.or_else(of_samples).ok_or_else(|| Digit::new(digit.dimension, all / digit.size.max(1), digit.size))
+    let of_rows = place(*from.bounds.get(digit.dimension)?).map(|at| digit.along(at));
+    of_rows.or_else(|| place(digit.size).map(|at| Digit::new(at, 1, digit.size)))
 }
 
 /// The digits of so many samples that are `stride` elements apart.
