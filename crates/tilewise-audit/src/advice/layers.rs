@@ -321,6 +321,14 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
             layer.values.push(value);
         }
     }
+    // Nor is what comes before the first, such as a stem of convolutions: a layer begins with what others have, too.
+    if let Some((first, others)) = layers.split_first_mut() {
+        let shapes: HashSet<String> =
+            others.iter().flat_map(|layer| &layer.values).map(|value| value.array.shape.to_string()).collect();
+        let is_alike = |value: &&&KeptValue<'_, '_>| shapes.contains(&value.array.shape.to_string());
+        let begin = first.values.iter().filter(is_alike).map(|value| value.array.first).min().unwrap_or(0);
+        first.values.retain(|value| value.array.first >= begin);
+    }
     Some(Layers::new(None, layers))
 }
 

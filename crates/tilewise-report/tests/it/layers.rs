@@ -53,6 +53,30 @@ fn recomputed(text: &str) -> (String, u64) {
     (sentence(found), found.saving.bytes().unwrap())
 }
 
+/// What a network begins with, such as convolutions of whole pictures, is none of the layers that follow.
+#[test]
+fn what_comes_before_the_layers_is_no_layers() {
+    const STEM: &str = "f32[512,65536]{1,0:T(8,128)}";
+    let name = |pass: &str| format!("metadata={{op_name=\"jit(step)/{pass}(Net)/conv\"}}");
+    let (lines, gradient) = gradient_of_layers("", "begun", 8, |_| "Net)".to_owned());
+    let plain = of_layers(8, |_| "Net)".to_owned());
+    let text = of_lines(
+        &format!(
+            r#"  stem = {STEM} custom-call(x.1), custom_call_target="stem", {}
+  begun = f32[512,1024]{{1,0:T(8,128)}} custom-call(stem), custom_call_target="begun", {}
+{lines}
+  end = f32[512,1024]{{1,0:T(8,128)}} custom-call(stem, {gradient}), custom_call_target="back", {}"#,
+            name("jvp"),
+            name("jvp"),
+            name("transpose(jvp)"),
+        ),
+        "end",
+    );
+    let ((said, freed), (_, of_layers)) = (recomputed(&text), recomputed(&plain));
+    assert!(said.contains("8 by the shapes that repeat") && said.contains("each keeps up to 20.00 MiB"), "{said}");
+    assert!(freed <= of_layers, "{freed} > {of_layers}");
+}
+
 /// As of large and small pictures through one network: both run before the gradient of either.
 #[test]
 fn a_network_may_run_twice() {
