@@ -1,4 +1,4 @@
-"""A sixth set of programs, after projects drawn from a list, written before anybody saw what is advised for them."""
+"""A sixth set, after projects of the awesome-jax list in a random order, written before any advice on it was seen."""
 
 import functools
 import itertools

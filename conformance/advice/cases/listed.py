@@ -1,4 +1,4 @@
-"""More programs after projects drawn from a public list, written before anybody saw what is advised for them."""
+"""More of the sixth set, after projects of the awesome-jax list in a random order."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""The last programs after projects drawn from a public list, written before anybody saw what is advised for them."""
+"""The last of the sixth set, after projects of the awesome-jax list in a random order."""
 
 import functools
 import itertools
