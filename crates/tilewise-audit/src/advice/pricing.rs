@@ -9,6 +9,7 @@ use super::{
     rule::{Proposal, Rule},
     rules::scores_of,
 };
+use crate::program::root;
 use std::{cmp::Reverse, collections::HashMap};
 
 /// Less than a hundredth of what the program holds is no advice.
@@ -56,6 +57,9 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
+        if kept.iter().any(|(_, before)| keeps_apart(&proposal, before)) {
+            continue;
+        }
         // What the better ones free already is no further advice.
         let with = saved(&kept, &proposal);
         let more = scaled(with.saturating_sub(together), said, alone);
@@ -77,6 +81,16 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         Recommendation { scores, ..proposal.recommendation(program, saved) }
     };
     kept.into_iter().map(said).collect()
+}
+
+/// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated.
+fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
+    let (Finding::LayoutRequest(request), Finding::UndonatedState(state)) = (&proposal.finding, &before.finding) else {
+        return false;
+    };
+    let is_donated = |name: &String| state.roots.iter().any(|donated| donated == root(name));
+    let arguments = || request.arrays.iter().map(|array| array.argument.as_ref());
+    arguments().all(|argument| argument.is_some()) && arguments().flatten().any(is_donated)
 }
 
 /// Whether a cache is carried: nothing is computed in another way, and so it comes before parts that free twice as much.
