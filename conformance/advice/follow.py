@@ -47,6 +47,8 @@ def open_tuples(tree):
 def followed(program, advice):
     """The program once the advice's code has run where its function is called."""
     name = program.function.__name__
+    # A lambda has no name to call it by.
+    name = name if name.isidentifier() else "f"
     bound = inspect.signature(program.function).bind(*program.arguments)
     names = {key: open_tuples(value) for key, value in bound.arguments.items()} | {name: program.function}
     exec(advice.get("imports") or "", names)

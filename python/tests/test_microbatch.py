@@ -176,6 +176,17 @@ def branches(weight, x):
     return jax.lax.cond(weight[0, 0] > 0, lambda x: jnp.sin(x @ weight), lambda x: x, x).sum(0)
 
 
+def equations(weight, x):
+    """Each sample's linear system, factors and singular values, and a gradient through them."""
+
+    def one(weight, x):
+        matrix = jnp.outer(x, x) @ weight + 9 * jnp.eye(8)
+        widest = jax.lax.stop_gradient(jnp.linalg.svd(matrix, compute_uv=False)[0])
+        return jnp.linalg.solve(matrix, x).sum() / widest + jnp.abs(jnp.linalg.qr(matrix)[1]).sum()
+
+    return jax.value_and_grad(lambda weight: jax.vmap(one, (None, 0))(weight, x).mean())(weight)
+
+
 ZEROS = jax.tree.map(jnp.zeros_like, PARAMS)
 STEPS = [
     (adam, (2, 3, 4), (PARAMS, (ZEROS, ZEROS), X, LABELS, MASK.astype(jnp.float32))),
@@ -190,6 +201,7 @@ STEPS = [
     (inference, 1, (PARAMS, X)),
     (until, 1, (STACK[0], X)),
     (branches, 1, (STACK[0], X)),
+    (equations, 1, (STACK[0], X)),
 ]
 
 
@@ -318,7 +330,7 @@ REFUSED = [
     (lambda params, x: jnp.cumsum(x, 0), "`cumsum` goes along the batch"),
     (lambda params, x: jax.lax.map(lambda row: row @ params["w"], x), "a loop goes over the batch"),
     (lambda params, x: jnp.fft.fft(x.T).T, "`fft` works on all of the batch"),
-    (lambda params, x: jnp.linalg.svd(x[:, :, None])[0], "`svd` isn't known to keep samples apart"),
+    (lambda params, x: jnp.linalg.eig(x[:, :, None] * x[:, None])[0], "`eig` isn't known to keep samples apart"),
     (lambda params, x: x[::-1], "goes along the batch"),
     (lambda params, x: x.reshape(8, 4, 8).sum(1), "a reshape takes the batch apart"),
 ]

@@ -229,7 +229,9 @@ impl ProgramModel<'_> {
     /// The Python function that was compiled: `f` where the module's name has none that code can call.
     pub(crate) fn function(&self) -> &str {
         let name = self.module.name();
-        name.strip_prefix("jit_").filter(|name| is_name(name)).unwrap_or("f")
+        // JAX calls a lambda's program `jit__lambda`.
+        let is_own = |name: &&str| is_name(name) && !name.starts_with("_lambda");
+        name.strip_prefix("jit_").filter(is_own).unwrap_or("f")
     }
 
     /// The entry's parameters, by number.

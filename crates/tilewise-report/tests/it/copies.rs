@@ -1,6 +1,6 @@
 //! Copies: their class, how often they run, which lines they cost, why they are there and what makes them needless.
 
-use super::advice::{advice, kind};
+use super::advice::{advice, code, kind};
 use std::collections::HashMap;
 use tilewise::tpu::Generation;
 use tilewise_audit::{Audit, CopyClass, CopyEndKind, CopyReason, Machine, Program, audit, copies_by_line};
@@ -272,6 +272,10 @@ ENTRY main (a.1: f32[4096,1024], b.1: f32[1024,1024]) -> (f32[4096,1024], f32[10
     let kinds = |name: &str| advice(&text(name)).iter().map(|piece| kind(piece).0).collect::<Vec<_>>();
     assert_eq!(kinds("states['b']"), ["donate"]);
     assert_eq!(kinds("b"), ["donate", "order"]);
+    // A lambda has no name that code could call it by.
+    let donated = |module: &str| code(&advice(&text("b").replace("jit_f", module))[0]);
+    assert!(donated("jit_f").is_some_and(|code| code.starts_with("f = jax.jit(f, ")));
+    assert_eq!(donated("jit__lambda"), donated("jit_f"));
 }
 
 #[test]

@@ -96,6 +96,8 @@ class Program:
             return self.call(jaxpr, consts, reads)
         if name == "optimization_barrier":
             return reads
+        if name == "custom_linear_solve":
+            return self._solved(eqn, reads)
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             turn = max((share.turn for share in shares), default=0)
@@ -123,6 +125,14 @@ class Program:
         if outcome.zeros is not None:
             reads[outcome.zeros] = self.counted_once(reads[outcome.zeros])
         return self._emit(eqn, reads, results, outcome.params)
+
+    def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
+        """What solves the equations: its own constants, then the right-hand sides, of all that is there for gradients, too."""
+        lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
+        first = lengths.matvec + lengths.vecmat
+        last = first + lengths.solve
+        sides = last + lengths.transpose_solve
+        return self.call(solve.jaxpr, solve.consts, reads[first:last] + reads[sides:])
 
     def _of_sums(self, eqn: Any, reads: list[int], shares: list[Share]) -> list[int] | None:
         """What can be done with parts' shares of sums before they are added up; `None` where it can't."""
