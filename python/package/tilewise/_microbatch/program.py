@@ -127,7 +127,7 @@ class Program:
         return self._emit(eqn, reads, results, outcome.params)
 
     def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
-        """What solves the equations, of all that is there for gradients, too: its own constants, then the right-hand sides."""
+        """What solves the equations; what is there for gradients, such as their transpose, is left out."""
         lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
         first = lengths.matvec + lengths.vecmat
         last = first + lengths.solve
