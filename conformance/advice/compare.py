@@ -6,6 +6,7 @@ argument that it takes apart begins with it; all other sizes stay. Code for a lo
 compared with a cross entropy written plainly, its gradients with it.
 """
 
+import ast
 import inspect
 import json
 import os
@@ -30,21 +31,35 @@ def kept(size, code):
     return min(size, -(-SMALL // parts) * parts)
 
 
-def taken_apart(program, code):
-    """Which of the program's arguments the code takes apart, by the names of its parameters."""
-    names = re.search(r"batch_argnames=\((.*?)\)|^ +(.*) = batch$", code, re.M).expand(r"\1\2")
-    names = set(re.findall(r"\w+", names))
-    parameters = enumerate(inspect.signature(program.function).parameters.values())
-    named = {at: parameter.kind for at, parameter in parameters if parameter.name in names}
-    first = min((at for at, kind in named.items() if kind is inspect.Parameter.VAR_POSITIONAL), default=sys.maxsize)
-    return {at for at in range(len(program.arguments)) if at in named or at >= first}
+def taken_apart(code):
+    """What of the program's arguments the code takes apart, each name with the dimension."""
+    names = re.search(r"batch_argnames=([({].*?[)}])|^ +(.*) = batch$", code, re.M)
+    if names[1] and names[1].startswith("{"):
+        return ast.literal_eval(names[1])
+    return dict.fromkeys(ast.literal_eval(names[1]) if names[1] else re.findall(r"\w+", names[2]), 0)
 
 
-def filled(path, leaf, size, small, apart, random):
+def names_of(program):
+    """What reports call each of the program's arguments."""
+    parameters = inspect.signature(program.function).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_POSITIONAL]
+    rest = next(
+        (parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_POSITIONAL), None
+    )
+    return names + [f"{rest}[{at}]" for at in range(len(program.arguments) - len(names))]
+
+
+def batch_of(name, apart):
+    """The dimension along which an array of that name is taken apart, and nothing of others."""
+    begins = (at for known, at in apart.items() if re.fullmatch(rf"{re.escape(known)}([\[.].*)?", name))
+    return next(begins, None)
+
+
+def filled(path, leaf, size, small, batch, random):
     """An array of numbers in place of a shape. The later half of a batch is mostly zeros, as padding is: parts that have as
     many samples have other numbers of tokens then, so that a sum divided by the wrong one shows."""
-    is_batch = leaf.shape[:1] == (size,) and path[0].idx in apart
-    shape = tuple(small if at == 0 and is_batch else bound for at, bound in enumerate(leaf.shape))
+    is_batch = batch is not None and leaf.shape[batch : batch + 1] == (size,)
+    shape = tuple(small if at == batch and is_batch else bound for at, bound in enumerate(leaf.shape))
     if np.prod(shape, dtype=np.int64) > MOST:
         raise MemoryError(f"{leaf.shape} is too large to run")
     if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
@@ -57,7 +72,7 @@ def filled(path, leaf, size, small, apart, random):
     else:
         # Small enough for an index of anything.
         numbers = random.integers(len(shape) > 1, 2 if leaf.dtype == np.bool_ else SMALL // 2, shape)
-    if is_batch and len(shape) > 1:
+    if is_batch and batch == 0 and len(shape) > 1:
         numbers[small // 2 :, max(shape[1] // 4, 1) :] = 0
     return jax.numpy.asarray(numbers).astype(leaf.dtype)
 
@@ -104,8 +119,13 @@ def difference(program, advice):
         return None
     size = int(re.search(r"of size (\d+)", advice["sentence"])[1])
     small, random = kept(size, advice["code"]), np.random.default_rng(0)
-    decided = size, small, taken_apart(program, advice["code"]), random
-    arguments = jax.tree_util.tree_map_with_path(lambda *leaf: filled(*leaf, *decided), program.arguments)
+    names, apart = names_of(program), taken_apart(advice["code"])
+
+    def made(path, leaf):
+        name = names[path[0].idx] + jax.tree_util.keystr(path[1:])
+        return filled(path, leaf, size, small, batch_of(name, apart), random)
+
+    arguments = jax.tree_util.tree_map_with_path(made, program.arguments)
     for made in jax.make_jaxpr(program.function)(*arguments).eqns:
         if any(value.aval.size > MOST for value in made.outvars if hasattr(value.aval, "size")):
             raise MemoryError(f"{made.outvars[0].aval} is too large to run")

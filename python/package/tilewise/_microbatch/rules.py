@@ -265,6 +265,16 @@ def before_the_last(count: int) -> Rule:
     return rule
 
 
+def triangular_solve(op: Operation) -> Outcome:
+    """One matrix may be all samples', with a right-hand side of each beside the others'."""
+    matrix, sides = op.shares
+    rank = len(op.operands[1])
+    own = rank - 1 if op.params["left_side"] else rank - 2
+    if isinstance(matrix, Whole) and isinstance(sides, Each) and sides.at == own:
+        return Outcome([sides])
+    return before_the_last(2)(op)
+
+
 def dot_general(op: Operation) -> Outcome:
     (contracted, batched) = op.params["dimension_numbers"]
     places = [_kept(contracted[side], batched[side], len(op.operands[side])) for side in (0, 1)]
@@ -406,7 +416,7 @@ RULES: dict[str, Rule] = {
     "scatter": scatter,
     "scatter-add": scatter,
     "cholesky": before_the_last(2),
-    "triangular_solve": before_the_last(2),
+    "triangular_solve": triangular_solve,
     "lu": before_the_last(2),
     "lu_pivots_to_permutation": before_the_last(1),
     "qr": before_the_last(2),
