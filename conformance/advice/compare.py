@@ -72,8 +72,9 @@ def filled(path, leaf, size, small, batch, random):
     else:
         # Small enough for an index of anything.
         numbers = random.integers(len(shape) > 1, 2 if leaf.dtype == np.bool_ else SMALL // 2, shape)
-    if is_batch and batch == 0 and len(shape) > 1:
-        numbers[small // 2 :, max(shape[1] // 4, 1) :] = 0
+    if is_batch and len(shape) > 1:
+        rows = np.moveaxis(numbers, batch, 0)
+        rows[small // 2 :, max(rows.shape[1] // 4, 1) :] = 0
     return jax.numpy.asarray(numbers).astype(leaf.dtype)
 
 
@@ -121,11 +122,11 @@ def difference(program, advice):
     small, random = kept(size, advice["code"]), np.random.default_rng(0)
     names, apart = names_of(program), taken_apart(advice["code"])
 
-    def made(path, leaf):
+    def fill(path, leaf):
         name = names[path[0].idx] + jax.tree_util.keystr(path[1:])
         return filled(path, leaf, size, small, batch_of(name, apart), random)
 
-    arguments = jax.tree_util.tree_map_with_path(made, program.arguments)
+    arguments = jax.tree_util.tree_map_with_path(fill, program.arguments)
     for made in jax.make_jaxpr(program.function)(*arguments).eqns:
         if any(value.aval.size > MOST for value in made.outvars if hasattr(value.aval, "size")):
             raise MemoryError(f"{made.outvars[0].aval} is too large to run")

@@ -61,7 +61,8 @@ impl Leaf {
             if axis.dimension == dimension && axis.size > 1 {
                 match steps.last_mut() {
                     Some((inner, size, step))
-                        if inner.saturating_mul(*size) == axis.inner && *step * u128::from(*size) == minor =>
+                        if inner.saturating_mul(*size) == axis.inner
+                            && step.saturating_mul(u128::from(*size)) == minor =>
                     {
                         *size = size.saturating_mul(axis.size);
                     }
