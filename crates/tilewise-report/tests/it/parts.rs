@@ -95,14 +95,13 @@ fn large_arrays_that_are_joined_are_no_parts() {
     assert_eq!(first(&program(lines, "f32[1024]")), None);
 }
 
-/// A loop that the compiler makes of a gather: a row of a table for each of a sample's four experts.
-#[test]
-fn rows_that_a_loop_gathers_are_their_samples_own() {
-    let carry =
-        "(s32[]{:T(128)}, s32[4096,1]{1,0:T(8,128)}, f32[32,16384]{1,0:T(8,128)}, f32[4096,16384]{1,0:T(8,128)})";
-    let text = |name: &str| {
-        format!(
-            r#"HloModule jit_f, is_scheduled=true
+/// A sum, and a loop as the compiler makes one of a gather: `row` reads the row `number` of `table`, and `more` puts it into
+/// `rows`, for each of `trips` numbers of `which`. The types are those of `which`, `table` and `rows`. Gives what the loop
+/// carries, and the text up to `ENTRY`.
+fn gather_loop([which, table, rows]: [&str; 3], trips: usize, row: &str) -> (String, String) {
+    let carry = format!("(s32[]{{:T(128)}}, {which}, {table}, {rows})");
+    let text = format!(
+        r#"HloModule jit_f, is_scheduled=true
 
 add {{ a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -110,23 +109,36 @@ add {{ a = f32[] parameter(0)
 }}
 condition {{ c = {carry} parameter(0)
   at = s32[]{{:T(128)}} get-tuple-element(c), index=0
-  trips = s32[]{{:T(128)}} constant(4096)
+  trips = s32[]{{:T(128)}} constant({trips})
   ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
 }}
 body {{ b = {carry} parameter(0)
   at = s32[]{{:T(128)}} get-tuple-element(b), index=0
-  which = s32[4096,1]{{1,0:T(8,128)}} get-tuple-element(b), index=1
-  table = f32[32,16384]{{1,0:T(8,128)}} get-tuple-element(b), index=2
-  rows = f32[4096,16384]{{1,0:T(8,128)}} get-tuple-element(b), index=3
+  which = {which} get-tuple-element(b), index=1
+  table = {table} get-tuple-element(b), index=2
+  rows = {rows} get-tuple-element(b), index=3
   zero = s32[]{{:T(128)}} constant(0)
   one = s32[]{{:T(128)}} constant(1)
   next = s32[]{{:T(128)}} add(at, one)
   this = s32[1,1]{{1,0:T(1,128)}} dynamic-slice(which, at, zero), dynamic_slice_sizes={{1,1}}
   number = s32[]{{:T(128)}} bitcast(this)
-  row = f32[1,16384]{{1,0:T(1,128)}} dynamic-slice(table, number, zero), dynamic_slice_sizes={{1,16384}}
-  more = f32[4096,16384]{{1,0:T(8,128)}} dynamic-update-slice(rows, row, at, zero)
+{row}
   ROOT end = {carry} tuple(next, which, table, more)
-}}
+}}"#
+    );
+    (carry, text)
+}
+
+/// A loop that the compiler makes of a gather: a row of a table for each of a sample's four experts.
+#[test]
+fn rows_that_a_loop_gathers_are_their_samples_own() {
+    let types = ["s32[4096,1]{1,0:T(8,128)}", "f32[32,16384]{1,0:T(8,128)}", "f32[4096,16384]{1,0:T(8,128)}"];
+    let row = "  row = f32[1,16384]{1,0:T(1,128)} dynamic-slice(table, number, zero), dynamic_slice_sizes={1,16384}
+  more = f32[4096,16384]{1,0:T(8,128)} dynamic-update-slice(rows, row, at, zero)";
+    let (carry, loops) = gather_loop(types, 4096, row);
+    let text = |name: &str| {
+        format!(
+            r#"{loops}
 ENTRY main (ids.1: s32[1024,4], table.1: f32[32,16384]) -> f32[1024,4] {{
   ids.1 = s32[1024,4]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="ids"}}
   table.1 = f32[32,16384]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="params['table']"}}
@@ -176,33 +188,13 @@ fn what_is_mapped_or_sent_to_the_host_joins_no_samples() {
 /// A loop that the compiler makes of a gather: a window of each sample's own table.
 #[test]
 fn windows_that_a_loop_gathers_are_their_samples_own() {
-    let carry = "(s32[]{:T(128)}, s32[1024,1]{1,0:T(8,128)}, f32[1024,64,256]{2,1,0:T(8,128)}, f32[1024,32,256]{2,1,0:T(8,128)})";
+    let types = ["s32[1024,1]{1,0:T(8,128)}", "f32[1024,64,256]{2,1,0:T(8,128)}", "f32[1024,32,256]{2,1,0:T(8,128)}"];
+    let row =
+        "  row = f32[1,32,256]{2,1,0:T(8,128)} dynamic-slice(table, at, number, zero), dynamic_slice_sizes={1,32,256}
+  more = f32[1024,32,256]{2,1,0:T(8,128)} dynamic-update-slice(rows, row, at, zero, zero)";
+    let (carry, loops) = gather_loop(types, 1024, row);
     let text = format!(
-        r#"HloModule jit_f, is_scheduled=true
-
-add {{ a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT s = f32[] add(a, b)
-}}
-condition {{ c = {carry} parameter(0)
-  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
-  trips = s32[]{{:T(128)}} constant(1024)
-  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
-}}
-body {{ b = {carry} parameter(0)
-  at = s32[]{{:T(128)}} get-tuple-element(b), index=0
-  which = s32[1024,1]{{1,0:T(8,128)}} get-tuple-element(b), index=1
-  table = f32[1024,64,256]{{2,1,0:T(8,128)}} get-tuple-element(b), index=2
-  rows = f32[1024,32,256]{{2,1,0:T(8,128)}} get-tuple-element(b), index=3
-  zero = s32[]{{:T(128)}} constant(0)
-  one = s32[]{{:T(128)}} constant(1)
-  next = s32[]{{:T(128)}} add(at, one)
-  this = s32[1,1]{{1,0:T(1,128)}} dynamic-slice(which, at, zero), dynamic_slice_sizes={{1,1}}
-  number = s32[]{{:T(128)}} bitcast(this)
-  row = f32[1,32,256]{{2,1,0:T(8,128)}} dynamic-slice(table, at, number, zero), dynamic_slice_sizes={{1,32,256}}
-  more = f32[1024,32,256]{{2,1,0:T(8,128)}} dynamic-update-slice(rows, row, at, zero, zero)
-  ROOT end = {carry} tuple(next, which, table, more)
-}}
+        r#"{loops}
 ENTRY main (x.1: f32[1024,256], i.1: s32[1024,1]) -> f32[1024] {{
   x.1 = f32[1024,256]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
   i.1 = s32[1024,1]{{1,0:T(8,128)}} parameter(1), metadata={{op_name="i"}}
