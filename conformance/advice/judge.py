@@ -71,24 +71,34 @@ def digest_of(*texts):
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
+class NotMeasured(Exception):
+    """A case that the compiler, or the comparison of its results, gives no answer for."""
+
+
 def asked(options, case, advice=()):
-    """What `compile.py` says of a case, or of advice followed; kept until something that decides it changes."""
+    """What `compile.py` says of a case, or of advice followed; kept until something that decides it changes.
+
+    That it took too long is kept as well, until it may take longer.
+    """
     lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code")}) + "\n" for given in advice)
     digest = digest_of(case["digest"], lines, *(path.read_text() for path in FOLLOW if advice))
     kept = options.folder / f"{case['label']}{'.followed' if advice else ''}.json"
     if kept.exists():
         found = json.loads(kept.read_text())
-        if found["digest"] == digest:
+        if found["digest"] == digest and found["rows"]:
             return found["rows"]
+        if found["digest"] == digest and found["limit"] >= options.limit:
+            raise NotMeasured(f"takes more than {found['limit']:.0f} s to compile")
     command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], options.folder]
     command += ["--follow"] if advice else []
     try:
         done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
-        sys.exit(f"{case['label']} took more than {options.limit:.0f} s")
+        kept.write_text(json.dumps({"digest": digest, "rows": [], "limit": options.limit}))
+        raise NotMeasured(f"takes more than {options.limit:.0f} s to compile") from None
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or not rows:
-        sys.exit(f"{case['label']}: the compiler ended with status {done.returncode}: {done.stderr[-1000:]}")
+        raise NotMeasured(f"the compiler ended with status {done.returncode}: {done.stderr[-1000:]}")
     kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
     return rows
 
@@ -108,7 +118,7 @@ def compared(options, case, advice):
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(rows) != len(advice):
-        sys.exit(f"{case['label']}: not compared: {done.stderr[-1000:]}")
+        raise NotMeasured(f"results aren't compared: {done.stderr[-1000:]}")
     kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
     return rows
 
@@ -245,11 +255,11 @@ def measured(options, name, tpu, about):
     label = f"{name}.{tpu}"
     case = {"name": name, "tpu": tpu, "label": label} | {key: about[key] for key in ("digest", "origin", "is_public")}
     rows = asked(options, case)
-    for row in rows:
-        if "error" in row:
-            sys.exit(f"{label}: {row['variant'] or 'the program'} is not compiled: {row['error']}")
+    if "error" in rows[0]:
+        raise NotMeasured(rows[0]["error"])
     case["total"] = rows[0]["total"]
-    case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:]]
+    case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:] if "total" in row]
+    case["failed"] = [row for row in rows[1:] if "error" in row]
     case["report"] = audit(options, case, rows[0]["text"])
     advice = [given for given in case["report"]["advice"] if given["peak_bytes_saved"]]
     runnable = [given for given in advice if is_runnable(given)]
@@ -263,6 +273,16 @@ def measured(options, name, tpu, about):
             verdict.how += f" ({row['error']})"
     tell(label)
     return case
+
+
+def attempted(options, name, tpu, about):
+    """The same, or why there is no such case, as a sentence."""
+    try:
+        return measured(options, name, tpu, about)
+    except NotMeasured as error:
+        sentence = f"`{name}` for {tpu}: {error}."
+        tell(sentence)
+        return sentence
 
 
 def best(case):
@@ -310,6 +330,16 @@ def table(cases):
             lead, expert = [""] * 3, [""] * 3
         if not case["verdicts"]:
             yield f"| {' | '.join([*lead, 'none', *[''] * 5, *expert])} |"
+
+
+def not_measured(found):
+    """What isn't measured: whole programs, and single changes of others; a line each of a list in Markdown."""
+    for case in found:
+        if isinstance(case, str):
+            yield f"- {case}"
+        else:
+            label = f"`{case['name']}` for {case['tpu']}"
+            yield from (f"- {label}, with the change `{row['variant']}`: {row['error']}." for row in case["failed"])
 
 
 def summary(cases):
@@ -392,9 +422,12 @@ def main():
         for tpu in about["tpus"]
     ]
     with ThreadPoolExecutor(WORKERS) as pool:
-        cases = list(pool.map(lambda job: measured(chosen, *job), jobs))
+        found = list(pool.map(lambda job: attempted(chosen, *job), jobs))
+    cases = [case for case in found if not isinstance(case, str)]
     lines, is_enough = summary(cases)
     text = "\n".join([*table(cases), *[part for line in lines for part in ("", line)]])
+    if missing := list(not_measured(found)):
+        text += "\n".join(["\n\nNot measured:\n", *missing])
     print(text)
     if chosen.write:
         head = "# Advice, promised and measured\n\n<!-- Renewed by `cargo xtask advice --write`. -->\n\n"
