@@ -9,6 +9,7 @@ mod findings;
 mod following;
 mod kept;
 mod layers;
+mod loop_stacks;
 mod message;
 mod notes;
 mod parts;

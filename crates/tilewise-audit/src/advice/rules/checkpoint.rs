@@ -5,6 +5,7 @@ use crate::{
         change::Target,
         evidence::{Evidence, Held},
         finding::{Finding, KeptByLoop, Library},
+        loop_stacks::LoopStacks,
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
@@ -97,18 +98,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
         .collect();
     stacked.sort_by_key(|array| Reverse(array.bytes));
     let largest = *stacked.first()?;
-    let mut carried = carried(forward);
-    let keeps_its_carry = carried.keys().any(|kept| {
-        kept.split_first()
-            .is_some_and(|(first, rest)| *first == trips && !rest.is_empty() && carried.contains_key(rest))
-    });
-    let mut is_carried = |array: &LiveArray<'m>| {
-        let left = carried.get_mut(&without_ones(&array.bounds[1..])).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
-    };
-    let (kept, recomputed): (Vec<&LiveArray<'m>>, Vec<_>) = stacked.iter().partition(|array| is_carried(array));
-    // Something is carried, be it under other bounds.
-    let recomputed = if kept.is_empty() && !keeps_its_carry { &recomputed[1..] } else { &recomputed };
+    let recomputed = LoopStacks::of(program, forward, trips)?.recomputed(program);
     let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
     let finding = KeptByLoop {
         steps: Some((trips, stacked.len())),
@@ -159,19 +149,4 @@ fn runs(forward: &Instruction<'_>, sign: &str) -> bool {
 /// Whether a loop runs forward in a program that takes a gradient.
 fn runs_forward(instruction: &Instruction<'_>) -> bool {
     op_name(instruction).is_some_and(|name| is_forward(&name))
-}
-
-/// How many arrays a loop carries, by their bounds, in any memory.
-fn carried(forward: &Instruction<'_>) -> HashMap<Vec<u64>, usize> {
-    let mut carried = HashMap::new();
-    let Ok(shape) = forward.shape() else { return carried };
-    for (_, leaf) in shape.leaves().filter(|(_, leaf)| leaf.as_array().is_some()) {
-        let bounds: Option<Vec<u64>> = leaf.dimensions().iter().map(|dimension| dimension.bound()).collect();
-        *carried.entry(without_ones(&bounds.unwrap_or_default())).or_default() += 1;
-    }
-    carried
-}
-
-fn without_ones(bounds: &[u64]) -> Vec<u64> {
-    bounds.iter().copied().filter(|bound| *bound != 1).collect()
 }

@@ -34,12 +34,17 @@ impl Rule for GatheredRows {
             let Some(operation) = operation else { continue };
             // From the gather to the scatter, all that is made of the rows on the way has as many.
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
-            let alike = all.into_iter().filter(|same| of_few(evidence, *same).as_ref() == Some(&few));
-            let apart = |array: &dyn Held| default_bytes(evidence, array, &few.0)?.checked_mul(few.1);
-            let buffers: Vec<(usize, u64)> = alike
-                .filter_map(|same| Some((same.buffer(), apart(same)?, same.bytes())))
-                .map(|(buffer, apart, bytes)| (buffer, apart.min(bytes)))
-                .collect();
+            let (alike, others): (Vec<&dyn Held>, Vec<_>) =
+                all.into_iter().partition(|same| of_few(evidence, *same).as_ref() == Some(&few));
+            let scattered = others.into_iter().filter(|other| {
+                let is_of_as_few = of_few(evidence, *other).is_some_and(|(_, columns)| columns == few.1);
+                is_of_as_few && evidence.program().is_some_and(|program| is_scattered_to(program, &alike, *other))
+            });
+            let apart = |array: &dyn Held| {
+                let (rows, columns) = of_few(evidence, array)?;
+                Some((array.buffer(), default_bytes(evidence, array, &rows)?.checked_mul(columns)?.min(array.bytes())))
+            };
+            let buffers: Vec<(usize, u64)> = alike.iter().copied().chain(scattered).filter_map(apart).collect();
             let freed = |(buffer, after): &(usize, u64)| {
                 let bytes = temporaries.iter().find(|array| array.buffer() == *buffer).map_or(0, |array| array.bytes());
                 bytes.saturating_sub(*after)
@@ -89,6 +94,13 @@ fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation
         // The gradient of a gather, such as of an embedding, is none of the program's own lines.
         None => (is_scattered && !is_of_gradient(program, array)).then_some(RowOperation::Scatter),
     }
+}
+
+/// Whether rows of these arrays are scattered to an array, which is made in columns, too, once they are.
+fn is_scattered_to(program: &ProgramModel<'_>, rows: &[&dyn Held], result: &dyn Held) -> bool {
+    let Some(result) = result.live().filter(|result| does(&result.instruction, Opcode::Scatter)) else { return false };
+    let mut rows = rows.iter().filter_map(|rows| rows.live());
+    rows.any(|rows| program.readers(rows.position).any(|reader| reader == result.op))
 }
 
 fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {

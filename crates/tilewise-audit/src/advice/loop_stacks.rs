@@ -1,0 +1,106 @@
+//! What a loop stacks up over its trips for its gradient, and what of that stays once its steps are recomputed.
+
+use super::program::{LiveArray, ProgramModel};
+use std::{cmp::Reverse, collections::HashMap};
+use tilewise::ElementType;
+use tilewise_hlo::{Instruction, dataflow::Position};
+
+/// What one loop stacks up, what lies in the device's default memory first, and of that the largest.
+pub(crate) struct LoopStacks(Vec<Stack>);
+
+/// An array with a slice for each trip.
+struct Stack {
+    position: Position,
+    /// The bounds of a slice, without those of 1.
+    slice: Vec<u64>,
+    element_type: ElementType,
+    bytes: u64,
+    is_in_default_memory: bool,
+    /// Whether it holds what the loop carries, from which the rest can be recomputed.
+    is_carried: bool,
+}
+
+impl LoopStacks {
+    pub(crate) fn of(program: &ProgramModel<'_>, forward: &Instruction<'_>, trips: u64) -> Option<Self> {
+        let flow = program.flow;
+        let values = program.plan.spaces.iter().flat_map(|space| &space.values);
+        let values = values.filter(|value| value.instruction == forward.index());
+        let bytes: HashMap<Position, u64> = values.map(|value| (value.position, value.bytes)).collect();
+        let (mut stacks, mut carry) = (Vec::new(), Vec::new());
+        for position in flow.elements(flow[flow.op(forward)?].position) {
+            // What no trip changes, such as weights, comes from elsewhere.
+            let Some(shape) = flow.shape(position).filter(|_| flow.source(position).is_none()) else { continue };
+            let bounds: Option<Vec<u64>> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let (Some(bounds), Some(array)) = (bounds, shape.as_array()) else { continue };
+            let element_type = array.element_type();
+            if let Some((_, slice)) =
+                bounds.split_first().filter(|(first, slice)| **first == trips && !slice.is_empty())
+            {
+                stacks.push(Stack {
+                    position,
+                    slice: without_ones(slice),
+                    element_type,
+                    bytes: bytes.get(&position).copied().unwrap_or_default(),
+                    is_in_default_memory: array.memory_space() == 0,
+                    is_carried: false,
+                });
+            }
+            // What looks like a stack may be a batch of as many samples as there are trips.
+            carry.push((without_ones(&bounds), element_type));
+        }
+        stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
+        find_carried(&mut stacks, carry);
+        Some(Self(stacks))
+    }
+
+    /// The arrays of the default memory that are not needed once each step is recomputed from what it carries: of what else is
+    /// stacked up, the stacks themselves and their copies.
+    pub(crate) fn recomputed<'p, 'm>(&self, program: &'p ProgramModel<'m>) -> Vec<&'p LiveArray<'m>> {
+        let stays: HashMap<Position, bool> = self.0.iter().map(|stack| (stack.position, stack.is_carried)).collect();
+        let moved = self.moved();
+        let is_recomputed = |array: &&LiveArray<'m>| {
+            let is_own = moved.contains(&array.position);
+            is_own || stays.get(&program.flow.origin(array.position)).is_some_and(|stays| !stays)
+        };
+        program.temporaries().filter(is_recomputed).collect()
+    }
+
+    /// Stacks of the carry that the compiler puts into faster memory: as many as take the place of others that lie there.
+    fn moved(&self) -> Vec<Position> {
+        let others = self.0.iter().filter(|stack| !stack.is_in_default_memory && !stack.is_carried);
+        let mut room: u64 = others.map(|stack| stack.bytes).fold(0, u64::saturating_add);
+        let mut moved = Vec::new();
+        for stack in self.0.iter().filter(|stack| stack.is_in_default_memory && stack.is_carried) {
+            if let Some(left) = room.checked_sub(stack.bytes) {
+                room = left;
+                moved.push(stack.position);
+            }
+        }
+        moved
+    }
+}
+
+/// Marks a stack for each array that the loop carries: of its element type, or else of another, in which the gradient reads it.
+fn find_carried(stacks: &mut [Stack], mut carry: Vec<(Vec<u64>, ElementType)>) {
+    for needs_its_type in [true, false] {
+        for stack in stacks.iter_mut().filter(|stack| !stack.is_carried) {
+            let is_it = |(bounds, element_type): &(Vec<u64>, ElementType)| {
+                *bounds == stack.slice && (*element_type == stack.element_type || !needs_its_type)
+            };
+            if let Some(at) = carry.iter().position(is_it) {
+                carry.swap_remove(at);
+                stack.is_carried = true;
+            }
+        }
+    }
+    // Something is carried, be it under other bounds.
+    if !stacks.iter().any(|stack| stack.is_carried)
+        && let Some(first) = stacks.first_mut()
+    {
+        first.is_carried = true;
+    }
+}
+
+fn without_ones(bounds: &[u64]) -> Vec<u64> {
+    bounds.iter().copied().filter(|bound| *bound != 1).collect()
+}
