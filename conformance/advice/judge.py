@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import median
 
 HERE = Path(__file__).parent
-COMPARE = HERE / "compare.py"
+COMPARE = [HERE / "compare.py", HERE / "widen.py"]
+"""What decides how results are compared."""
 FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
 """What decides how advice is followed."""
 UNSEEN = {
@@ -108,13 +109,13 @@ def compared(options, case, advice):
     lines = "".join(
         json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice
     )
-    digest = digest_of(case["digest"], lines, *(path.read_text() for path in [COMPARE, *FOLLOW]))
+    digest = digest_of(case["digest"], lines, *(path.read_text() for path in [*COMPARE, *FOLLOW]))
     kept = options.folder / f"{case['label']}.compared.json"
     if kept.exists():
         found = json.loads(kept.read_text())
         if found["digest"] == digest:
             return found["rows"]
-    command = [sys.executable, COMPARE, case["name"], case["tpu"]]
+    command = [sys.executable, COMPARE[0], case["name"], case["tpu"]]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(rows) != len(advice):
@@ -181,6 +182,8 @@ class Verdict:
     """The most that it may free by what is promised: of parts of a batch, in any number of them."""
     is_comparable: bool = True
     """Whether it was measured in the program that it is promised of: one in which all advice before it is followed."""
+    is_last: bool = True
+    """Whether the change that it was measured by follows no advice after it."""
 
     @property
     def holds(self):
@@ -246,6 +249,7 @@ def judged(options, case, advice, ran):
     # A change that several pieces promise is measured against all of it.
     last = {found.how: found for found in verdicts if found.how in limits}
     for found in verdicts:
+        found.is_last = last.get(found.how, found) is found
         found.limit = max(found.limit, last.get(found.how, found).limit)
     return verdicts
 
@@ -368,7 +372,7 @@ def summary_of(cases):
     changed, same = (sum(verdict.same is is_same for verdict in verdicts) for is_same in (False, True))
     ran = sum(verdict.how == "its code" for verdict in known)
     kept = [verdict.freed / verdict.owed for verdict in known]
-    exact = [verdict for verdict in known if not verdict.is_bound and verdict.is_comparable]
+    exact = [verdict for verdict in known if not verdict.is_bound and verdict.is_comparable and verdict.is_last]
     close, beaten = sum(verdict.is_exact for verdict in exact), sum(verdict.is_beaten for verdict in known)
     lines = [
         "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "

@@ -202,6 +202,8 @@ class Program:
             reads = [self.rows(read, rows) if is_wide else read for read, is_wide in zip(reads, wide, strict=True)]
             return self._emit(eqn, reads, [rows], {})[0]
         lax, count = module("jax.lax"), self.samples // self.parts
+        if name == "iota" and eqn.params["dimension"] != rows.at:
+            return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
 
         def compute(values: list[Any], part: Part) -> list[Any]:
             apart = values[0].reshape(self.apart(values[0].shape, rows))

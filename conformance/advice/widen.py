@@ -1,0 +1,109 @@
+"""Computes a function as it is, but for two-byte floats: their numbers have four bytes, so that none is rounded to two.
+
+Whether two programs compute the same shows in that: a sum that a loop keeps in two bytes loses its small terms, and loses
+others in parts than in the whole.
+"""
+
+import functools
+
+import follow  # noqa: F401 - for the package's code
+import jax
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from tilewise._microbatch.program import _bound, _counts
+
+NARROW = (jax.numpy.bfloat16, jax.numpy.float16)
+CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+"""What primitives that only call a function have it in."""
+
+
+def widened(function):
+    """The function, whose arrays of two-byte floats are of `float32`."""
+
+    def wide(*arguments):
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
+        results = evaluated(closed.jaxpr, closed.consts, *jax.tree.leaves(arguments))
+        return jax.tree.unflatten(jax.tree.structure(shape), results)
+
+    return wide
+
+
+def wide(value):
+    """The same number in four bytes."""
+    return value.astype(jax.numpy.float32) if getattr(value, "dtype", None) in NARROW else value
+
+
+def with_wide_types(parameter):
+    """A primitive's parameter: an element type, or what a scatter does with two numbers."""
+    if isinstance(parameter, (ClosedJaxpr, Jaxpr)):
+        jaxpr = parameter.jaxpr if isinstance(parameter, ClosedJaxpr) else parameter
+        given = [jax.ShapeDtypeStruct(at.aval.shape, with_wide_types(at.aval.dtype)) for at in jaxpr.invars]
+        closed = jax.make_jaxpr(called(parameter))(*given)
+        return closed if isinstance(parameter, ClosedJaxpr) else closed.jaxpr
+    return jax.numpy.dtype("float32") if isinstance(parameter, jax.numpy.dtype) and parameter in NARROW else parameter
+
+
+def called(closed):
+    """What primitives call, as a function of arrays."""
+    jaxpr, consts = (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, ())
+    return functools.partial(evaluated, jaxpr, consts)
+
+
+def evaluated(jaxpr, consts, *arguments):
+    """The results of a traced function."""
+    values = dict(zip(jaxpr.constvars, map(wide, consts), strict=True))
+    values |= zip(jaxpr.invars, map(wide, arguments), strict=True)
+    steps = [(equation.invars, equation) for equation in jaxpr.eqns] + [(jaxpr.outvars, None)]
+    # What is not read any more takes no memory.
+    last = {at: number for number, (reads, _) in enumerate(steps) for at in reads if not isinstance(at, Literal)}
+    for number, (reads, equation) in enumerate(steps):
+        read = [wide(at.val) if isinstance(at, Literal) else values[at] for at in reads]
+        for at in reads:
+            if not isinstance(at, Literal) and last[at] == number:
+                values.pop(at, None)
+        if equation is None:
+            return read
+        results = zip(equation.outvars, made(equation, read), strict=True)
+        values |= {at: value for at, value in results if at in last}
+
+
+def made(equation, read):
+    """What one equation makes of the values that it reads."""
+    parameters = equation.params
+    match equation.primitive.name:
+        case "scan":
+            return scanned(parameters, read)
+        case "while":
+            return repeated(parameters, read)
+        case "cond":
+            return lax.switch(read[0], [called(branch) for branch in parameters["branches"]], *read[1:])
+        case "reduce_precision":
+            return read
+    inner = next((parameters[name] for name in CALLED if isinstance(parameters.get(name), (ClosedJaxpr, Jaxpr))), None)
+    if inner is not None:
+        return called(inner)(*read)
+    parameters = {name: with_wide_types(parameter) for name, parameter in parameters.items()}
+    results = _bound(equation.primitive, read, parameters)
+    return results if equation.primitive.multiple_results else [results]
+
+
+def scanned(parameters, read):
+    """A scan's carry and what it stacks up."""
+    consts, carry = _counts(parameters)
+    step = called(parameters["jaxpr"])
+
+    def body(state, xs):
+        results = step(*read[:consts], *state, *xs)
+        return results[:carry], results[carry:]
+
+    state, xs = read[consts : consts + carry], read[consts + carry :]
+    state, stacked = lax.scan(body, state, xs, length=parameters["length"], reverse=parameters["reverse"])
+    return [*state, *stacked]
+
+
+def repeated(parameters, read):
+    """What a loop ends with."""
+    of_test, of_body = parameters["cond_nconsts"], parameters["body_nconsts"]
+    test, body = called(parameters["cond_jaxpr"]), called(parameters["body_jaxpr"])
+    consts, state = read[of_test : of_test + of_body], read[of_test + of_body :]
+    return lax.while_loop(lambda now: test(*read[:of_test], *now)[0], lambda now: body(*consts, *now), state)
