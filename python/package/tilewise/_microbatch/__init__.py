@@ -12,6 +12,9 @@ from tilewise._microbatch.program import Part, Program
 from tilewise._microbatch.shares import Each, RefusedError, Share, Whole
 from tilewise._modules import module
 
+LANES = 128
+"""What a TPU's tile has of the dimension that varies fastest."""
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -206,7 +209,9 @@ def _through(
         cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axes[at]) for at, leaf in batch.items()}
         found = program.run([*added, *each], whole | cut, Part(number, program.parts))
         totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
-        return totals, found[len(added) :]
+        # Short rows of results would be padded to whole lanes.
+        places = (_place(program, at) for at in each)
+        return totals, [jnp.moveaxis(value, place, -1) for value, place in zip(found[len(added) :], places, strict=True)]
 
     avals = [program.avals[at] for at in added]
     zeros = [jnp.zeros(aval.shape, wide(aval.dtype)) for aval in avals]
@@ -215,11 +220,19 @@ def _through(
     return totals, [_joined(jnp, program, at, value) for at, value in zip(each, joined, strict=True)]
 
 
+def _place(program: Program, at: int) -> int:
+    """The dimension that is last while parts of a result are stacked up: the samples' own where the last is short."""
+    share, shape = program.shares[at], program.avals[at].shape
+    assert isinstance(share, Each)
+    return share.at if 2 * shape[-1] <= LANES and shape[share.at] >= LANES * program.parts else len(shape) - 1
+
+
 def _joined(jnp: Any, program: Program, at: int, value: Any) -> Any:
     share = program.shares[at]
     assert isinstance(share, Each)
     shape = program.avals[at].shape
     before, _, inner = program.apart(shape, share)[share.at : share.at + 3]
+    value = jnp.moveaxis(value, -1, 1 + _place(program, at))
     parts, part = program.parts, value.shape[1:]
     value = value.reshape(parts, *part[: share.at], before, -1, inner, *part[share.at + 1 :])
     return jnp.moveaxis(value, 0, share.at + 1).reshape(shape)

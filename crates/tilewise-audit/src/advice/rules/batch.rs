@@ -1,17 +1,17 @@
 //! The batch of a program: a dimension of its input that most of the peak has, and along which nothing joins its samples.
 
 use super::{
+    beside_parts::freed,
     graphs::nodes_of,
     in_parts::{is_in_all_results, is_key},
-    separable::{Separable, results},
+    separable::Separable,
 };
 use crate::{
     advice::{
         evidence::Evidence,
         finding::GradientSums,
         parts::bytes_of_part,
-        program::{BufferChanges, LiveArray, ProgramModel},
-        purpose::{Purpose, is_input, of_argument},
+        program::{LiveArray, ProgramModel},
     },
     program::{begins_with, name},
 };
@@ -21,7 +21,6 @@ use std::{
     iter::successors,
 };
 use tilewise_hlo::{Instruction, Opcode};
-use tilewise_memory::Role;
 
 /// An odd number of samples is taken in so many parts at most.
 const MOST_EACH: u64 = 64;
@@ -45,7 +44,7 @@ pub(super) struct Batch<'a, 'm> {
     /// In how many parts buffers take so much.
     pub(super) parts: u64,
     pub(super) buffers: Vec<(usize, u64)>,
-    /// What that frees, with the sums of gradients beside each part's.
+    /// What that frees, with what lies beside each part.
     pub(super) freed: u64,
     /// Whether these are more parts than help, since with fewer the program doesn't fit.
     pub(super) is_to_fit: bool,
@@ -98,7 +97,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             let part =
                 |(array, at): (&LiveArray<'m>, _)| Some((array.buffer, bytes_of_part(program, array, at, parts)?));
             let buffers: Vec<(usize, u64)> = with_it().filter_map(part).collect();
-            let freed = freed(program, &buffers, gradients);
+            let freed = freed(program, found.samples.as_ref(), &buffers, gradients);
             (parts, buffers, freed)
         };
         let helping = parts_that_help(program, size, &of_peak);
@@ -124,40 +123,6 @@ impl<'a, 'm> Batch<'a, 'm> {
             |at: &&Instruction<'_>| is_key(at) && !at.shape().is_ok_and(|shape| begins_with(&shape, self.size));
         parameters.iter().filter(is_shared).map(name).collect()
     }
-}
-
-/// What parts free; where their gradients are added up, the sums lie beside each part's.
-fn freed(program: &ProgramModel<'_>, buffers: &[(usize, u64)], gradients: GradientSums) -> u64 {
-    let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
-    let Some(plan) = program.plan_with(&changes) else { return 0 };
-    if gradients != GradientSums::Summed {
-        return program.total_bytes.saturating_sub(plan.total_bytes());
-    }
-    let states = results(program);
-    let is_trained = |argument: &&LiveArray<'_>| {
-        states.contains(&argument.shape.without_layout().to_string())
-            && !is_input(&name(&argument.instruction))
-            && of_argument(&name(&argument.instruction)).0 == Purpose::Parameter
-    };
-    let mut trained: Vec<(&[u64], u64)> =
-        program.arguments().filter(is_trained).map(|argument| (&argument.bounds[..], argument.bytes)).collect();
-    let sums = trained.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
-    // Gradients that are all alive then are the sums themselves.
-    let mut held = 0_u64;
-    let peak = plan.space(0).and_then(|hbm| Some((hbm, hbm.peak.as_ref()?)));
-    for (hbm, live) in peak.iter().flat_map(|(hbm, peak)| peak.live.iter().map(move |live| (hbm, live))) {
-        let value = &hbm.values[live.value];
-        let bounds: Option<Vec<u64>> = value
-            .shape()
-            .filter(|_| value.role == Role::Temporary)
-            .map(|shape| shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect());
-        let found = bounds.and_then(|bounds| trained.iter().position(|(known, _)| *known == bounds));
-        if let Some(found) = found {
-            held = held.saturating_add(trained.swap_remove(found).1);
-        }
-    }
-    let with_sums = plan.total_bytes().saturating_add(sums.saturating_sub(held));
-    program.total_bytes.saturating_sub(with_sums)
 }
 
 /// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A

@@ -63,8 +63,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
-    let estimate = (batch.gradients == GradientSums::Summed).then_some(batch.freed);
-    Proposal { parts: Some(batch.parts), estimate, ..proposal }
+    Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), ..proposal }
 }
 
 /// Of a list, most of what no other rule knows better.

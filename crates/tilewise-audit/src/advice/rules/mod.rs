@@ -11,6 +11,7 @@
 mod all_pairs;
 mod attention;
 mod batch;
+mod beside_parts;
 mod checkpoint;
 mod chunk;
 mod columns;

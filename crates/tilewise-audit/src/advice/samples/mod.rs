@@ -93,6 +93,19 @@ impl Samples {
         share.digits().iter().max_by_key(|digit| digit.size).map(|digit| digit.dimension)
     }
 
+    /// Whether an array is the same for all samples.
+    pub(crate) fn is_same_for_all(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+        let leaf = program.flow.leaves_before(array.position);
+        let own = self.shares.get(&array.instruction.index()).and_then(|shares| shares.get(leaf));
+        own.is_some_and(|share| matches!(share, Share::Same { .. }))
+    }
+
+    /// Whether an instruction makes something of each sample, or of all.
+    pub(crate) fn is_of_each(&self, program: &ProgramModel<'_>, op: OpId) -> bool {
+        let shares = program.flow.instruction(op).and_then(|at| self.shares.get(&at.index()));
+        shares.is_some_and(|shares| shares.iter().any(|share| !matches!(share, Share::Same { .. })))
+    }
+
     /// What an array has that is started and isn't done yet: what a SparseCore is given follows the start.
     fn once_done(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<&Share> {
         /// An update, and what is done.
