@@ -89,6 +89,16 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         self.layers.iter().flat_map(Layer::recomputed)
     }
 
+    /// Bytes that are recomputed of what is alive at the peak, but for those of one layer: that is alive then, computed again.
+    pub(crate) fn bytes_at_peak_but_of_one(&self) -> u64 {
+        let of = |layer: &Layer<'k, 'a, 'm>| {
+            let at_peak = layer.recomputed().filter(|value| value.array.is_at_peak);
+            at_peak.map(|value| value.array.bytes).fold(0, u64::saturating_add)
+        };
+        let each: Vec<u64> = self.layers.iter().map(of).collect();
+        each.iter().copied().fold(0, u64::saturating_add) - each.iter().copied().max().unwrap_or(0)
+    }
+
     /// The layers, with what the largest of them keeps.
     pub(crate) fn checkpointed(&self) -> Checkpointed {
         Checkpointed {

@@ -53,7 +53,9 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
     };
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|([_, said], proposal)| (is_after(proposal, *said), Reverse(*said)));
+    priced.sort_by_key(|([alone, said], proposal)| {
+        (is_after(proposal, *said), Reverse(proposal.likely.filter(|_| *alone > 0).unwrap_or(*said)))
+    });
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {

@@ -37,6 +37,8 @@ pub(crate) struct Proposal {
     pub(crate) buffers: BufferChanges,
     /// What it frees by itself, where other sizes alone don't tell.
     pub(crate) estimate: Option<u64>,
+    /// What it likely frees, where that is less than a bound: by this it is compared with others.
+    pub(crate) likely: Option<u64>,
     /// Whether it may free less than that.
     pub(crate) is_bound: bool,
     /// The parts of the batch that it frees so much with, where more parts free more.
@@ -47,7 +49,16 @@ impl Proposal {
     /// A proposal of which the changed buffers say what it frees.
     pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
         let buffers = BufferChanges::default();
-        Self { finding, target, about: Some(about), buffers, estimate: None, is_bound: false, parts: None }
+        Self {
+            finding,
+            target,
+            about: Some(about),
+            buffers,
+            estimate: None,
+            likely: None,
+            is_bound: false,
+            parts: None,
+        }
     }
 
     /// The proposal with bytes that buffers take at most.

@@ -75,6 +75,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         about,
         buffers,
         estimate: Some(saved),
+        likely: None,
         is_bound: true,
         parts: None,
     })

@@ -48,7 +48,12 @@ pub(super) fn fills_few_lanes(program: &ProgramModel<'_>, array: &LiveArray<'_>)
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instruction<'m>) -> Option<Proposal> {
-    let taken = |array: &LiveArray<'_>| program.default_bytes(array.element_type(), &merged(&array.bounds)?);
+    // At best, pages that fill their lanes lie in VMEM.
+    let most = program.generation.vmem_bytes().unwrap_or(0);
+    let taken = |array: &LiveArray<'_>| {
+        let bytes = program.default_bytes(array.element_type(), &merged(&array.bounds)?)?;
+        Some(if bytes > most { bytes } else { 0 })
+    };
     let alike = program.temporaries().filter(|array| array.bounds == pages.bounds);
     let finding =
         GatheredPages { argument: name(table), merged: merged(&bounds(table)?)?, width: *pages.bounds.last()? };

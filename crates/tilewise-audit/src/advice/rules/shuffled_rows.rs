@@ -65,5 +65,6 @@ fn proposal(program: &ProgramModel<'_>, around: OpId, arrays: &[&LiveArray<'_>])
     let source = program.flow.instruction(around).and_then(|around| source_line(&around));
     let finding = Finding::ShuffledRows(ShuffledRows { steps, others: arrays.len() - 1, source });
     let proposal = Proposal::new(finding, Target::Loop, program.advised(largest)).bound();
-    Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(steps)))))
+    // What a step gathers takes the place of the part that it takes now.
+    Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, 0))))
 }
