@@ -63,6 +63,7 @@ def options():
     parser.add_argument("--limit", type=float, default=600, help="seconds that one case may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts and measurements are kept")
+    parser.add_argument("--as-kept", action="store_true", help="judge what the folder has, and compile nothing")
     parser.add_argument("--write", action="store_true", help="renew TABLE.md and cases.csv")
     return parser.parse_args()
 
@@ -90,6 +91,8 @@ def asked(options, case, advice=()):
             return found["rows"]
         if found["digest"] == digest and found["limit"] >= options.limit:
             raise NotMeasured(f"takes more than {found['limit']:.0f} s to compile")
+    if options.as_kept:
+        raise NotMeasured("isn't compiled yet")
     command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], options.folder]
     command += ["--follow"] if advice else []
     try:
@@ -115,6 +118,8 @@ def compared(options, case, advice):
         found = json.loads(kept.read_text())
         if found["digest"] == digest:
             return found["rows"]
+    if options.as_kept:
+        raise NotMeasured("results aren't compared yet")
     command = [sys.executable, COMPARE[0], case["name"], case["tpu"]]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     rows = [json.loads(line) for line in done.stdout.splitlines()]

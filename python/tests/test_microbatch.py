@@ -279,6 +279,32 @@ def test_single_arrays_have_the_names_that_reports_have():
         tw.microbatch(step, PARTS, batch_argnames=("batch['x']", "rest[7]", "bat"))(*given, mask=MASK)
 
 
+def test_numbers_in_order_are_made_for_each_part():
+    """The places of what is ranked: those of all samples take as much as their scores."""
+
+    def ranked(params, x):
+        return jnp.argsort(network(params, x), axis=1)[:, -2:]
+
+    in_parts = tw.microbatch(ranked, PARTS, 1)
+    np.testing.assert_array_equal(in_parts(PARAMS, X), ranked(PARAMS, X))
+    traced = str(jax.make_jaxpr(in_parts)(PARAMS, X))
+    assert f"i32[{ROWS // PARTS},5]" in traced
+    assert f"i32[{ROWS},5]" not in traced
+
+
+def test_short_rows_are_stacked_up_along_the_lanes():
+    """Four numbers of each sample in a row would be padded to 128 in each part's results."""
+    points = NORMAL(KEYS[6], (1024, 4, 4))
+
+    def moved(params, points):
+        return jnp.tanh(points @ params["w"][:4, :4])
+
+    in_parts = tw.microbatch(moved, PARTS, 1)
+    np.testing.assert_allclose(in_parts(PARAMS, points), moved(PARAMS, points), rtol=1e-5, atol=1e-6)
+    traced = str(jax.make_jaxpr(in_parts)(PARAMS, points))
+    assert f"f32[{PARTS},4,4,256]" in traced
+
+
 def test_two_byte_gradients_are_added_up_in_float32():
     """Parts come as near to the gradient in float32 as the whole batch does."""
 
