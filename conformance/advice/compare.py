@@ -79,12 +79,12 @@ def filled(path, leaf, size, small, batch, random):
     return jax.numpy.asarray(numbers).astype(leaf.dtype)
 
 
-def are_close(one, other, within=2e-2):
+def are_close(one, other):
     """Whether numbers are the same, to rounding: what all but cancels is off by a part of the largest, and two-byte floats are
     exact to a hundredth."""
     one, other = np.float64(one), np.float64(other)
     largest = np.nanmax(np.abs(one), initial=0)
-    return np.allclose(one, other, rtol=within, atol=within * largest, equal_nan=True)
+    return np.allclose(one, other, rtol=2e-2, atol=2e-2 * largest, equal_nan=True)
 
 
 def head_difference(advice):
@@ -134,10 +134,10 @@ def difference(program, advice):
     with jax.default_device(jax.devices("cpu")[0]):
         found = unlike(program.function, after.function, arguments)
         # Sums in two bytes lose other terms in parts than in the whole: in four bytes they show whether anything else differs.
-        return found and unlike(widened(program.function), widened(after.function), arguments, within=1e-3)
+        return found and unlike(widened(program.function), widened(after.function), arguments)
 
 
-def unlike(function, other, arguments, **tolerance):
+def unlike(function, other, arguments):
     """What of the results is another."""
     expected, found = function(*arguments), other(*arguments)
     if jax.tree.structure(expected) != jax.tree.structure(found):
@@ -145,7 +145,7 @@ def unlike(function, other, arguments, **tolerance):
     for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
             return f"{other.dtype}{other.shape} in place of {one.dtype}{one.shape}"
-        if not are_close(one, other, **tolerance):
+        if not are_close(one, other):
             return f"a result of {one.shape} has other numbers"
     return None
 
