@@ -38,11 +38,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         let is_bound = proposal.is_bound || program.machine.generation().is_none();
         Proposal { is_bound, ..proposal }
     });
-    // By the plan, and as it is said.
-    let mut priced: Vec<([u64; 2], Proposal)> = proposals
+    let mut priced: Vec<(Price, Proposal)> = proposals
         .map(|proposal| {
             let alone = saved(&[], &proposal);
-            ([alone, proposal.estimate.filter(|_| alone > 0).unwrap_or(alone)], proposal)
+            let said = proposal.estimate.filter(|_| alone > 0).unwrap_or(alone);
+            let likely = proposal.likely.filter(|_| alone > 0).unwrap_or(said).min(said);
+            (Price { alone, said, likely }, proposal)
         })
         .collect();
     let all = |is: fn(&Proposal) -> bool| {
@@ -53,18 +54,16 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
     };
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|([alone, said], proposal)| {
-        (is_after(proposal, *said), Reverse(proposal.likely.filter(|_| *alone > 0).unwrap_or(*said)))
-    });
+    priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.likely)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
-    for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
+    for (price, proposal) in priced.into_iter().filter(|(price, _)| price.likely > least) {
         if kept.iter().any(|(_, before)| keeps_apart(&proposal, before)) {
             continue;
         }
         // What the better ones free already is no further advice.
         let with = saved(&kept, &proposal);
-        let more = scaled(with.saturating_sub(together), said, alone);
+        let more = with.saturating_sub(together);
         let is_taken_apart =
             matches!((proposal.finding.change(), proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
         let least = if is_taken_apart && program.fits_without(together) {
@@ -72,9 +71,9 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         } else {
             least
         };
-        if kept.len() < MOST && more > least {
+        if kept.len() < MOST && scaled(more, price.likely, price.alone) > least {
             together = with;
-            kept.push((more, proposal));
+            kept.push((scaled(more, price.said, price.alone), proposal));
         }
     }
     let said = |(saved, proposal): (u64, Proposal)| {
@@ -83,6 +82,16 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         Recommendation { scores, ..proposal.recommendation(program, saved) }
     };
     kept.into_iter().map(said).collect()
+}
+
+/// What a proposal frees by itself.
+struct Price {
+    /// By the plan with its buffers.
+    alone: u64,
+    /// As it is said.
+    said: u64,
+    /// As it is compared with others, and found worth a line.
+    likely: u64,
 }
 
 /// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated.

@@ -97,7 +97,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             let part =
                 |(array, at): (&LiveArray<'m>, _)| Some((array.buffer, bytes_of_part(program, array, at, parts)?));
             let buffers: Vec<(usize, u64)> = with_it().filter_map(part).collect();
-            let freed = freed(program, found.samples.as_ref(), &buffers, gradients);
+            let freed = freed(program, (found.samples.as_ref(), size), &buffers, gradients);
             (parts, buffers, freed)
         };
         let helping = parts_that_help(program, size, &of_peak);

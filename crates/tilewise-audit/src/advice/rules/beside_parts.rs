@@ -18,7 +18,7 @@ use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 /// What parts free whose arrays take so much.
 pub(super) fn freed(
     program: &ProgramModel<'_>,
-    samples: Option<&Samples>,
+    (samples, size): (Option<&Samples>, u64),
     buffers: &[(usize, u64)],
     gradients: GradientSums,
 ) -> u64 {
@@ -26,7 +26,12 @@ pub(super) fn freed(
     let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
     let Some(plan) = program.plan_with(&changes) else { return 0 };
     let sums = if gradients == GradientSums::Summed { sums(program, &plan) } else { 0 };
-    let same = samples.map_or(0, |samples| same_for_all(program, samples, &plan, &in_parts));
+    let same = samples.map_or(0, |samples| {
+        same_for_all(program, samples, &plan, |array| {
+            // Numbers drawn for all samples are rows of each.
+            in_parts.contains(&array.buffer) || array.bounds.contains(&size)
+        })
+    });
     program.total_bytes.saturating_sub(plan.total_bytes().saturating_add(sums).saturating_add(same))
 }
 
@@ -82,13 +87,18 @@ fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> u64 {
 
 /// What is worked out before all parts since each of them reads it, such as weights in another type or layout, and isn't at the peak
 /// in any case.
-fn same_for_all(program: &ProgramModel<'_>, samples: &Samples, plan: &MemoryPlan, in_parts: &HashSet<usize>) -> u64 {
+fn same_for_all(
+    program: &ProgramModel<'_>,
+    samples: &Samples,
+    plan: &MemoryPlan,
+    is_in_parts: impl Fn(&LiveArray<'_>) -> bool,
+) -> u64 {
     let at_peak: HashSet<usize> = alive(plan).map(|value| value.buffer).collect();
     let is_it = |array: &&LiveArray<'_>| {
         array.instruction.computation().is_entry()
             && !is_made_anew(&array.instruction)
             && !at_peak.contains(&array.buffer)
-            && !in_parts.contains(&array.buffer)
+            && !is_in_parts(array)
             && samples.is_same_for_all(program, array)
             && program.readers(array.position).any(|reader| samples.is_of_each(program, reader))
     };
