@@ -5,6 +5,15 @@ use std::{cmp::Reverse, collections::HashMap};
 use tilewise::ElementType;
 use tilewise_hlo::{Instruction, dataflow::Position};
 
+/// Where the arrays of a program's loops lie.
+pub(crate) struct LoopArrays<'p, 'm> {
+    program: &'p ProgramModel<'m>,
+    /// Bytes of what each loop makes, by its place.
+    bytes: HashMap<Position, u64>,
+    /// By what temporaries are or are copies of, all of them.
+    held: HashMap<Position, Vec<&'p LiveArray<'m>>>,
+}
+
 /// What one loop stacks up, what lies in the device's default memory first, and of that the largest.
 pub(crate) struct LoopStacks(Vec<Stack>);
 
@@ -20,12 +29,20 @@ struct Stack {
     is_carried: bool,
 }
 
-impl LoopStacks {
-    pub(crate) fn of(program: &ProgramModel<'_>, forward: &Instruction<'_>, trips: u64) -> Option<Self> {
-        let flow = program.flow;
+impl<'p, 'm> LoopArrays<'p, 'm> {
+    pub(crate) fn of(program: &'p ProgramModel<'m>) -> Self {
         let values = program.plan.spaces.iter().flat_map(|space| &space.values);
-        let values = values.filter(|value| value.instruction == forward.index());
-        let bytes: HashMap<Position, u64> = values.map(|value| (value.position, value.bytes)).collect();
+        let bytes = values.map(|value| (value.position, value.bytes)).collect();
+        let mut held: HashMap<Position, Vec<&LiveArray<'m>>> = HashMap::new();
+        for array in program.temporaries() {
+            held.entry(program.flow.origin(array.position)).or_default().push(array);
+        }
+        Self { program, bytes, held }
+    }
+
+    /// What a loop stacks up.
+    pub(crate) fn stacks(&self, forward: &Instruction<'_>, trips: u64) -> Option<LoopStacks> {
+        let flow = self.program.flow;
         let (mut stacks, mut carry) = (Vec::new(), Vec::new());
         for position in flow.elements(flow[flow.op(forward)?].position) {
             // What no trip changes, such as weights, comes from elsewhere.
@@ -40,7 +57,7 @@ impl LoopStacks {
                     position,
                     slice: without_ones(slice),
                     element_type,
-                    bytes: bytes.get(&position).copied().unwrap_or_default(),
+                    bytes: self.bytes.get(&position).copied().unwrap_or_default(),
                     is_in_default_memory: array.memory_space() == 0,
                     is_carried: false,
                 });
@@ -50,21 +67,25 @@ impl LoopStacks {
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
         find_carried(&mut stacks, carry);
-        Some(Self(stacks))
+        Some(LoopStacks(stacks))
     }
 
     /// The arrays of the default memory that are not needed once each step is recomputed from what it carries: of what else is
     /// stacked up, the stacks themselves and their copies.
-    pub(crate) fn recomputed<'p, 'm>(&self, program: &'p ProgramModel<'m>) -> Vec<&'p LiveArray<'m>> {
-        let stays: HashMap<Position, bool> = self.0.iter().map(|stack| (stack.position, stack.is_carried)).collect();
-        let moved = self.moved();
-        let is_recomputed = |array: &&LiveArray<'m>| {
-            let is_own = moved.contains(&array.position);
-            is_own || stays.get(&program.flow.origin(array.position)).is_some_and(|stays| !stays)
-        };
-        program.temporaries().filter(is_recomputed).collect()
+    pub(crate) fn recomputed(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
+        let moved = stacks.moved();
+        let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
+        let recomputed = stacks.0.iter().flat_map(|stack| {
+            let is_moved = moved.contains(&stack.position);
+            let is_gone =
+                move |array: &&LiveArray<'m>| !stack.is_carried || is_moved && array.position == stack.position;
+            held(stack).into_iter().filter(is_gone)
+        });
+        recomputed.collect()
     }
+}
 
+impl LoopStacks {
     /// Stacks of the carry that the compiler puts into faster memory: as many as take the place of others that lie there.
     fn moved(&self) -> Vec<Position> {
         let others = self.0.iter().filter(|stack| !stack.is_in_default_memory && !stack.is_carried);

@@ -96,7 +96,8 @@ def microbatch(
 def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str]:
     """What reports may call an array of the arguments: by its parameter, or where that isn't known by its number."""
     of_kwargs, key, *rest = path
-    at, name = (None, key.key) if of_kwargs.idx else (key.idx, None)
+    at: int | None = None if of_kwargs.idx else key.idx
+    name: str | None = key.key if of_kwargs.idx else None
     by_kind = {parameter.kind: number for number, parameter in enumerate(parameters)}
     variadic = by_kind.get(inspect.Parameter.VAR_POSITIONAL, len(parameters))
     found = [f"args[{at}]" if name is None else f"kwargs['{name}']"]
@@ -104,7 +105,7 @@ def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str
         found.append(parameters[at].name)
     elif at is not None and variadic < len(parameters):
         found.append(f"{parameters[variadic].name}[{at - variadic}]")
-    elif any(parameter.name == name for parameter in parameters):
+    elif name is not None and any(parameter.name == name for parameter in parameters):
         found.append(name)
     elif inspect.Parameter.VAR_KEYWORD in by_kind:
         found.append(f"{parameters[by_kind[inspect.Parameter.VAR_KEYWORD]].name}['{name}']")
@@ -210,8 +211,8 @@ def _through(
         found = program.run([*added, *each], whole | cut, Part(number, program.parts))
         totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
         # Short rows of results would be padded to whole lanes.
-        places = (_place(program, at) for at in each)
-        return totals, [jnp.moveaxis(value, place, -1) for value, place in zip(found[len(added) :], places, strict=True)]
+        results = zip(each, found[len(added) :], strict=True)
+        return totals, [jnp.moveaxis(value, _place(program, at), -1) for at, value in results]
 
     avals = [program.avals[at] for at in added]
     zeros = [jnp.zeros(aval.shape, wide(aval.dtype)) for aval in avals]

@@ -10,9 +10,9 @@ use crate::{
     },
     program::{is_backward, name, traced},
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
 /// What parts free whose arrays take so much.
@@ -44,42 +44,56 @@ fn alive(plan: &MemoryPlan) -> impl Iterator<Item = &AssignedValue> {
 /// The sums of gradients, in four bytes at least, but for gradients that are all alive at the peak: they are sums themselves.
 fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     let states = results(program);
-    let all: Vec<&LiveArray<'_>> = program.arguments().collect();
+    let mut alike: HashMap<&[u64], usize> = HashMap::new();
+    for argument in program.arguments() {
+        *alike.entry(&argument.bounds).or_default() += 1;
+    }
     // What only its result says is trained may be a moment of an optimizer, of the same bounds as its weight.
-    let is_alone = |bounds: &[u64]| all.iter().filter(|argument| argument.bounds == bounds).count() == 1;
-    let is_trained = |argument: &&&LiveArray<'_>| {
-        let (name, shape) = (name(&argument.instruction), argument.shape.without_layout().to_string());
-        let is_weight = match of_argument(&name).0 {
+    let is_trained = |argument: &&LiveArray<'_>| {
+        let is_weight = match of_argument(&name(&argument.instruction)).0 {
             Purpose::Parameter => true,
-            Purpose::OtherArgument => is_alone(&argument.bounds),
+            Purpose::OtherArgument => alike.get(&argument.bounds[..]) == Some(&1),
             _ => false,
         };
-        is_weight && states.contains(&shape)
+        is_weight && states.contains(&argument.shape.without_layout().to_string())
     };
-    let of = |argument: &LiveArray<'_>| (argument.bounds.clone(), sum_bytes(program, argument));
-    let mut trained: Vec<(Vec<u64>, u64)> = all.iter().filter(is_trained).map(|argument| of(argument)).collect();
+    let orders = orders_of_gradients(program);
+    let mut trained: HashMap<Vec<u64>, Vec<u64>> = HashMap::new();
+    for argument in program.arguments().filter(is_trained) {
+        let order = orders.get(&argument.bounds[..]).map_or(argument, |made| *made).minor_to_major();
+        trained.entry(argument.bounds.clone()).or_default().push(sum_bytes(program, argument, order));
+    }
+    let sums = trained.values().flatten().copied().fold(0, u64::saturating_add);
+    let mut held = 0_u64;
     for value in alive(plan).filter(|value| value.role == Role::Temporary) {
         let bounds: Option<Vec<u64>> =
             value.shape().map(|shape| shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect());
-        if let Some(found) = bounds.and_then(|bounds| trained.iter().position(|(known, _)| *known == bounds)) {
-            trained[found].1 = trained[found].1.saturating_sub(value.bytes);
-            trained[found].0.clear();
+        if let Some(sum) = bounds.and_then(|bounds| trained.get_mut(&bounds)?.pop()) {
+            held = held.saturating_add(value.bytes.min(sum));
         }
     }
-    trained.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add)
+    sums.saturating_sub(held)
+}
+
+/// By its bounds, the largest array that the backward pass makes.
+fn orders_of_gradients<'p, 'm>(program: &'p ProgramModel<'m>) -> HashMap<&'p [u64], &'p LiveArray<'m>> {
+    let mut found: HashMap<&[u64], &LiveArray<'m>> = HashMap::new();
+    let is_backward =
+        |array: &&LiveArray<'_>| traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name));
+    for array in program.temporaries().filter(is_backward) {
+        let largest = found.entry(&array.bounds).or_insert(array);
+        if array.bytes > largest.bytes {
+            *largest = array;
+        }
+    }
+    found
 }
 
 /// Bytes of a sum of an argument's gradients, in the order of dimensions in which they are made.
-fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> u64 {
+fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>, order: &[usize]) -> u64 {
     let kind = argument.element_type();
     let is_narrow = kind.kind() == ElementKind::Float && kind.natural_bits() < ElementType::F32.natural_bits();
     let wide = if is_narrow { ElementType::F32 } else { kind };
-    let is_gradient = |array: &&LiveArray<'_>| {
-        array.bounds == argument.bounds
-            && traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name))
-    };
-    let made = program.temporaries().filter(is_gradient).max_by_key(|array| array.bytes);
-    let order = made.unwrap_or(argument).minor_to_major();
     let shape = tpu::layout_for_order(wide, &argument.bounds, order, program.generation).ok();
     let sizes = shape.and_then(|shape| Some(shape.as_array()?.sizes().ok()?.physical_bytes));
     sizes.unwrap_or(argument.bytes).max(argument.bytes)
@@ -94,20 +108,28 @@ fn same_for_all(
     is_in_parts: impl Fn(&LiveArray<'_>) -> bool,
 ) -> u64 {
     let at_peak: HashSet<usize> = alive(plan).map(|value| value.buffer).collect();
-    let is_it = |array: &&LiveArray<'_>| {
+    let is_whole = |array: &&LiveArray<'_>| {
         array.instruction.computation().is_entry()
             && !is_made_anew(&array.instruction)
             && !at_peak.contains(&array.buffer)
             && !is_in_parts(array)
             && samples.is_same_for_all(program, array)
-            && program.readers(array.position).any(|reader| samples.is_of_each(program, reader))
     };
-    program.temporaries().filter(is_it).map(|array| array.bytes).fold(0, u64::saturating_add)
+    let whole: Vec<&LiveArray<'_>> = program.temporaries().filter(is_whole).collect();
+    if whole.is_empty() {
+        return 0;
+    }
+    let flow = program.flow;
+    let readers = flow.ops().ids().filter(|op| samples.is_of_each(program, *op));
+    let operands = readers.flat_map(|op| flow.operands(op)).map(|operand| flow.origin(flow[*operand].position));
+    let read: HashSet<Position> = operands.collect();
+    let is_read = |array: &&&LiveArray<'_>| read.contains(&flow.origin(array.position));
+    whole.iter().filter(is_read).map(|array| array.bytes).fold(0, u64::saturating_add)
 }
 
 /// Whether an array is made of nothing, or of one element: each part makes its own.
 fn is_made_anew(instruction: &Instruction<'_>) -> bool {
-    let fused = instruction.calls().find_map(|call| call.computation()?.root());
-    let root = fused.filter(|_| instruction.opcode() == Opcode::Fusion).unwrap_or(*instruction);
+    let fused = || instruction.calls().find_map(|call| call.computation()?.root());
+    let root = if instruction.opcode() == Opcode::Fusion { fused().unwrap_or(*instruction) } else { *instruction };
     matches!(root.opcode(), Opcode::Broadcast | Opcode::Iota)
 }

@@ -5,7 +5,7 @@ use crate::{
         change::Target,
         evidence::{Evidence, Held},
         finding::{Finding, KeptByLoop, Library},
-        loop_stacks::LoopStacks,
+        loop_stacks::LoopArrays,
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
@@ -28,8 +28,13 @@ impl Rule for LoopKeepsValues {
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let Some(program) = evidence.program() else { return by_names(evidence).into_iter().collect() };
-        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at));
-        together(loops.filter_map(|forward| by_loop(program, &forward)))
+        let mut loops =
+            program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at)).peekable();
+        if loops.peek().is_none() {
+            return Vec::new();
+        }
+        let arrays = LoopArrays::of(program);
+        together(loops.filter_map(|forward| by_loop(program, &arrays, &forward)))
     }
 }
 
@@ -84,7 +89,11 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
 }
 
-fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<(KeptByLoop, Proposal)> {
+fn by_loop<'m>(
+    program: &ProgramModel<'m>,
+    arrays: &LoopArrays<'_, 'm>,
+    forward: &Instruction<'m>,
+) -> Option<(KeptByLoop, Proposal)> {
     let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
@@ -98,7 +107,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
         .collect();
     stacked.sort_by_key(|array| Reverse(array.bytes));
     let largest = *stacked.first()?;
-    let recomputed = LoopStacks::of(program, forward, trips)?.recomputed(program);
+    let recomputed = arrays.recomputed(&arrays.stacks(forward, trips)?);
     let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
     let finding = KeptByLoop {
         steps: Some((trips, stacked.len())),

@@ -11,7 +11,8 @@ use crate::{
     },
     program::{does, is_backward, name, traced},
 };
-use tilewise_hlo::{Instruction, Opcode};
+use std::collections::HashSet;
+use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
 
 pub(crate) struct GatheredRows;
 
@@ -36,10 +37,9 @@ impl Rule for GatheredRows {
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
             let (alike, others): (Vec<&dyn Held>, Vec<_>) =
                 all.into_iter().partition(|same| of_few(evidence, *same).as_ref() == Some(&few));
-            let scattered = others.into_iter().filter(|other| {
-                let is_of_as_few = of_few(evidence, *other).is_some_and(|(_, columns)| columns == few.1);
-                is_of_as_few && evidence.program().is_some_and(|program| is_scattered_to(program, &alike, *other))
-            });
+            let scattered = scattered(evidence, &alike, &others);
+            let scattered =
+                scattered.into_iter().filter(|array| of_few(evidence, *array).is_some_and(|at| at.1 == few.1));
             let apart = |array: &dyn Held| {
                 let (rows, columns) = of_few(evidence, array)?;
                 Some((array.buffer(), default_bytes(evidence, array, &rows)?.checked_mul(columns)?.min(array.bytes())))
@@ -96,11 +96,22 @@ fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation
     }
 }
 
-/// Whether rows of these arrays are scattered to an array, which is made in columns, too, once they are.
-fn is_scattered_to(program: &ProgramModel<'_>, rows: &[&dyn Held], result: &dyn Held) -> bool {
-    let Some(result) = result.live().filter(|result| does(&result.instruction, Opcode::Scatter)) else { return false };
-    let mut rows = rows.iter().filter_map(|rows| rows.live());
-    rows.any(|rows| program.readers(rows.position).any(|reader| reader == result.op))
+/// What rows are scattered to, which is made in columns, too, once they are.
+fn scattered<'a>(evidence: &dyn Evidence, rows: &[&dyn Held], others: &[&'a dyn Held]) -> Vec<&'a dyn Held> {
+    let Some(program) = evidence.program() else { return Vec::new() };
+    let made = |other: &&&dyn Held| other.live().is_some_and(|other| does(&other.instruction, Opcode::Scatter));
+    let mut results = others.iter().filter(made).peekable();
+    if results.peek().is_none() {
+        return Vec::new();
+    }
+    let flow = program.flow;
+    let rows: HashSet<Position> =
+        rows.iter().filter_map(|rows| rows.live()).map(|rows| flow.origin(rows.position)).collect();
+    let reads_rows = |other: &&&dyn Held| {
+        let operands = other.live().map(|other| flow.operands(other.op)).unwrap_or_default();
+        operands.iter().any(|operand| rows.contains(&flow.origin(flow[*operand].position)))
+    };
+    results.filter(reads_rows).copied().collect()
 }
 
 fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
