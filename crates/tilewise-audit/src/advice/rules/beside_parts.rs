@@ -8,11 +8,14 @@ use crate::{
         purpose::{Purpose, of_argument},
         samples::Samples,
     },
-    program::{is_backward, name, traced},
+    program::{is_backward, name, passes_on, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};
-use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{OpId, Position},
+};
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
 /// What parts free whose arrays take so much.
@@ -120,7 +123,14 @@ fn same_for_all(
         return 0;
     }
     let flow = program.flow;
-    let readers = flow.ops().ids().filter(|op| samples.is_of_each(program, *op));
+    // A loop that hands weights on beside samples reads neither.
+    let hands_on = |op: &OpId| {
+        let made = flow.instruction(*op);
+        made.is_none_or(|at| {
+            passes_on(&at) || matches!(at.opcode(), Opcode::Tuple | Opcode::While | Opcode::Conditional)
+        })
+    };
+    let readers = flow.ops().ids().filter(|op| samples.is_of_each(program, *op) && !hands_on(op));
     let operands = readers.flat_map(|op| flow.operands(op)).map(|operand| flow.origin(flow[*operand].position));
     let read: HashSet<Position> = operands.collect();
     let is_read = |array: &&&LiveArray<'_>| read.contains(&flow.origin(array.position));
