@@ -102,14 +102,18 @@ impl LoopStacks {
 }
 
 /// Marks a stack for each array that the loop carries: of its element type, or else of another, in which the gradient reads it.
-fn find_carried(stacks: &mut [Stack], mut carry: Vec<(Vec<u64>, ElementType)>) {
+fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
+    // By bounds, how many there are of each element type.
+    let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::new();
+    for (bounds, element_type) in carry {
+        *left.entry(bounds).or_default().entry(element_type).or_default() += 1;
+    }
     for needs_its_type in [true, false] {
         for stack in stacks.iter_mut().filter(|stack| !stack.is_carried) {
-            let is_it = |(bounds, element_type): &(Vec<u64>, ElementType)| {
-                *bounds == stack.slice && (*element_type == stack.element_type || !needs_its_type)
-            };
-            if let Some(at) = carry.iter().position(is_it) {
-                carry.swap_remove(at);
+            let Some(types) = left.get_mut(&stack.slice) else { continue };
+            let is_it = |of: &ElementType| *of == stack.element_type || !needs_its_type;
+            if let Some((_, count)) = types.iter_mut().find(|(of, count)| is_it(of) && **count > 0) {
+                *count -= 1;
                 stack.is_carried = true;
             }
         }
