@@ -20,12 +20,12 @@ CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 def widened(function):
     """The function, whose arrays of two-byte floats are of `float32`."""
 
-    def wide(*arguments):
+    def computed(*arguments):
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
         results = evaluated(closed.jaxpr, closed.consts, *jax.tree.leaves(arguments))
         return jax.tree.unflatten(jax.tree.structure(shape), results)
 
-    return wide
+    return computed
 
 
 def wide(value):
