@@ -449,6 +449,17 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
     assert!(said.iter().all(|note| !note.contains("bfloat16")), "{said:?}");
 }
 
+/// The condition of a loop that counts its trips in the first element of what it carries.
+pub(crate) fn condition(carry: &str, trips: u64) -> String {
+    format!(
+        "condition {{ c = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
+  trips = s32[]{{:T(128)}} constant({trips})
+  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
+}}"
+    )
+}
+
 /// A loop of 64 steps that keeps what it carries, 32 MiB, and something four times as large: the former stays.
 #[test]
 fn what_a_loop_carries_is_kept() {
@@ -458,11 +469,7 @@ fn what_a_loop_carries_is_kept() {
         format!(
             r#"HloModule jit_step, is_scheduled=true
 
-condition {{ c = {carry} parameter(0)
-  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
-  trips = s32[]{{:T(128)}} constant(64)
-  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
-}}
+{}
 body {{ b = {carry} parameter(0)
   ROOT next = {carry} custom-call(b), custom_call_target="step", output_to_operand_aliasing={{{{1}}: (0, {{1}}), {{2}}: (0, {{2}}), {{3}}: (0, {{3}})}}
 }}
@@ -471,7 +478,8 @@ ENTRY main (x.1: f32[]) -> f32[] {{
   start = {carry} custom-call(x.1), custom_call_target="start"
   run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"64"}}}}, metadata={{op_name="jit(step)/jvp()/while" source_file="train.py" source_line=7}}
   ROOT g = f32[] custom-call(run), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp())/while"}}
-}}"#
+}}"#,
+            condition(&carry, 64)
         )
     };
     let saving = |kept: &str| {

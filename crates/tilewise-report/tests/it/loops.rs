@@ -1,6 +1,6 @@
 //! What loops read and stack up.
 
-use super::advice::{MIB, advice, code, kind, sentence};
+use super::advice::{MIB, advice, code, condition, kind, sentence};
 use tilewise_audit::recommendation::Saving;
 
 /// A loop over 16 layers that reads a slice of a cache of 64 MiB in each step, and stacks up the new ones: inputs and outputs of
@@ -8,6 +8,7 @@ use tilewise_audit::recommendation::Saving;
 fn scan(other: &str) -> String {
     const CACHE: &str = "f32[16,1024,1024]{2,1,0:T(8,128)}";
     let carry = format!("(s32[]{{:T(128)}}, {CACHE}, {CACHE})");
+    let condition = condition(&carry, 16);
     format!(
         r#"HloModule jit_step, is_scheduled=true, input_output_alias={{ {{}}: (0, {{}}, may-alias) }}
 
@@ -23,11 +24,7 @@ written {{ c = {CACHE} parameter(0)
   z = s32[]{{:T(128)}} constant(0)
   ROOT u = {CACHE} dynamic-update-slice(c, n, i, z, z)
 }}
-condition {{ c = {carry} parameter(0)
-  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
-  trips = s32[]{{:T(128)}} constant(16)
-  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
-}}
+{condition}
 body {{ b = {carry} parameter(0)
   at = s32[]{{:T(128)}} get-tuple-element(b), index=0
   old = {CACHE} get-tuple-element(b), index=1
@@ -147,11 +144,7 @@ fn recurrence(stacks: &[&str], after: &str) -> String {
     format!(
         r#"HloModule jit_step, is_scheduled=true
 
-condition {{ c = {carry} parameter(0)
-  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
-  trips = s32[]{{:T(128)}} constant(64)
-  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
-}}
+{condition}
 body {{ b = {carry} parameter(0)
 {before}
   w = {WEIGHTS} get-tuple-element(b), index={last}
@@ -169,6 +162,7 @@ ENTRY main (x.1: f32[], w.1: f32[256,2048]) -> f32[] {{
 {after}
   ROOT g = f32[] custom-call(run{more}), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp())/while"}}
 }}"#,
+        condition = condition(&carry, 64),
         before = of("b", "b"),
         next = of("stepped", "n"),
         begin = of("begun", "s"),
