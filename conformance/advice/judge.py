@@ -172,6 +172,7 @@ class Verdict:
     shape: str
     promised: int
     is_bound: bool
+    is_estimate: bool
     how: str = ""
     """Whether its code was run, or which change was measured in its place."""
     owed: int = 0
@@ -189,8 +190,15 @@ class Verdict:
     """Whether it was measured in the program that it is promised of: one in which all advice before it is followed."""
 
     @property
+    def certainty(self):
+        """How much of what it promises is known."""
+        return "up to " if self.is_bound else "about " if self.is_estimate else ""
+
+    @property
     def holds(self):
         """Whether what it promises comes true."""
+        if self.is_estimate:
+            return self.freed >= KEPT_OF_BOUND * self.owed
         if self.is_bound:
             fits = self.promised <= BEYOND * self.best + MIB
             return fits and self.freed >= KEPT_OF_BOUND * self.owed
@@ -224,7 +232,7 @@ def judged(options, case, advice, ran):
     verdicts, owed, limits, before, report = [], Counter(), Counter(), case["total"], case["report"]
     for given, followed in zip(advice, ran, strict=True):
         about = given["kind"], given["target"]
-        found = Verdict(*about, given["shape"], given["peak_bytes_saved"], given["is_bound"])
+        found = Verdict(*about, given["shape"], given["peak_bytes_saved"], given["is_bound"], given["is_estimate"])
         freed = {
             change["variant"]: change["freed"]
             for change in case["changes"]
@@ -326,7 +334,7 @@ def table(cases):
         lead = [f"`{case['name']}`", case["tpu"], mib(case["total"])]
         for verdict in case["verdicts"]:
             row = [f"{verdict.kind} {verdict.target} `{verdict.shape}`"]
-            row += [("up to " if verdict.is_bound else "") + mib(verdict.promised)]
+            row += [verdict.certainty + mib(verdict.promised)]
             if verdict.freed is None:
                 row += ["", "", "", verdict.how or "unjudged"]
             else:
@@ -374,7 +382,10 @@ def summary_of(cases):
     changed, same = (sum(verdict.same is is_same for verdict in verdicts) for is_same in (False, True))
     ran = sum(verdict.how == "its code" for verdict in known)
     kept = [verdict.freed / verdict.owed for verdict in known]
-    exact = [verdict for verdict in known if not verdict.is_bound and verdict.is_comparable]
+    comparable = [verdict for verdict in known if verdict.is_comparable]
+    exact = [verdict for verdict in comparable if not verdict.certainty]
+    estimates = sorted(verdict.freed / verdict.owed for verdict in comparable if verdict.is_estimate)
+    near = sum(abs(share - 1) <= CLOSE for share in estimates)
     close, beaten = sum(verdict.is_exact for verdict in exact), sum(verdict.is_beaten for verdict in known)
     lines = [
         "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "
@@ -386,9 +397,11 @@ def summary_of(cases):
         "program larger.",
         f"Of what is promised, {median(kept or [1]):.0%} is freed in the median; {sum(share < KEPT for share in kept)} of "
         f"{len(kept)} free less than {KEPT:.0%} of it.",
-        f"{close} of {len(exact)} that promise a number, not a bound, are within {CLOSE:.0%} of it; {beaten} free more than "
-        "they promise as a bound, in any number of parts. What a change by hand frees is compared where no other advice comes "
-        "before it.",
+        f"{close} of {len(exact)} that promise a number, neither a bound nor an estimate, are within {CLOSE:.0%} of it; {beaten} "
+        "free more than they promise as a bound, in any number of parts. What a change by hand frees is compared where no other "
+        "advice comes before it.",
+        f"{near} of {len(estimates)} estimates, marked \"about\", are within {CLOSE:.0%}"
+        + (f"; the least is freed to {estimates[0]:.0%}, the most to {estimates[-1]:.0%}." if estimates else "."),
         f"{changed + same} pieces of code compute something and were run on small shapes; {changed} of them change a "
         "result.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "

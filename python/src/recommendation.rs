@@ -40,6 +40,8 @@ pub(crate) struct PyRecommendation {
     peak_bytes_saved: Option<u64>,
     /// Whether that is the most it can free.
     is_bound: bool,
+    /// Whether that is an estimate: it may free less or more.
+    is_estimate: bool,
     /// What to do, as a sentence.
     sentence: String,
     /// The code that does it, in the language of the program's framework; `None` if there is none.
@@ -64,6 +66,7 @@ impl PyRecommendation {
             requested: array.and_then(|array| array.requested.clone()).map(PyShape::new),
             peak_bytes_saved: advice.saving.bytes(),
             is_bound: advice.saving.is_bound(),
+            is_estimate: advice.saving.is_estimate(),
             sentence: said.sentence,
             code: said.code,
             imports: said.imports.map(str::to_owned),

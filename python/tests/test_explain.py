@@ -44,7 +44,7 @@ def test_the_example(message: str) -> None:
 def test_advice_is_the_command_line_s(message: str) -> None:
     command = [sys.executable, "-m", "tilewise", "explain", "--format", "json", str(EXAMPLES / "out_of_memory.txt")]
     printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    fields = {name: name for name in ("kind", "target", "is_bound", "sentence", "code", "imports")}
+    fields = {name: name for name in ("kind", "target", "is_bound", "is_estimate", "sentence", "code", "imports")}
     fields |= {"shape": "shape_text", "peak_bytes_saved": "peak_bytes_saved"}
     advice = tw.explain(message).advice
     rows = [{name: row[name] for name in fields} for row in printed["advice"]]

@@ -15,7 +15,7 @@ def recommendation_fields(advice: tw.Recommendation) -> None:
     texts: list[str] = [advice.kind, advice.target, advice.sentence]
     shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
     maybe_counts: list[int | None] = [advice.peak_bytes_saved]
-    flags: list[bool] = [advice.is_bound]
+    flags: list[bool] = [advice.is_bound, advice.is_estimate]
     maybe_texts: list[str | None] = [
         advice.instruction,
         advice.shape_text,

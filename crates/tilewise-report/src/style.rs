@@ -3,12 +3,32 @@
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use tilewise::ByteSize;
-use tilewise_audit::{OwnerName, SourceLine};
+use tilewise_audit::{OwnerName, SourceLine, recommendation::Saving};
 
 /// Bytes in the largest unit that leaves at least 1: `16.00 GiB`.
 #[must_use]
 pub fn bytes(count: u64) -> String {
     ByteSize(count).to_string()
+}
+
+/// What a change frees, and how much of that is known: `up to 16.00 GiB`.
+pub(crate) fn freed(saving: Saving) -> Option<String> {
+    let freed = bytes(saving.bytes()?);
+    Some(match saving {
+        Saving::AtMost(_) => format!("up to {freed}"),
+        Saving::About(_) => format!("about {freed}"),
+        _ => freed,
+    })
+}
+
+/// What is held once changes are made, and how much of what they free is known: `16.00 GiB at best`.
+pub(crate) fn left(count: u64, is_bound: bool, is_estimate: bool) -> String {
+    let left = bytes(count);
+    match (is_bound, is_estimate) {
+        (_, true) => format!("about {left}"),
+        (true, false) => format!("{left} at best"),
+        (false, false) => left,
+    }
 }
 
 /// A duration with two digits: `160 ms`, `1.2 µs`.

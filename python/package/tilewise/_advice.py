@@ -94,7 +94,7 @@ class AdviceCheck:
             promised = "" if advised.peak_bytes_saved is None else in_words(advised.peak_bytes_saved)
             cells.append(
                 (
-                    f"up to {promised}" if promised and advised.is_bound else promised,
+                    f"{_certainty(advised)}{promised}" if promised else "",
                     "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
                     "" if row.time is None else f"{row.time:+.0%}",
                     advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
@@ -105,6 +105,11 @@ class AdviceCheck:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
         return "\n".join(line.rstrip() for line in lines)
+
+
+def _certainty(advised: Recommendation) -> str:
+    """How much of what it promises is known."""
+    return "up to " if advised.is_bound else "about " if advised.is_estimate else ""
 
 
 def _signed(count: int) -> str:

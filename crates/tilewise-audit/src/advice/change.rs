@@ -8,6 +8,8 @@ pub enum Saving {
     Exact(u64),
     /// At most so many: what remains depends on how the change is made, or on what a message doesn't tell.
     AtMost(u64),
+    /// About so many: the compiler arranges the program anew, and what it then frees may be less or more.
+    About(u64),
     /// Nobody knows.
     Unknown,
 }
@@ -73,11 +75,11 @@ pub enum Target {
 }
 
 impl Saving {
-    /// The bytes, exact or a bound; `None` where nobody knows.
+    /// The bytes, be they exact, a bound or an estimate; `None` where nobody knows.
     #[must_use]
     pub const fn bytes(self) -> Option<u64> {
         match self {
-            Self::Exact(bytes) | Self::AtMost(bytes) => Some(bytes),
+            Self::Exact(bytes) | Self::AtMost(bytes) | Self::About(bytes) => Some(bytes),
             Self::Unknown => None,
         }
     }
@@ -86,6 +88,20 @@ impl Saving {
     #[must_use]
     pub const fn is_bound(self) -> bool {
         matches!(self, Self::AtMost(_))
+    }
+
+    /// Whether the bytes are an estimate: it may free less or more.
+    #[must_use]
+    pub const fn is_estimate(self) -> bool {
+        matches!(self, Self::About(_))
+    }
+
+    /// The same, where an exact number can't be told.
+    pub(crate) const fn inexact(self) -> Self {
+        match self {
+            Self::Exact(bytes) => Self::AtMost(bytes),
+            other => other,
+        }
     }
 }
 

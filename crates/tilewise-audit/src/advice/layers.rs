@@ -1,7 +1,11 @@
 //! Layers of a network that repeat, and what each keeps for the backward pass.
 
-use super::{finding::Checkpointed, kept::KeptValue, program::ProgramModel};
-use crate::program::{is_module, modules, numbered};
+use super::{
+    finding::Checkpointed,
+    kept::KeptValue,
+    program::{LiveArray, ProgramModel},
+};
+use crate::program::{is_backward, is_module, modules, numbered, traced};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,6 +19,26 @@ pub(crate) struct Layers<'k, 'a, 'm> {
     /// How many there are: of several gradients, each runs all of them.
     count: usize,
     layers: Vec<Layer<'k, 'a, 'm>>,
+}
+
+/// When the layers' backward passes begin, in that order: each ends where the next one begins.
+struct BackwardPasses(Vec<usize>);
+
+impl BackwardPasses {
+    fn of(layers: &[Layer<'_, '_, '_>]) -> Self {
+        let mut begins: Vec<usize> = layers.iter().map(Layer::restart).filter(|begin| *begin < usize::MAX).collect();
+        begins.sort_unstable();
+        Self(begins)
+    }
+
+    fn has_begun(&self, moment: usize) -> bool {
+        self.0.first().is_some_and(|begin| *begin <= moment)
+    }
+
+    /// When the backward pass that runs then is over; the last one's end isn't known.
+    fn end_after(&self, moment: usize) -> usize {
+        self.0.get(self.0.partition_point(|begin| *begin <= moment)).copied().unwrap_or(usize::MAX)
+    }
 }
 
 /// What one layer keeps.
@@ -89,16 +113,6 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         self.layers.iter().flat_map(Layer::recomputed)
     }
 
-    /// Bytes that are recomputed of what is alive at the peak, but for those of one layer: that is alive then, computed again.
-    pub(crate) fn bytes_at_peak_but_of_one(&self) -> u64 {
-        let of = |layer: &Layer<'k, 'a, 'm>| {
-            let at_peak = layer.recomputed().filter(|value| value.array.is_at_peak);
-            at_peak.map(|value| value.array.bytes).fold(0, u64::saturating_add)
-        };
-        let each: Vec<u64> = self.layers.iter().map(of).collect();
-        each.iter().copied().fold(0, u64::saturating_add) - each.iter().copied().max().unwrap_or(0)
-    }
-
     /// The layers, with what the largest of them keeps.
     pub(crate) fn checkpointed(&self) -> Checkpointed {
         Checkpointed {
@@ -136,20 +150,31 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         held
     }
 
-    /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again from
-    /// the start of its backward pass; or, if the compiler is lazy, each from when it is read there.
+    /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again while
+    /// its backward pass runs; or, if the compiler is lazy, each from when it is read there. Gradients of weights that are
+    /// computed later are then computed in their layer's backward pass: it alone has the values again that they are computed from.
     pub(crate) fn temporary_bytes(&self, program: &ProgramModel<'m>, is_lazy: bool) -> u64 {
+        let backward = BackwardPasses::of(&self.layers);
+        let weights: HashSet<u64> =
+            program.arrays.iter().filter(|array| array.is_parameter()).map(LiveArray::elements).collect();
+        let is_of_backward_pass = |array: &LiveArray<'m>| {
+            let name = || traced(program.flow, &array.instruction).0;
+            backward.has_begun(array.first)
+                && !weights.contains(&array.elements())
+                && name().is_some_and(|name| is_backward(&name))
+        };
         let mut steps: BTreeMap<usize, i128> = BTreeMap::new();
         let mut lives = |first: usize, last: usize, bytes: u64| {
             *steps.entry(first).or_default() += i128::from(bytes);
             *steps.entry(last + 1).or_default() -= i128::from(bytes);
         };
-        let mut again: HashMap<(usize, usize), (usize, usize)> = HashMap::new();
+        let mut again: HashMap<(usize, usize), (usize, usize, usize)> = HashMap::new();
         for layer in &self.layers {
             let restart = layer.restart();
+            let end = backward.end_after(restart);
             for value in layer.recomputed() {
-                let restart = if is_lazy { value.first_backward.max(restart) } else { restart };
-                again.insert((value.array.buffer, value.array.first), (value.last_forward, restart));
+                let restart = if is_lazy { value.first_backward.clamp(restart, end) } else { restart };
+                again.insert((value.array.buffer, value.array.first), (value.last_forward, restart, end));
             }
             let first = layer.recomputed().map(|value| value.array.first).min();
             let last = layer.recomputed().map(|value| value.first_backward).max();
@@ -159,9 +184,18 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         }
         for array in program.temporaries() {
             match again.get(&(array.buffer, array.first)) {
-                Some((last_forward, restart)) if last_forward < restart => {
+                Some((last_forward, restart, end)) if last_forward < restart => {
+                    let last = array.last.min(*end);
                     lives(array.first, *last_forward, array.bytes);
-                    lives((*restart).min(array.last), array.last, array.bytes);
+                    lives((*restart).min(last), last, array.bytes);
+                }
+                None if is_of_backward_pass(array) => {
+                    // What a layer's backward pass makes, it or the next one reads.
+                    lives(
+                        array.first,
+                        array.last.min(backward.end_after(backward.end_after(array.first))),
+                        array.bytes,
+                    );
                 }
                 _ => lives(array.first, array.last, array.bytes),
             }

@@ -33,17 +33,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         .iter()
         .filter(|rule| rule.is_of_programs() && rule.holds_on(program.machine))
         .flat_map(|rule| rule.propose(program));
-    // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
-    let proposals = proposals.map(|proposal| {
-        let is_bound = proposal.is_bound || program.machine.generation().is_none();
-        Proposal { is_bound, ..proposal }
-    });
     let mut priced: Vec<(Price, Proposal)> = proposals
         .map(|proposal| {
             let alone = saved(&[], &proposal);
             let said = proposal.estimate.filter(|_| alone > 0).unwrap_or(alone);
-            let likely = proposal.likely.filter(|_| alone > 0).unwrap_or(said).min(said);
-            (Price { alone, said, likely }, proposal)
+            (Price { alone, said }, proposal)
         })
         .collect();
     let all = |is: fn(&Proposal) -> bool| {
@@ -54,10 +48,10 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
     };
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.likely)));
+    priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.said)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
-    for (price, proposal) in priced.into_iter().filter(|(price, _)| price.likely > least) {
+    for (price, proposal) in priced.into_iter().filter(|(price, _)| price.said > least) {
         if kept.iter().any(|(_, before)| keeps_apart(&proposal, before)) {
             continue;
         }
@@ -71,15 +65,19 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         } else {
             least
         };
-        if kept.len() < MOST && scaled(more, price.likely, price.alone) > least {
+        let said = scaled(more, price.said, price.alone);
+        if kept.len() < MOST && said > least {
             together = with;
-            kept.push((scaled(more, price.said, price.alone), proposal));
+            kept.push((said, proposal));
         }
     }
     let said = |(saved, proposal): (u64, Proposal)| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
-        Recommendation { scores, ..proposal.recommendation(program, saved) }
+        let said = proposal.recommendation(program, saved);
+        // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
+        let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
+        Recommendation { scores, saving, ..said }
     };
     kept.into_iter().map(said).collect()
 }
@@ -90,8 +88,6 @@ struct Price {
     alone: u64,
     /// As it is said.
     said: u64,
-    /// As it is compared with others, and found worth a line.
-    likely: u64,
 }
 
 /// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated.

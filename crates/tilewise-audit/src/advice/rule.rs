@@ -37,10 +37,8 @@ pub(crate) struct Proposal {
     pub(crate) buffers: BufferChanges,
     /// What it frees by itself, where other sizes alone don't tell.
     pub(crate) estimate: Option<u64>,
-    /// What it likely frees, where that is less than a bound: by this it is compared with others.
-    pub(crate) likely: Option<u64>,
-    /// Whether it may free less than that.
-    pub(crate) is_bound: bool,
+    /// How much of what it frees is known.
+    pub(crate) saving: fn(u64) -> Saving,
     /// The parts of the batch that it frees so much with, where more parts free more.
     pub(crate) parts: Option<u64>,
 }
@@ -49,16 +47,7 @@ impl Proposal {
     /// A proposal of which the changed buffers say what it frees.
     pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
         let buffers = BufferChanges::default();
-        Self {
-            finding,
-            target,
-            about: Some(about),
-            buffers,
-            estimate: None,
-            likely: None,
-            is_bound: false,
-            parts: None,
-        }
+        Self { finding, target, about: Some(about), buffers, estimate: None, saving: Saving::Exact, parts: None }
     }
 
     /// The proposal with bytes that buffers take at most.
@@ -69,7 +58,12 @@ impl Proposal {
 
     /// The proposal, which may free less.
     pub(crate) fn bound(self) -> Self {
-        Self { is_bound: true, ..self }
+        Self { saving: Saving::AtMost, ..self }
+    }
+
+    /// The proposal, which frees about so much by itself.
+    pub(crate) fn estimated(self, bytes: u64) -> Self {
+        Self { saving: Saving::About, estimate: Some(bytes), ..self }
     }
 
     /// What is recommended, once it is known that it frees so much.
@@ -78,7 +72,7 @@ impl Proposal {
             change: self.finding.change(),
             target: self.target,
             array: self.about,
-            saving: if self.is_bound { Saving::AtMost(bytes_saved) } else { Saving::Exact(bytes_saved) },
+            saving: (self.saving)(bytes_saved),
             parts: self.parts,
             scores: None,
             finding: self.finding,

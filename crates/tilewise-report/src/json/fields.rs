@@ -172,6 +172,7 @@ fields!(Recommendation, advice, {
     requested: advice.array.as_ref().and_then(|array| array.requested.as_ref()).map(ToString::to_string),
     peak_bytes_saved: advice.saving.bytes(),
     is_bound: advice.saving.is_bound(),
+    is_estimate: advice.saving.is_estimate(),
     sentence: words(advice).sentence,
     code: words(advice).code,
     imports: words(advice).imports,

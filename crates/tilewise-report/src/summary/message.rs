@@ -1,13 +1,12 @@
 //! What is said first of a message: what ran out, what is the cause, and what fills the memory.
 
 use super::{BudgetStack, Remark};
-use crate::style::Tone;
 use crate::{
     findings::{answer, printed},
-    style::bytes,
+    style::{self, Tone, bytes},
 };
 use serde::Serialize;
-use tilewise_audit::{Explanation, Recommendation};
+use tilewise_audit::{Explanation, Recommendation, recommendation::Saving};
 use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code};
 
 /// What ran out and why, as data: the terminal prints it, the page draws it.
@@ -59,11 +58,12 @@ impl MessageSummary {
 
 /// What a piece of advice frees. A bound is never said to be enough.
 fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> Option<Remark> {
+    let frees = format!("frees {}", style::freed(advice.saving)?);
     let freed = advice.saving.bytes()?;
-    let frees = format!("frees {}{}", if advice.saving.is_bound() { "up to " } else { "" }, bytes(freed));
+    let is_exact = matches!(advice.saving, Saving::Exact(_));
     let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
     let words = match exceeded.or(budget.missing_bytes).filter(|missing| *missing > 0) {
-        Some(missing) if freed >= missing && !advice.saving.is_bound() => format!("{frees}: enough to fit"),
+        Some(missing) if freed >= missing && is_exact => format!("{frees}: enough to fit"),
         Some(missing) if freed >= missing => format!("{frees}, more than the {} that is missing", bytes(missing)),
         Some(missing) => format!("{frees} of the {} that is missing", bytes(missing)),
         None => frees,

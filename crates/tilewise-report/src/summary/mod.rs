@@ -14,11 +14,11 @@ pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 
-use crate::style::{Tone, bytes, bytes_both, line_of, percent};
+use crate::style::{self, Tone, bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{Agreement, MemoryPlan, PlanError, Recommendation, Report, SpacePeak};
+use tilewise_audit::{Agreement, MemoryPlan, PlanError, Recommendation, Report, SpacePeak, recommendation::Saving};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -361,20 +361,20 @@ fn remedy(report: &Report, limit: u64) -> Option<Remark> {
     if report.advice().is_empty() || report.plan().is_err() || held <= limit {
         return None;
     }
-    let mut is_bound = false;
     let after = report.advice().iter().scan(held, |left, one| {
         *left = left.saturating_sub(one.saving.bytes().unwrap_or_default());
-        is_bound |= one.saving.is_bound();
-        Some((*left, is_bound))
+        Some(*left)
     });
-    let after: Vec<(u64, bool)> = after.collect();
-    let enough = after.iter().position(|(left, _)| *left <= limit);
-    let (left, is_bound) = *enough.map_or(after.last(), |at| after.get(at))?;
-    let (at_best, holds) = (if is_bound { " at best" } else { "" }, bytes(left));
+    let after: Vec<u64> = after.collect();
+    let enough = after.iter().position(|left| *left <= limit);
+    let last = enough.unwrap_or(after.len() - 1);
+    let (left, done) = (after[last], &report.advice()[..=last]);
+    let is = |is: fn(Saving) -> bool| done.iter().any(|one| is(one.saving));
+    let holds = style::left(left, is(Saving::is_bound), is(Saving::is_estimate));
     let words = match enough {
-        Some(0) => format!("With the first of these it holds {holds}{at_best}, which fits."),
-        Some(count) => format!("With the first {} of these it holds {holds}{at_best}, which fits.", count + 1),
-        None => format!("With all of this it holds {holds}{at_best}: {} too much.", bytes(left - limit)),
+        Some(0) => format!("With the first of these it holds {holds}, which fits."),
+        Some(count) => format!("With the first {} of these it holds {holds}, which fits.", count + 1),
+        None => format!("With all of this it holds {holds}: {} too much.", bytes(left - limit)),
     };
     Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
 }
@@ -397,8 +397,8 @@ fn recommended(report: &Report) -> Vec<Recommended<'_>> {
     let recommended = |recommendation: &'_ Recommendation| {
         let before = held;
         held = held.saturating_sub(recommendation.saving.bytes().unwrap_or_default());
-        let at_best = if recommendation.saving.is_bound() { " at best" } else { "" };
-        format!("{} → {}{at_best}", bytes(before), bytes(held))
+        let saving = recommendation.saving;
+        format!("{} → {}", bytes(before), style::left(held, saving.is_bound(), saving.is_estimate()))
     };
     let leads: Vec<String> = report.advice().iter().map(recommended).collect();
     leads.into_iter().zip(report.advice()).map(|(lead, recommendation)| Recommended { lead, recommendation }).collect()

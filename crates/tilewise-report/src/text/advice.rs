@@ -2,10 +2,10 @@
 
 use crate::{
     findings::words,
-    style::{FAINT, STRONG, bytes, styled},
+    style::{FAINT, STRONG, freed, styled},
 };
 use std::io::{self, Write};
-use tilewise_audit::{Recommendation, recommendation::Saving};
+use tilewise_audit::Recommendation;
 
 /// The advice on a message: what each piece frees.
 pub(super) fn write_of_message(advice: &[Recommendation], width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -14,11 +14,7 @@ pub(super) fn write_of_message(advice: &[Recommendation], width: usize, out: &mu
     }
     writeln!(out, "\n{}", styled(STRONG, "What to do"))?;
     for advice in advice {
-        let lead = match advice.saving {
-            Saving::Exact(saved) => format!("Frees {}: ", bytes(saved)),
-            Saving::AtMost(saved) => format!("Frees up to {}: ", bytes(saved)),
-            _ => String::new(),
-        };
+        let lead = freed(advice.saving).map_or_else(String::new, |freed| format!("Frees {freed}: "));
         write_recommendation(advice, "  → ", &lead, true, width, out)?;
     }
     Ok(())

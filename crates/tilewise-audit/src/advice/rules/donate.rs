@@ -2,7 +2,7 @@
 
 use crate::{
     advice::{
-        change::Target,
+        change::{Saving, Target},
         evidence::{Evidence, Held},
         finding::{Finding, Jit, Library, UndonatedState},
         message::MessageModel,
@@ -75,8 +75,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         about,
         buffers,
         estimate: Some(saved),
-        likely: None,
-        is_bound: true,
+        saving: Saving::AtMost,
         parts: None,
     })
 }

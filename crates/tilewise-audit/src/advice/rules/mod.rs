@@ -12,6 +12,7 @@ mod all_pairs;
 mod attention;
 mod batch;
 mod beside_parts;
+mod broadcast;
 mod checkpoint;
 mod chunk;
 mod columns;

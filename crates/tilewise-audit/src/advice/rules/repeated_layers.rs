@@ -32,11 +32,9 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let largest = at_peak().max_by_key(|value| value.array.bytes)?;
     let resident = program.total_bytes.saturating_sub(program.temporary_bytes);
     let freed = |held: u64| program.total_bytes.saturating_sub(resident.saturating_add(held));
-    // At best, the compiler computes each value again only when it is read, and each layer by itself. It computes some when the
-    // layer's backward pass begins: in ten of eleven programs, recompiling left more than a third of the way from all of them late
-    // to all of them early.
+    // The compiler computes some values again when the layer's backward pass begins, and others only when they are read: in ten of
+    // eleven programs, recompiling left more than a third of the way from all of them late to all of them early.
     let [early, late] = [false, true].map(|is_lazy| layers.temporary_bytes(program, is_lazy));
-    let likely = freed(late.saturating_add(early.saturating_sub(late) / 3));
     let bytes = |is: fn(&str) -> bool| {
         let those = layers.recomputed().filter(|value| is(&value.name));
         those.map(|value| value.array.bytes).fold(0, u64::saturating_add)
@@ -46,12 +44,9 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
         layers: layers.checkpointed(),
         is_checkpointed: bytes(is_recomputed) > bytes(|_| true) / 2,
     });
-    let proposal = Proposal::new(finding, Target::Value, program.advised(largest.array)).bound();
-    Some(Proposal {
-        estimate: Some(freed(late).max(layers.bytes_at_peak_but_of_one())),
-        likely: Some(likely),
-        ..proposal.at_most(layers.recomputed().map(|value| (value.array.buffer, 0)))
-    })
+    let proposal = Proposal::new(finding, Target::Value, program.advised(largest.array));
+    let proposal = proposal.at_most(layers.recomputed().map(|value| (value.array.buffer, 0)));
+    Some(proposal.estimated(freed(late.saturating_add(early.saturating_sub(late) / 3))))
 }
 
 /// The library that the layers are of.

@@ -1,7 +1,7 @@
 //! The dimension of a program along which it can be taken apart: most of the peak has it, and nothing joins what it has there
 //! but sums, or what takes little room.
 
-use super::in_parts::{is_in_all_results, numbers};
+use super::{broadcast::Along, in_parts::is_in_all_results};
 use crate::{
     advice::{
         evidence::Evidence,
@@ -12,7 +12,10 @@ use crate::{
     },
     program::{begins_with, name, op_name},
 };
-use std::{cmp::Reverse, collections::HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashSet},
+};
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 
@@ -99,24 +102,17 @@ impl Separable {
     }
 }
 
-/// The dimension of samples along which an array is broadcast to those of others with these bounds, or numbered.
+/// The dimension of samples along which an array of the bounds of theirs is the same for all, or numbered.
 fn broadcast_along(
     samples: &Samples,
     program: &ProgramModel<'_>,
     peak: &[&LiveArray<'_>],
     array: &LiveArray<'_>,
 ) -> Option<usize> {
-    let fused = array.instruction.calls().find_map(|call| call.computation()?.root());
-    let root = fused.filter(|_| array.instruction.opcode() == Opcode::Fusion).unwrap_or(array.instruction);
-    let of = match root.opcode() {
-        Opcode::Broadcast => numbers(&root, "dimensions")?,
-        // The numbers of samples are as many as there are samples.
-        Opcode::Iota => Vec::new(),
-        _ => return None,
-    };
+    let (instruction, element) = (array.instruction, program.flow.leaves_before(array.position));
     let alike = peak.iter().filter(|other| other.bounds == array.bounds);
-    let mut places = alike.filter_map(|other| samples.dimension(program, other));
-    places.find(|at| !of.contains(&(*at as u64)))
+    let places: BTreeSet<usize> = alike.filter_map(|other| samples.dimension(program, other)).collect();
+    places.into_iter().find(|dimension| Along { instruction, element, dimension: *dimension }.is_broadcast())
 }
 
 pub(super) fn total(arrays: &[&LiveArray<'_>]) -> u64 {
