@@ -305,6 +305,24 @@ def test_short_rows_are_stacked_up_along_the_lanes():
     assert f"f32[{PARTS},4,4,256]" in traced
 
 
+def test_weights_out_of_their_quantized_form_are_made_for_each_part():
+    """Beside all parts they would take twice what they are made of; what takes no more is made once."""
+
+    def step(quantized, scale, wide, x):
+        return x @ (quantized.astype(jnp.bfloat16) * scale) + x @ wide.astype(jnp.bfloat16)
+
+    keys = jax.random.split(KEYS[7], 3)
+    quantized = jax.random.randint(keys[0], (64, 32), -127, 127, jnp.int8)
+    scale, wide = NORMAL(keys[1], (32,), jnp.bfloat16), NORMAL(keys[2], (64, 32))
+    x = NORMAL(KEYS[6], (ROWS, 64), jnp.bfloat16)
+    in_parts = tw.microbatch(step, PARTS, 3)
+    np.testing.assert_array_equal(in_parts(quantized, scale, wide, x), step(quantized, scale, wide, x))
+    (loop,) = (eqn for eqn in jax.make_jaxpr(in_parts)(quantized, scale, wide, x).eqns if eqn.primitive.name == "scan")
+    given = [var.aval.str_short(short_dtypes=True) for var in loop.invars]
+    assert "i8[64,32]" in given
+    assert given.count("bf16[64,32]") == 1
+
+
 def test_two_byte_gradients_are_added_up_in_float32():
     """Parts come as near to the gradient in float32 as the whole batch does."""
 

@@ -153,7 +153,7 @@ def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[i
         # What is the same for all parts is computed before them.
         steps = program.needed({*added, *each}, set(whole) | set(batch))
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
-        ready = sorted(read - set(whole))
+        ready = program.before_parts(read, set(whole))
         whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
         totals, joined = _through(jax, program, batch, whole, (added, each), rows, axes)
         whole |= dict(zip(sums, totals, strict=True)) | dict(zip(each, joined, strict=True))

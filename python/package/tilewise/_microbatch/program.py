@@ -24,6 +24,12 @@ INLINED = {
 """Calls whose callee stands in their place, with the parameter that has it."""
 
 
+CHEAP = ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
+"""Of what these make, whatever reads it makes its own piece on the way."""
+MOST_CHEAP = 64
+"""So many of them in a row."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Which part of the batch is computed: its number, traced, and how many there are."""
@@ -234,6 +240,44 @@ class Program:
         makes = tuple(self._new(aval, share) for aval, share in results)
         self.steps.append(Step(tuple(reads), makes, compute, is_costly))
         return list(makes)
+
+    def before_parts(self, read: set[int], known: set[int]) -> list[int]:
+        """What is computed once, before all parts, of what each of them reads.
+
+        What takes more bytes than the arrays that it is made of, such as weights out of their quantized form, each part
+        makes anew: it would lie beside all parts. What is made of numbers alone, XLA makes where it is read.
+        """
+        found: set[int] = set()
+        waiting = list(read - known)
+        while waiting:
+            at = waiting.pop()
+            made_of = self._made_of(at, known)
+            arrays = [self._bytes(one) for one in made_of or () if self.avals[one].shape]
+            if made_of is None or not 0 < sum(arrays) < self._bytes(at):
+                found.add(at)
+            else:
+                waiting += made_of - known - found
+        return sorted(found)
+
+    def _made_of(self, at: int, known: set[int]) -> set[int] | None:
+        """What is at hand, or costly, that cheap operations make a value of; `None` where others are among them."""
+        found, seen, waiting = set[int](), {at}, [at]
+        while waiting:
+            eqn, reads = self._made.get(waiting.pop(), (None, []))
+            if eqn is None or eqn.primitive.name not in CHEAP or len(seen) > MOST_CHEAP:
+                return None
+            for read in reads:
+                made, _ = self._made.get(read, (None, []))
+                if read in known or read in self.constants or made is None or made.primitive.name not in CHEAP:
+                    found.add(read)
+                elif read not in seen:
+                    seen.add(read)
+                    waiting.append(read)
+        return found
+
+    def _bytes(self, at: int) -> int:
+        aval = self.avals[at]
+        return int(aval.size) * int(aval.dtype.itemsize)
 
     def needed(self, wanted: set[int], known: set[int]) -> list[Step]:
         """The steps that make what is wanted of what is known, in order."""

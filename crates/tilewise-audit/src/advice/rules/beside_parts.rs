@@ -8,7 +8,7 @@ use crate::{
         purpose::{Purpose, of_argument},
         samples::Samples,
     },
-    program::{is_backward, name, passes_on, traced},
+    program::{is_backward, is_elementwise, name, passes_on, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};
@@ -137,9 +137,20 @@ fn same_for_all(
     whole.iter().filter(is_read).map(|array| array.bytes).fold(0, u64::saturating_add)
 }
 
-/// Whether an array is made of nothing, or of one element: each part makes its own.
+/// Whether an array is made of nothing, of one element, or of arrays that take less, as of quantized weights: each part makes its
+/// own.
 fn is_made_anew(instruction: &Instruction<'_>) -> bool {
     let fused = || instruction.calls().find_map(|call| call.computation()?.root());
     let root = if instruction.opcode() == Opcode::Fusion { fused().unwrap_or(*instruction) } else { *instruction };
+    let is_larger = || {
+        let operands = instruction.operands().map(|operand| logical_bytes(&operand.instruction()?));
+        let read = operands.collect::<Option<Vec<u64>>>()?.into_iter().fold(0, u64::saturating_add);
+        Some(0 < read && read < logical_bytes(instruction)?)
+    };
     matches!(root.opcode(), Opcode::Broadcast | Opcode::Iota)
+        || is_elementwise(instruction) && is_larger().unwrap_or(false)
+}
+
+fn logical_bytes(at: &Instruction<'_>) -> Option<u64> {
+    Some(at.shape().ok()?.as_array()?.sizes().ok()?.logical_bytes)
 }
