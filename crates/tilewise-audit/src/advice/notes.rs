@@ -8,7 +8,7 @@ use super::{
     purpose::{Purpose, of_argument},
     rules::Vocabulary,
 };
-use crate::program::{SourceLine, is_backward, name, source_line, traced};
+use crate::program::{SourceLine, is_backward, is_recomputed, name, numbered, op_name, source_line, traced};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{AssignedValue, Role};
@@ -46,6 +46,8 @@ pub struct PurposeNote {
     pub largest: Option<(String, Option<SourceLine>)>,
     /// The layers that keep most of them.
     pub layers: Option<Checkpointed>,
+    /// Whether the backward pass computes these layers again already.
+    pub is_recomputed: bool,
     /// Whether the program takes a gradient.
     pub has_gradient: bool,
     /// How wide their elements are.
@@ -94,14 +96,16 @@ pub(crate) fn notes(program: &ProgramModel<'_>) -> Vec<Note> {
 
 fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> PurposeNote {
     let percent = u128::from(kind.bytes) * 100 / u128::from(program.total_bytes.max(1));
-    let layers = || Some(Layers::of(kept)?.checkpointed());
+    let layers =
+        Some(kept).filter(|_| purpose == Purpose::Kept).and_then(|kept| Some(Layers::of(kept)?.checkpointed()));
     PurposeNote {
         purpose,
         bytes: kind.bytes,
         percent: u64::try_from(percent).unwrap_or(u64::MAX),
         names: kind.names.clone(),
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
-        layers: if purpose == Purpose::Kept { layers() } else { None },
+        is_recomputed: layers.as_ref().is_some_and(|layers| are_recomputed(program, layers)),
+        layers,
         has_gradient: program.has_gradient(),
         width: match kind.bytes_up_to.map(|bytes| bytes > kind.bytes / 2) {
             [true, _] => Width::Byte,
@@ -109,6 +113,14 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
             _ => Width::Full,
         },
     }
+}
+
+/// Whether layers of that name are under a checkpoint.
+fn are_recomputed(program: &ProgramModel<'_>, layers: &Checkpointed) -> bool {
+    let Some(last) = layers.path.as_ref().and_then(|path| path.rsplit('/').next()) else { return false };
+    let is_last = |path: &str| path.rsplit('/').next() == Some(last);
+    let is_of_them = |name: &str| is_recomputed(name) && numbered(name).iter().any(|(path, _)| is_last(path));
+    program.module.instructions().any(|at| op_name(&at).is_some_and(|name| is_of_them(&name)))
 }
 
 fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap<Purpose, Kind<'m>> {

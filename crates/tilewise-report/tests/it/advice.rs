@@ -11,7 +11,7 @@ use tilewise_testing::programs;
 
 pub(super) const MIB: u64 = 1 << 20;
 
-fn report(module: &Module, tpu: Generation) -> Report {
+pub(super) fn report(module: &Module, tpu: Generation) -> Report {
     Audit::new(&Program::from(module.clone())).machine(Machine::Tpu(tpu)).limit(None).run()
 }
 

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
 
-use super::advice::{MIB, advice, code, kind, sentence};
+use super::advice::{MIB, advice, code, kind, report, sentence};
+use tilewise::tpu::Generation;
 use tilewise_audit::recommendation::Saving;
+use tilewise_hlo::Module;
+use tilewise_report::note;
 
 /// A network of layers that aren't in a loop: `count` times a value of 16 MiB that the backward pass reads.
 fn of_layers(count: usize, name: impl Fn(usize) -> String) -> String {
@@ -119,6 +122,21 @@ fn what_recomputed_layers_free_is_an_estimate() {
     let found = advice(&of_layers(8, |layer| format!("Net)/layer_{layer}/mlp")));
     let saving = found[0].saving;
     assert!(matches!(saving, Saving::About(_)) && saving.is_estimate() && !saving.is_bound(), "{saving:?}");
+}
+
+/// What is said of values that layers keep, without and with a checkpoint around the layers.
+#[test]
+fn layers_that_are_recomputed_are_not_to_be_recomputed() {
+    let said = |text: &str| {
+        let found = report(&Module::parse(text).unwrap(), Generation::V5e);
+        let mut notes = found.notes().iter().map(|one| note(one, found.machine));
+        notes.find(|note| note.starts_with("Values that the forward pass keeps")).expect("a note")
+    };
+    let plain = of_layers(8, |layer| format!("Net)/layer_{layer}/mlp"));
+    assert!(said(&plain).contains("recompute them"), "{}", said(&plain));
+    let recomputed =
+        plain.replace("transpose(jvp(Net)/", "transpose(jvp(Net))/jvp(Net)/checkpoint/rematted_computation/");
+    assert!(said(&recomputed).ends_with("these layers are recomputed already"), "{}", said(&recomputed));
 }
 
 /// As of a step that goes up by one gradient and down by another: each runs through all layers.
