@@ -5,6 +5,7 @@ mod attention;
 mod cache;
 mod checkpoint;
 mod chunk;
+mod class_logits;
 mod code;
 mod columns;
 mod copied_weights;
@@ -125,6 +126,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
         Finding::StackedCache(finding) => stacked_cache::words(finding, about),
         Finding::AllPairs(finding) => all_pairs::words(finding, about),
+        Finding::ClassLogits(finding) => class_logits::words(finding, about),
         Finding::Logits(finding) => logits::words(finding, about),
         Finding::AttentionScores(finding) => attention::words(finding, about),
         Finding::RepeatedLayers(finding) => checkpoint::of_layers(finding, about),

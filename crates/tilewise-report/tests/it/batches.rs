@@ -120,6 +120,32 @@ ENTRY main (x.1: f32[65536,16], w.1: f32[16,16]) -> f32[65536] {{
     assert!(freed(&other) < freed(&text), "{:?}", freed(&other).map(|bytes| bytes / MIB));
 }
 
+/// As of a picture's pixels: a softmax goes over classes where a layer makes as many, and over positions where none does.
+#[test]
+fn logits_of_classes_at_each_place_are_chunked() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+largest { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+ENTRY main (w.1: f32[48,160], x.1: f32[7,48]) -> f32[48,160] {
+  w.1 = f32[48,160]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[7,48]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  low = f32[] constant(-inf)
+  logits = f32[8,256,64,160]{2,3,1,0:T(8,128)} custom-call(x.1, w.1), custom_call_target="net", metadata={op_name="jit(step)/jvp()/conv"}
+  most = f32[8,256,64]{2,1,0:T(8,128)} reduce(logits, low), dimensions={3}, to_apply=largest
+  each = f32[8,256,64,160]{2,3,1,0:T(8,128)} exponential(logits), metadata={op_name="jit(step)/jvp()/exp"}
+  ROOT g = f32[48,160]{1,0:T(8,128)} custom-call(logits, each, most), custom_call_target="back", metadata={op_name="jit(step)/transpose(jvp())/conv"}
+}"#;
+    let piece = advice(text).into_iter().find(|piece| kind(piece) == ("chunk", "value")).expect("a piece");
+    assert!(sentence(&piece).contains("a number for each of 160 classes at each place"), "{}", sentence(&piece));
+    // Two of 160 MiB, of which an eighth is left.
+    assert_eq!(piece.saving, Saving::AtMost(2 * 160 * MIB / 8 * 7));
+    let of_positions = text.replace("f32[48,160]", "f32[48,96]");
+    assert!(advice(&of_positions).iter().all(|piece| !sentence(piece).contains("classes")));
+}
+
 /// Records of four numbers in a flat array: a row of 128 lanes for each, or four arrays.
 #[test]
 fn flat_records_are_passed_as_columns() {

@@ -215,6 +215,16 @@ pub struct StackedCache {
     pub is_donated: bool,
 }
 
+/// Logits of classes at each of many places, such as pixels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassLogits {
+    /// The classes.
+    pub classes: u64,
+    /// Parts of the places to compute the loss in.
+    pub chunks: u64,
+}
+
 /// A matrix that has a number for each two rows of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -4,9 +4,9 @@ mod arrays;
 mod messages;
 
 pub use arrays::{
-    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes,
-    FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns, LargeDimension,
-    LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
+    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
+    CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
+    LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
     RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
@@ -44,6 +44,8 @@ pub enum Finding {
     KeptByLoop(KeptByLoop),
     /// Logits of a vocabulary are held at once.
     Logits(Logits),
+    /// Logits of classes at each of many places are held at once.
+    ClassLogits(ClassLogits),
     /// Scores of attention are held at once.
     AttentionScores(AttentionScores),
     /// A loop reads a cache and stacks up the next one beside it.
@@ -108,6 +110,7 @@ impl Finding {
             Self::KernelColumns(_) => Change::Transpose,
             Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::ExhaustedRematerialization => Change::Checkpoint,
             Self::Logits(_)
+            | Self::ClassLogits(_)
             | Self::AttentionScores(_)
             | Self::AllPairs(_)
             | Self::ShuffledRows(_)

@@ -1,6 +1,6 @@
 //! Scores of attention, a number for each pair of positions: kernels that go through blocks never hold them.
 
-use super::in_parts::bounds;
+use super::{class_logits::Weights, in_parts::bounds};
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held, Listed},
@@ -65,9 +65,10 @@ pub(super) fn scores(program: &ProgramModel<'_>, least: u64) -> HashMap<u64, u64
         [_, .., queries, keys] => queries == keys || bounds.len() > 3,
         _ => false,
     };
+    let weights = Weights::of(program);
     softened(program)
         .into_iter()
-        .filter(|(bounds, keys)| *keys >= least && is_of_attention(bounds))
+        .filter(|(bounds, keys)| *keys >= least && is_of_attention(bounds) && !weights.make(bounds, *keys))
         .map(|(bounds, keys)| (elements(&bounds), keys))
         .collect()
 }

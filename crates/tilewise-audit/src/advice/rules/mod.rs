@@ -15,6 +15,7 @@ mod beside_parts;
 mod broadcast;
 mod checkpoint;
 mod chunk;
+mod class_logits;
 mod columns;
 mod copied_weights;
 mod cut_off;
@@ -56,6 +57,7 @@ const RULES: &[&dyn Rule] = &[
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,
+    &class_logits::LogitsOfClasses,
     &all_pairs::MatrixOfPairs,
     &attention::ScoresOfAttention,
     &repeated_layers::LayersKeepValues,
