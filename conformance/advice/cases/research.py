@@ -364,17 +364,28 @@ def volume_overlap(draw: Draw) -> Case:
                 x = nn.relu(nn.GroupNorm(8)(nn.Conv(self.width, (3, 3, 3))(x)))
             return x
 
-    def loss_of(model):
+    def loss_of(model, each):
         def loss(params, x, y):
-            chance, truth = nn.softmax(model.apply(params, x)), jax.nn.one_hot(y, 4)
-            both, all_of = (chance * truth).sum((0, 1, 2, 3)), (chance + truth).sum((0, 1, 2, 3))
+            def sums(x, y):
+                chance, truth = nn.softmax(model.apply(params, x)), jax.nn.one_hot(y, 4)
+                return (chance * truth).sum((0, 1, 2, 3)), (chance + truth).sum((0, 1, 2, 3))
+
+            both, all_of = each(sums, x, y)
             return 1 - ((2 * both + 1e-5) / (all_of + 1e-5)).mean()
 
         return loss
 
+    def at_once(sums, x, y):
+        return sums(x, y)
+
+    def in_turn(sums, x, y):
+        added = lax.map(jax.checkpoint(lambda one: sums(one[0][None], one[1][None])), (x, y))
+        return jax.tree.map(lambda one: one.sum(0), added)
+
     batch = draw.array((8, 48, 48, 48, 1)), draw.array((8, 48, 48, 48), jnp.int32)
     params = jax.eval_shape(Volumes().init, KEY, batch[0])
-    return trained(draw, loss_of(Volumes()), params, batch, [("remat", "checkpoint", loss_of(Volumes(True)))])
+    changes = [("remat", "checkpoint", loss_of(Volumes(True), at_once)), ("in_turn", "chunk", loss_of(Volumes(), in_turn))]
+    return trained(draw, loss_of(Volumes(), at_once), params, batch, changes)
 
 
 @case("v6e")

@@ -68,7 +68,8 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     let of_inputs = inputs.collect::<Vec<_>>().join(" and ");
     let of_inputs = if of_inputs.is_empty() { of_inputs } else { format!(", that of {of_inputs},") };
     let until = finding.joint.as_ref().map_or_else(String::new, |joint| {
-        format!(", up to where their results are joined{}", line(joint.source.as_ref()))
+        let how = if joint.are_sums { "added up" } else { "joined" };
+        format!(", up to where their results are {how}{}", line(joint.source.as_ref()))
     });
     let has_gradient = finding.gradients != GradientSums::None;
     let (function, again) =
@@ -94,7 +95,26 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: most arrays at the peak have this \
          dimension, of size {size}{itself}{then}"
     ))
-    .jax(about, JAX, format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f takes one of {size}"))
+    .jax(
+        about,
+        JAX,
+        if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
+            added_up(finding, &xs, about.parts.unwrap_or(2))
+        } else {
+            format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f takes one of {size}")
+        },
+    )
+}
+
+/// What parts add up to, each of which the backward pass computes again.
+fn added_up(finding: &LargeDimension, xs: &str, parts: u64) -> String {
+    let size = finding.size;
+    format!(
+        "parts = jax.tree.map(lambda x: x.reshape({parts}, -1, *x.shape[1:]), {xs})
+# f(part): what {} of {size} add up to
+sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
+        size / parts.max(1)
+    )
 }
 
 /// A step as it is, in parts, where gradients don't stay apart.

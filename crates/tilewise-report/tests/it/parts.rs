@@ -1,7 +1,7 @@
 //! Parts of what a program makes itself, of what is joined late, and of what a compiler has rewritten.
 
 use super::{
-    advice::{MIB, advice, code},
+    advice::{MIB, advice, code, sentence},
     joins::{JOINED, first, program},
 };
 use tilewise_audit::recommendation::Saving;
@@ -27,6 +27,34 @@ fn samples_with_a_text_and_without_are_followed() {
     assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
     // By half a batch, each sample meets another.
     assert_eq!(first(&text(["0_1024", "512_512"])), None);
+}
+
+/// As of a marginal likelihood, or a ratio of sums over the batch: parts add up, and the backward pass computes them again.
+#[test]
+fn parts_may_end_where_they_are_added_up() {
+    let text = |backward: &str| {
+        let name = |pass: &str| format!(r#"metadata={{op_name="jit(f)/{pass}/mul"}}"#);
+        let (forward, backward) = (name("jvp()"), name(backward));
+        let lines = format!(
+            "  sum = f32[16384]{{0:T(1024)}} reduce(g, zero), dimensions={{0}}, to_apply=add, {forward}
+  bent = f32[16384]{{0:T(1024)}} tanh(sum), {forward}
+  all = f32[1024,16384]{{1,0:T(8,128)}} broadcast(bent), dimensions={{1}}, {backward}
+  d = f32[1024,16384]{{1,0:T(8,128)}} multiply(g, all), {backward}
+  ROOT r = f32[256,16384]{{1,0:T(8,128)}} convolution(x.1, d), dim_labels=fb_io->bf, {}",
+            name("transpose(jvp())")
+        );
+        // Fewer features than a vocabulary has tokens.
+        program(&lines, "f32[256,16384]").replace("16384", "8000")
+    };
+    let found = advice(&text("transpose(jvp())"));
+    let said = sentence(&found[0]);
+    assert!(said.contains("up to where their results are added up"), "{said}");
+    let expected = "parts = jax.tree.map(lambda x: x.reshape(2, -1, *x.shape[1:]), (x, mask))
+# f(part): what 512 of 1024 add up to
+sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))";
+    assert!(code(&found[0]).is_some_and(|code| code.ends_with(expected)), "{:?}", code(&found[0]));
+    // A mean that is taken off in the forward pass joins each.
+    assert_eq!(first(&text("jvp()")), None);
 }
 
 /// 256 by 256 pixels that the program counts itself, of which `lines` make the result, `out`.

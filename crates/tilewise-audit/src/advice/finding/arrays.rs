@@ -323,6 +323,8 @@ pub struct LargeDimension {
 pub struct Joint {
     /// The line that joins them, where the text says.
     pub source: Option<SourceLine>,
+    /// Whether they are added up, and not rows put together.
+    pub are_sums: bool,
 }
 
 /// What becomes of gradients where a batch is taken in parts.

@@ -12,6 +12,7 @@ use crate::{
         finding::GradientSums,
         parts::bytes_of_part,
         program::{LiveArray, ProgramModel},
+        samples::Joint,
     },
     program::{begins_with, name},
 };
@@ -40,7 +41,7 @@ pub(super) struct Batch<'a, 'm> {
     /// Whether the program makes it, as it does the pixels of a picture that it draws.
     pub(super) is_made: bool,
     /// What joins its samples, after the parts.
-    pub(super) joined: Option<Instruction<'m>>,
+    pub(super) joined: Option<(Instruction<'m>, Joint)>,
     /// In how many parts buffers take so much.
     pub(super) parts: u64,
     pub(super) buffers: Vec<(usize, u64)>,
@@ -74,7 +75,8 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
-        let joined = found.samples.as_ref().and_then(|samples| program.module.instruction(samples.joined?));
+        let joined = found.samples.as_ref().and_then(|samples| samples.joined);
+        let joined = joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
         if nodes_of(program, size).is_some() {
             return None;
         }

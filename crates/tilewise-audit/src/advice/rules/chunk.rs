@@ -17,6 +17,7 @@ use crate::{
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
         rule::{Proposal, Rule},
+        samples,
     },
     message::Allocation,
     program::traced,
@@ -53,7 +54,9 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         keys: batch.keys(program),
         is_known: true,
         is_made: batch.is_made,
-        joint: batch.joined.map(|at| Joint { source: traced(program.flow, &at).1 }),
+        joint: batch
+            .joined
+            .map(|(at, how)| Joint { source: traced(program.flow, &at).1, are_sums: how == samples::Joint::Sums }),
         is_to_fit: batch.is_to_fit,
         // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
         function: Some(program.function().to_owned()).filter(|_| {

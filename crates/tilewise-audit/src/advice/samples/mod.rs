@@ -7,6 +7,7 @@ mod share;
 mod walk;
 
 pub(crate) use share::Join;
+pub(crate) use walk::Joint;
 
 use super::program::{LiveArray, ProgramModel};
 use crate::program::name;
@@ -22,8 +23,8 @@ pub(crate) struct Samples {
     shares: HashMap<usize, Vec<Share>>,
     /// The arguments that have a dimension of samples, each with its place.
     pub(crate) inputs: Vec<(String, usize)>,
-    /// The first instruction that joins them, where they may be.
-    pub(crate) joined: Option<usize>,
+    /// The first instruction that joins them, where they may be, and how.
+    pub(crate) joined: Option<(usize, Joint)>,
 }
 
 /// Where samples come from, and whether they may be joined.

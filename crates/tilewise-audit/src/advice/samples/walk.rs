@@ -6,8 +6,12 @@ use super::{
     operations::{Operand, by_size, rows_of_each, share},
     share::{Join, Share},
 };
-use crate::program::{op_name, target};
-use std::{collections::HashMap, ops::Range, rc::Rc};
+use crate::program::{is_backward, op_name, target};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    rc::Rc,
+};
 use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 
@@ -21,6 +25,15 @@ const STEPS: usize = 64;
 const HANDING_ON: &[&str] =
     &["Sharding", "AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked", "MoveToHost", "MoveToDevice"];
 
+/// How samples are joined at the end of their parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// By their rows, put together.
+    Rows,
+    /// By what the parts add up to.
+    Sums,
+}
+
 pub(super) struct Walk {
     samples: u64,
     way: Way,
@@ -31,8 +44,8 @@ pub(super) struct Walk {
     pub(super) shares: HashMap<usize, Vec<Share>>,
     /// The same of what loops fill.
     filled: HashMap<usize, Vec<Share>>,
-    /// The first instruction that joins samples, where they may be.
-    pub(super) joined: Option<usize>,
+    /// The first instruction that joins samples, where they may be, and how.
+    pub(super) joined: Option<(usize, Joint)>,
 }
 
 impl Walk {
@@ -67,7 +80,10 @@ impl Walk {
                 Some(number) => arguments.get(number).cloned().ok_or(Join::Unknown)?,
                 None => match self.instruction(&at, &values, depth) {
                     Err(join) if depth > 0 || join == Join::Unknown => return Err(join),
-                    Err(join) => self.all_of(&at, &values).ok_or(join)?,
+                    Err(join) => match self.all_of(&at, &values) {
+                        Some(shares) => shares,
+                        None => self.of_sums(&at, &values).ok_or(join)?,
+                    },
                     found => found?,
                 },
             };
@@ -199,9 +215,67 @@ impl Walk {
                 }
             }
         }
-        self.joined.get_or_insert(at.index());
+        self.joined.get_or_insert((at.index(), Joint::Rows));
         let length = self.form(at).ok()?.leaves.len();
         Some(vec![Share::SAME; length])
+    }
+
+    /// What an instruction of the backward pass has that reads what follows from sums over all samples for each of them: parts of the
+    /// forward pass end where these are added up, and the backward pass, which computes them again, is given what follows.
+    fn of_sums(&mut self, at: &Instruction<'_>, values: &HashMap<usize, Vec<Share>>) -> Option<Vec<Share>> {
+        let is_all = |shares: &&Vec<Share>| shares.iter().any(|share| matches!(share, Share::All { .. }));
+        let first = match self.joined {
+            Some((first, Joint::Sums)) => first,
+            Some(_) => return None,
+            None => self.first_sum(at, values)?,
+        };
+        if !op_name(at).is_some_and(|name| is_backward(&name)) {
+            return None;
+        }
+        let operands = at.operands().filter_map(|operand| operand.instruction()).map(|operand| operand.index());
+        let given = operands.filter_map(|operand| Some((operand, values.get(&operand)?)));
+        let same = |shares: &Vec<Share>| {
+            let of_all = |share: &Share| if matches!(share, Share::All { .. }) { Share::SAME } else { share.clone() };
+            shares.iter().map(of_all).collect::<Vec<_>>()
+        };
+        let given =
+            given.map(|(operand, shares)| (operand, if is_all(&shares) { same(shares) } else { shares.clone() }));
+        let shares = self.instruction(at, &given.collect(), 0).ok()?;
+        self.joined = Some((first, Joint::Sums));
+        Some(shares)
+    }
+
+    /// The first sum over all samples that an instruction's operands follow from, where all of them are of the forward pass and small.
+    fn first_sum(&mut self, at: &Instruction<'_>, values: &HashMap<usize, Vec<Share>>) -> Option<usize> {
+        let (mut waiting, mut seen, mut first) = (vec![*at], HashSet::new(), None);
+        let mut left = self.way.joinable_bytes;
+        while let Some(at) = waiting.pop() {
+            self.left = self.left.checked_sub(1)?;
+            for operand in at.operands().filter_map(|operand| operand.instruction()) {
+                let shares = values.get(&operand.index())?;
+                if !shares.iter().any(|share| matches!(share, Share::All { .. })) || !seen.insert(operand.index()) {
+                    continue;
+                }
+                let reads_samples = operand.operands().filter_map(|of| of.instruction()).any(|of| {
+                    values.get(&of.index()).is_some_and(|shares| shares.iter().any(|share| !share.digits().is_empty()))
+                });
+                if !reads_samples {
+                    waiting.push(operand);
+                    continue;
+                }
+                if op_name(&operand).is_some_and(|name| is_backward(&name)) {
+                    return None;
+                }
+                let shape = operand.shape().ok()?;
+                for ((_, leaf), share) in shape.leaves().zip(shares) {
+                    if matches!(share, Share::All { .. }) {
+                        left = left.checked_sub(leaf.as_array()?.sizes().ok()?.physical_bytes)?;
+                    }
+                }
+                first = first.min(Some(operand.index())).or(Some(operand.index()));
+            }
+        }
+        first
     }
 
     /// The share of numbers of rows, of which each of so many rows that are gathered has one.
