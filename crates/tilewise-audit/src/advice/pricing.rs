@@ -90,14 +90,20 @@ struct Price {
     said: u64,
 }
 
-/// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated.
+/// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated; or whether
+/// it is taken in parts, which the compiler lays out anew.
 fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
-    let (Finding::LayoutRequest(request), Finding::UndonatedState(state)) = (&proposal.finding, &before.finding) else {
-        return false;
+    let Finding::LayoutRequest(request) = &proposal.finding else { return false };
+    let is_changed = |name: &String| match &before.finding {
+        Finding::UndonatedState(state) => state.roots.iter().any(|donated| donated == root(name)),
+        Finding::LargeDimension(batch) => {
+            let mut inputs = batch.inputs.iter().flat_map(|(_, names)| names);
+            inputs.any(|input| input == name || input == root(name))
+        }
+        _ => false,
     };
-    let is_donated = |name: &String| state.roots.iter().any(|donated| donated == root(name));
     let arguments = || request.arrays.iter().map(|array| array.argument.as_ref());
-    arguments().all(|argument| argument.is_some()) && arguments().flatten().any(is_donated)
+    arguments().all(|argument| argument.is_some()) && arguments().flatten().any(is_changed)
 }
 
 /// Whether a cache is carried: nothing is computed in another way, and so it comes before parts that free twice as much.

@@ -1,7 +1,7 @@
 //! Parts of what a program makes itself, of what is joined late, and of what a compiler has rewritten.
 
 use super::{
-    advice::{MIB, advice, code, sentence},
+    advice::{MIB, advice, code, kind, sentence},
     joins::{JOINED, first, program},
 };
 use tilewise_audit::recommendation::Saving;
@@ -55,6 +55,30 @@ sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))";
     assert!(code(&found[0]).is_some_and(|code| code.ends_with(expected)), "{:?}", code(&found[0]));
     // A mean that is taken off in the forward pass joins each.
     assert_eq!(first(&text("jvp()")), None);
+}
+
+/// A copy of an argument that is taken in parts is one of a part, and the compiler lays parts out anew: of `likely_tokens`, passing it
+/// in the copy's layout freed nothing once parts were taken.
+#[test]
+fn arguments_in_parts_are_not_passed_in_another_layout() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (x.1: f32[1024,8192]) -> f32[1024] {
+  x.1 = f32[1024,8192]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  zero = f32[]{:T(128)} constant(0)
+  c = f32[1024,8192]{0,1:T(8,128)} copy(x.1)
+  h = f32[1024,8192,4]{0,1,2:T(8,128)} broadcast(c), dimensions={0,1}
+  e = f32[1024,8192,4]{0,1,2:T(8,128)} exponential(h)
+  g = f32[1024,8192,4]{0,1,2:T(8,128)} multiply(h, e)
+  s = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1,2}, to_apply=add
+  t = f32[1024]{0:T(1024)} reduce(c, zero), dimensions={1}, to_apply=add
+  ROOT r = f32[1024]{0:T(1024)} add(s, t)
+}"#;
+    assert_eq!(advice(text).iter().map(kind).collect::<Vec<_>>(), [("chunk", "value")]);
 }
 
 /// 256 by 256 pixels that the program counts itself, of which `lines` make the result, `out`.
