@@ -137,6 +137,17 @@ def convolutions(kernel, pictures, labels, key):
     return jax.value_and_grad(loss)(kernel)
 
 
+def groups_of_features(kernel, pictures, labels):
+    """A convolution of each feature by itself, whose gradient has groups where the batch would be."""
+
+    def loss(kernel):
+        spec = {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": 3}
+        x = jax.lax.conv_general_dilated(pictures, kernel, (1, 1), "SAME", **spec)
+        return entropy(jnp.tanh(x).mean((1, 2)), labels).mean()
+
+    return jax.value_and_grad(loss)(kernel)
+
+
 def sharpness(params, x, labels):
     """A gradient where the weights went up by the batch's own gradient."""
 
@@ -198,6 +209,7 @@ STEPS = [
     (spectra, 1, (STACK[0][0], X)),
     (language_model, 1, ({"embedding": NORMAL(KEYS[6], (11, 8)), "queries": STACK[0]}, TOKENS)),
     (convolutions, (1, 2), (NORMAL(KEYS[6], (3, 3, 3, 5)), NORMAL(KEYS[7], (ROWS, 8, 8, 3)), LABELS, KEYS[0])),
+    (groups_of_features, (1, 2), (NORMAL(KEYS[6], (3, 3, 1, 6)), NORMAL(KEYS[7], (ROWS, 8, 8, 3)), LABELS)),
     (sharpness, (1, 2), (PARAMS, X, LABELS)),
     (gradients_of_samples, (1, 2), (PARAMS, X, LABELS)),
     (inference, 1, (PARAMS, X)),

@@ -315,9 +315,12 @@ def _product(op: Operation, contracted: Any, batched: Any, places: list[list[int
 
 def convolution(op: Operation) -> Outcome:
     numbers = op.params["dimension_numbers"]
-    if op.params["batch_group_count"] != 1:
-        raise RefusedError("a convolution has groups of the batch")
     left, right, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    # Of a grouped convolution's weights, the gradient has groups of features there, and adds up over the batch.
+    sides = zip(op.shares, (left[1], right[1]), strict=True)
+    is_summed = all(share.at == features for share, features in sides if isinstance(share, Each))
+    if op.params["batch_group_count"] != 1 and not is_summed:
+        raise RefusedError("a convolution has groups of the batch")
     return _product(
         op,
         # Features of the first are those that the second reads; a gradient of the weights has the batch there.

@@ -1,6 +1,6 @@
 //! Scores of attention, a number for each pair of positions: kernels that go through blocks never hold them.
 
-use super::{class_logits::Weights, in_parts::bounds};
+use super::{in_parts::bounds, weights::Weights};
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held, Listed},

@@ -4,17 +4,17 @@ use super::{
     attention::{elements, softened, sorted},
     batch::Batch,
     logits::Vocabulary,
+    weights::Weights,
 };
 use crate::advice::{
     change::Target,
     evidence::Evidence,
     finding::{ClassLogits, Finding},
     program::{LiveArray, ProgramModel},
-    purpose::is_input,
     rule::{Proposal, Rule},
 };
-use crate::program::name;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
+use tilewise_memory::Machine;
 
 /// Parts of the places.
 const CHUNKS: u64 = 8;
@@ -24,6 +24,10 @@ const PLACES: u64 = 1024;
 pub(crate) struct LogitsOfClasses;
 
 impl Rule for LogitsOfClasses {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         evidence.program().and_then(proposal).into_iter().collect()
     }
@@ -54,33 +58,4 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let proposal = Proposal::new(finding, Target::Value, program.advised(largest)).bound();
     let those = program.temporaries().filter(is_it);
     Some(proposal.at_most(those.map(|array| (array.buffer, array.bytes / CHUNKS))))
-}
-
-/// The sizes of what layers make, with the bounds of the weights that make so much.
-pub(super) struct Weights(BTreeMap<u64, HashSet<Vec<u64>>>);
-
-impl Weights {
-    pub(super) fn of(program: &ProgramModel<'_>) -> Self {
-        let mut found: BTreeMap<u64, HashSet<Vec<u64>>> = BTreeMap::new();
-        for parameter in program.parameters().iter().filter(|parameter| !is_input(&name(parameter))) {
-            let Ok(shape) = parameter.shape() else { continue };
-            for (_, leaf) in shape.leaves() {
-                let bounds: Vec<u64> = leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
-                if let [.., _, made] = bounds[..] {
-                    found.entry(made).or_default().insert(bounds);
-                }
-            }
-        }
-        Self(found)
-    }
-
-    /// Whether a softmax of so many keys goes over classes, of which a layer makes as many at each place, and not over positions, as
-    /// attention's.
-    pub(super) fn make(&self, bounds: &[u64], keys: u64) -> bool {
-        self.0.contains_key(&keys) && bounds.iter().filter(|bound| **bound == keys).count() == 1
-    }
-
-    fn are_of_one_layer(&self, classes: u64) -> bool {
-        self.0.get(&classes).is_some_and(|weights| weights.len() == 1)
-    }
 }

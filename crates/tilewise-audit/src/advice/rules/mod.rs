@@ -36,6 +36,7 @@ mod separable;
 mod shuffled_rows;
 mod stacked_cache;
 mod upstream;
+mod weights;
 
 pub(crate) use attention::scores_of;
 pub(crate) use layout_request::LayoutRequests;
