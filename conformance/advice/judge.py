@@ -121,10 +121,14 @@ def compared(options, case, advice):
     if options.as_kept:
         raise NotMeasured("results aren't compared yet")
     command = [sys.executable, COMPARE[0], case["name"], case["tpu"]]
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode or len(rows) != len(advice):
-        raise NotMeasured(f"results aren't compared: {done.stderr[-1000:]}")
+    try:
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        rows = [{"same": None, "error": f"takes more than {options.limit:.0f} s to run"}] * len(advice)
+    else:
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        if done.returncode or len(rows) != len(advice):
+            raise NotMeasured(f"results aren't compared: {done.stderr[-1000:]}")
     kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
     return rows
 

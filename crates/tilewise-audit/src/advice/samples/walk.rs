@@ -46,13 +46,17 @@ pub(super) struct Walk {
     filled: HashMap<usize, Vec<Share>>,
     /// The first instruction that joins samples, where they may be, and how.
     pub(super) joined: Option<(usize, Joint)>,
+    /// What is known to follow from small sums of the forward pass, and the bytes of further ones.
+    after_sums: HashSet<usize>,
+    joinable_left: u64,
 }
 
 impl Walk {
     pub(super) fn new(module: &Module, samples: u64, way: Way) -> Self {
         let left = module.instructions().len().saturating_mul(STEPS);
-        let (forms, shares, filled) = Default::default();
-        Self { samples, way, left, forms, shares, filled, joined: None }
+        let (forms, shares, filled, after_sums) = Default::default();
+        let joinable_left = way.joinable_bytes;
+        Self { samples, way, left, forms, shares, filled, joined: None, after_sums, joinable_left }
     }
 
     /// Follows the samples from the arguments of the entry computation on.
@@ -223,43 +227,37 @@ impl Walk {
     /// What an instruction of the backward pass has that reads what follows from sums over all samples for each of them: parts of the
     /// forward pass end where these are added up, and the backward pass, which computes them again, is given what follows.
     fn of_sums(&mut self, at: &Instruction<'_>, values: &HashMap<usize, Vec<Share>>) -> Option<Vec<Share>> {
-        let is_all = |shares: &&Vec<Share>| shares.iter().any(|share| matches!(share, Share::All { .. }));
-        let first = match self.joined {
-            Some((first, Joint::Sums)) => first,
-            Some(_) => return None,
-            None => self.first_sum(at, values)?,
-        };
-        if !op_name(at).is_some_and(|name| is_backward(&name)) {
+        let is_joined_otherwise = matches!(self.joined, Some((_, Joint::Rows)));
+        if is_joined_otherwise || !op_name(at).is_some_and(|name| is_backward(&name)) {
             return None;
         }
-        let operands = at.operands().filter_map(|operand| operand.instruction()).map(|operand| operand.index());
-        let given = operands.filter_map(|operand| Some((operand, values.get(&operand)?)));
-        let same = |shares: &Vec<Share>| {
-            let of_all = |share: &Share| if matches!(share, Share::All { .. }) { Share::SAME } else { share.clone() };
-            shares.iter().map(of_all).collect::<Vec<_>>()
-        };
-        let given =
-            given.map(|(operand, shares)| (operand, if is_all(&shares) { same(shares) } else { shares.clone() }));
+        let first = self.first_sum(at, values)?;
+        let same = |share: &Share| if is_all(share) { Share::SAME } else { share.clone() };
+        let operands = at.operands().filter_map(|operand| operand.instruction());
+        let given = operands.filter_map(|operand| {
+            let shares = values.get(&operand.index())?;
+            Some((operand.index(), shares.iter().map(same).collect()))
+        });
         let shares = self.instruction(at, &given.collect(), 0).ok()?;
+        let first = self.joined.map_or(first, |(before, _)| before.min(first));
         self.joined = Some((first, Joint::Sums));
         Some(shares)
     }
 
-    /// The first sum over all samples that an instruction's operands follow from, where all of them are of the forward pass and small.
+    /// The first sum over all samples that an instruction's operands follow from, where all such sums are of the forward pass and
+    /// small; of those that are known already, any.
     fn first_sum(&mut self, at: &Instruction<'_>, values: &HashMap<usize, Vec<Share>>) -> Option<usize> {
-        let (mut waiting, mut seen, mut first) = (vec![*at], HashSet::new(), None);
-        let mut left = self.way.joinable_bytes;
+        let (mut waiting, mut seen, mut first) = (vec![*at], HashSet::new(), self.joined.map(|(first, _)| first));
+        let mut left = self.joinable_left;
         while let Some(at) = waiting.pop() {
             self.left = self.left.checked_sub(1)?;
             for operand in at.operands().filter_map(|operand| operand.instruction()) {
-                let shares = values.get(&operand.index())?;
-                if !shares.iter().any(|share| matches!(share, Share::All { .. })) || !seen.insert(operand.index()) {
+                let (index, shares) = (operand.index(), values.get(&operand.index())?);
+                if !shares.iter().any(is_all) || self.after_sums.contains(&index) || !seen.insert(index) {
                     continue;
                 }
-                let reads_samples = operand.operands().filter_map(|of| of.instruction()).any(|of| {
-                    values.get(&of.index()).is_some_and(|shares| shares.iter().any(|share| !share.digits().is_empty()))
-                });
-                if !reads_samples {
+                let mut read = operand.operands().filter_map(|of| values.get(&of.instruction()?.index())).flatten();
+                if !read.any(|share| !share.digits().is_empty()) {
                     waiting.push(operand);
                     continue;
                 }
@@ -267,14 +265,14 @@ impl Walk {
                     return None;
                 }
                 let shape = operand.shape().ok()?;
-                for ((_, leaf), share) in shape.leaves().zip(shares) {
-                    if matches!(share, Share::All { .. }) {
-                        left = left.checked_sub(leaf.as_array()?.sizes().ok()?.physical_bytes)?;
-                    }
+                for (leaf, _) in shape.leaves().map(|(_, leaf)| leaf).zip(shares).filter(|(_, share)| is_all(share)) {
+                    left = left.checked_sub(leaf.as_array()?.sizes().ok()?.physical_bytes)?;
                 }
-                first = first.min(Some(operand.index())).or(Some(operand.index()));
+                first = Some(first.map_or(index, |first| first.min(index)));
             }
         }
+        self.joinable_left = left;
+        self.after_sums.extend(seen);
         first
     }
 
@@ -527,4 +525,8 @@ fn callee<'m>(at: &Instruction<'m>) -> Result<Computation<'m>, Join> {
 
 fn all_with(left: &[Share], right: &[Share]) -> Result<Vec<Share>, Join> {
     left.iter().zip(right).map(|(left, right)| left.with(right)).collect()
+}
+
+const fn is_all(share: &Share) -> bool {
+    matches!(share, Share::All { .. })
 }
