@@ -7,7 +7,7 @@ use tilewise::{Shape, tpu};
 /// Below this a dimension can't be halved to any use.
 pub(crate) const LEAST: u64 = 4;
 /// Rows of a tile.
-const ROWS: u64 = 8;
+pub(crate) const ROWS: u64 = 8;
 /// The dimensions of pictures: of a batch, of their height and width, of channels.
 const PICTURE: usize = 4;
 

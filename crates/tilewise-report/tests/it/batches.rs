@@ -146,6 +146,36 @@ ENTRY main (w.1: f32[48,160], x.1: f32[7,48]) -> f32[48,160] {
     assert!(advice(&of_positions).iter().all(|piece| !sentence(piece).contains("classes")));
 }
 
+/// Under a convolution, a few samples are cut into pieces that fill the rows of a tile: one at a time, or none.
+#[test]
+fn convolutions_of_few_samples_are_taken_one_at_a_time() {
+    let text = |samples: u64, size: u64| {
+        let wide = format!("f32[{samples},4096,512]{{2,0,1:T(8,128)}}");
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY main (x.1: f32[{samples},4096,128], w.1: f32[{size},128,512]) -> f32[{samples},512] {{
+  x.1 = f32[{samples},4096,128]{{2,0,1:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  w.1 = f32[{size},128,512]{{2,1,0:T(8,128)}} parameter(1), metadata={{op_name="params['w']"}}
+  zero = f32[] constant(0)
+  h = {wide} convolution(x.1, w.1), window={{size={size}}}, dim_labels=b0f_0io->b0f, metadata={{op_name="jit(f)/conv_general_dilated"}}
+  e = {wide} exponential(h)
+  g = {wide} multiply(h, e)
+  ROOT r = f32[{samples},512]{{1,0:T(8,128)}} reduce(g, zero), dimensions={{1}}, to_apply=add
+}}"#
+        )
+    };
+    let parts = |text: &str| advice(text).iter().find(|piece| kind(piece).0 == "chunk").and_then(|piece| piece.parts);
+    assert_eq!(
+        [(8, 3), (8, 1), (12, 3), (16, 3)].map(|(samples, size)| parts(&text(samples, size))),
+        [Some(8), Some(2), Some(12), Some(2)]
+    );
+}
+
 /// Records of four numbers in a flat array: a row of 128 lanes for each, or four arrays.
 #[test]
 fn flat_records_are_passed_as_columns() {
