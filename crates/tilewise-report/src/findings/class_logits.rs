@@ -7,14 +7,15 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::ClassLogits};
 
-const CODE: &str = "# loss_of(one): what the loss adds up of one picture or text, from its last features to its labels
-sums = jax.lax.map(jax.checkpoint(loss_of), (features, labels))  # your loss is made of their sum";
+const CODE: &str =
+    "# loss_of(one): the loss's terms of one picture or text, summed, from its last features and its labels
+sums = jax.lax.map(jax.checkpoint(loss_of), (features, labels))  # the loss follows from their sum";
 
 pub(super) fn words(finding: &ClassLogits, about: &Recommendation) -> Words {
     let ClassLogits { classes, chunks, .. } = finding;
     Words::new(format!(
-        "Compute the loss in chunks of places, such as a picture at a time, each behind `jax.checkpoint`: [{}]{} has a number for \
-         each of {classes} classes at each place; {chunks} chunks need an eighth of the memory",
+        "Compute the loss in chunks, such as one picture at a time, each behind `jax.checkpoint`: [{}]{} has one value per class \
+         ({classes}) at each position; {chunks} chunks need an eighth of the memory",
         bounds_of(about),
         at_line(about),
     ))

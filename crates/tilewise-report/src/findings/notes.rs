@@ -61,7 +61,7 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
             "Values that the forward pass keeps for the backward pass",
             format!("{}{largest}", layers(note)),
             if note.is_recomputed {
-                "take fewer samples at a time and add up the gradients: these layers are recomputed already"
+                "take fewer samples at a time and add up the gradients: these layers are already recomputed"
             } else if machine == Machine::Cpu {
                 "take fewer samples at a time and add up the gradients, compute them in bfloat16, or run the layers in a loop \
                  (`jax.lax.scan`) with `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"

@@ -139,11 +139,11 @@ ENTRY main (w.1: f32[48,160], x.1: f32[7,48]) -> f32[48,160] {
   ROOT g = f32[48,160]{1,0:T(8,128)} custom-call(logits, each, most), custom_call_target="back", metadata={op_name="jit(step)/transpose(jvp())/conv"}
 }"#;
     let piece = advice(text).into_iter().find(|piece| kind(piece) == ("chunk", "value")).expect("a piece");
-    assert!(sentence(&piece).contains("a number for each of 160 classes at each place"), "{}", sentence(&piece));
+    assert!(sentence(&piece).contains("one value per class (160) at each position"), "{}", sentence(&piece));
     // Two of 160 MiB, of which an eighth is left.
     assert_eq!(piece.saving, Saving::AtMost(2 * 160 * MIB / 8 * 7));
     let of_positions = text.replace("f32[48,160]", "f32[48,96]");
-    assert!(advice(&of_positions).iter().all(|piece| !sentence(piece).contains("classes")));
+    assert!(advice(&of_positions).iter().all(|piece| !sentence(piece).contains("per class")));
 }
 
 /// Under a convolution, a few samples are cut into pieces that fill the rows of a tile: one at a time, or none.

@@ -136,7 +136,7 @@ fn layers_that_are_recomputed_are_not_to_be_recomputed() {
     assert!(said(&plain).contains("recompute them"), "{}", said(&plain));
     let recomputed =
         plain.replace("transpose(jvp(Net)/", "transpose(jvp(Net))/jvp(Net)/checkpoint/rematted_computation/");
-    assert!(said(&recomputed).ends_with("these layers are recomputed already"), "{}", said(&recomputed));
+    assert!(said(&recomputed).ends_with("these layers are already recomputed"), "{}", said(&recomputed));
 }
 
 /// As of a step that goes up by one gradient and down by another: each runs through all layers.
