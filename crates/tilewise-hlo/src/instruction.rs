@@ -122,6 +122,36 @@ impl<'m> Instruction<'m> {
         if self.data.has_tiles() { Shape::parse_as_written(text) } else { text.parse() }
     }
 
+    /// Whether a TPU's compiler may have left the tiles out of its result's layout, as it does for some convolutions and copies of what
+    /// they make. Observed: libtpu 0.0.52 for TPU v5p, in four programs whose totals are those of the printed layouts.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("c = f32[192,512]{0,1} convolution(a, b), dim_labels=bf_io->bf\nd = f32[192,512]{0,1} copy(c)")?;
+    /// assert!(module.instructions().all(|instruction| instruction.may_lack_tiles()));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn may_lack_tiles(&self) -> bool {
+        /// From the end of a copy to what is copied.
+        const STEPS: usize = 4;
+        let mut at = *self;
+        for _ in 0..STEPS {
+            let next = match at.opcode() {
+                Opcode::Convolution => return true,
+                Opcode::Fusion => {
+                    let root = at.calls().find_map(|call| call.computation()?.root());
+                    return root.is_some_and(|root| root.opcode() == Opcode::Convolution);
+                }
+                Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone => at.operands().next(),
+                _ => return false,
+            };
+            let Some(next) = next.and_then(|operand| operand.instruction()) else { return false };
+            at = next;
+        }
+        false
+    }
+
     /// What is between the parentheses: operands, a constant's literal, a parameter's number.
     #[must_use]
     pub fn operands_text(&self) -> &'m str {

@@ -326,7 +326,8 @@ impl<'m> Auditor<'m> {
         let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
         let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
         let none = || Concerned { first: instruction.name().to_owned(), count: 0 };
-        if self.must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
+        let must_be_tiled = self.must_be_tiled && !instruction.may_lack_tiles();
+        if must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
             self.untiled.get_or_insert_with(none).count += 1;
         }
         let bits = match shape.element_type() {

@@ -235,6 +235,22 @@ ENTRY e {
     assert_eq!(program(result).memory_bounds.fits(1 << 40), None);
 }
 
+/// libtpu 0.0.52 for TPU v5p prints some results of convolutions so, and bitcasts of them with tiles; it prints nothing else without.
+#[test]
+fn results_of_convolutions_may_lack_tiles() {
+    let text = "HloModule m, is_scheduled=true\n\nENTRY main {
+  a = f32[8,192]{1,0:T(8,128)} parameter(0)
+  b = f32[8,512]{1,0:T(8,128)} parameter(1)
+  c = f32[192,512]{0,1} convolution(a, b), dim_labels=fb_io->bf
+  d = f32[192,8,64]{0,2,1:T(8,128)} bitcast(c)
+  ROOT r = f32[8,64]{1,0:T(8,128)} custom-call(d), custom_call_target=\"f\"\n}\n";
+    let fits = |text: &str| tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(1 << 40);
+    assert_eq!(fits(text), Some(true));
+    let other = text.replace("convolution(a, b), dim_labels=fb_io->bf", "custom-call(a, b), custom_call_target=\"g\"");
+    assert_eq!(fits(&other), None);
+    assert_eq!(fits(&text.replace("f32[192,8,64]", "f32[192,8,128]")), None);
+}
+
 /// What no tile of the first level alone, and no layout at all, tells.
 #[test]
 fn all_levels_and_blocks_are_counted() {

@@ -92,8 +92,20 @@ impl<'f> Check<'f> {
         flow.all_positions().ids().find_map(|position| {
             let definition = flow.values()[flow.value_at(position)?];
             let found = || Found::Ops(flow.op_at(position), flow.op_at(definition));
-            (!self.is_one(position, definition)).then(found)
+            (!self.is_one(position, definition) && !self.lacks_tiles(position, definition)).then(found)
         })
+    }
+
+    /// Whether they differ in tiles alone, which the compiler left out of one.
+    fn lacks_tiles(&self, position: Position, definition: Position) -> bool {
+        let flow = self.flow;
+        let made = flow.instruction(flow.op_at(definition));
+        let (Some(one), Some(other)) = (flow.shape(position), flow.shape(definition)) else { return false };
+        let is_untiled = |shape: &Shape| shape.layout().is_some_and(|layout| layout.tiles().is_empty());
+        made.is_some_and(|made| made.may_lack_tiles())
+            && is_untiled(&one) != is_untiled(&other)
+            && one.element_type() == other.element_type()
+            && elements(one.dimensions()).is_some_and(|count| elements(other.dimensions()) == Some(count))
     }
 
     /// What an instruction has in common with its operands and with what it calls, beyond the values that it passes on.
