@@ -201,9 +201,7 @@ class Verdict:
     @property
     def holds(self):
         """Whether what it promises comes true."""
-        if self.is_estimate:
-            return self.freed >= KEPT_OF_BOUND * self.owed
-        if self.is_bound:
+        if self.certainty:
             fits = self.promised <= BEYOND * self.best + MIB
             return fits and self.freed >= KEPT_OF_BOUND * self.owed
         return self.freed >= KEPT * self.owed
@@ -396,8 +394,8 @@ def summary_of(cases):
         "for all advice of its kind, and what is kept is the share of all that this advice promises.",
         f"{len(cases)} programs; {len(verdicts)} pieces of advice, of which {len(known)} judged, {ran} by running their "
         f"own code, which {refused} times is refused.",
-        f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
-        f"{KEPT_OF_BOUND:.0%}, and the bound is at most {BEYOND} times what such a change frees); {harmful} make the "
+        f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound or an estimate, "
+        f"{KEPT_OF_BOUND:.0%}, and that is at most {BEYOND} times what such a change frees); {harmful} make the "
         "program larger.",
         f"Of what is promised, {median(kept or [1]):.0%} is freed in the median; {sum(share < KEPT for share in kept)} of "
         f"{len(kept)} free less than {KEPT:.0%} of it.",
