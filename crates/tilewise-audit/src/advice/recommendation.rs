@@ -24,6 +24,8 @@ pub struct Recommendation {
     pub array: Option<AdvisedArray>,
     /// What it frees.
     pub saving: Saving,
+    /// What of that is of arrays that a message lists, where the rest follows from its totals; `None` where all of it is.
+    pub listed_bytes: Option<u64>,
     /// The number of parts of the batch that it frees so much with, where more parts free more.
     pub parts: Option<u64>,
     /// The scores of attention that most of what it frees are: blockwise attention never holds them.
@@ -52,8 +54,9 @@ pub struct AdvisedArray {
 
 impl Recommendation {
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
-        let (array, saving, parts, scores) = (None, Saving::Unknown, None, None);
-        Self { change: finding.change(), target, array, saving, parts, scores, finding, framework }
+        let change = finding.change();
+        let (array, saving, listed_bytes, parts, scores) = (None, Saving::Unknown, None, None, None);
+        Self { change, target, array, saving, listed_bytes, parts, scores, finding, framework }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

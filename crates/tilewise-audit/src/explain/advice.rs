@@ -25,6 +25,11 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
             run_time::of(message, framework)
         }
         Verdict::Unknown => vec![run_time::unknown(message)],
+        _ if message.memory_space.as_deref() == Some("host") => {
+            let budget = message.budget();
+            let bytes = budget.used_bytes;
+            vec![Recommendation::new(Finding::Memory(MemoryFinding::OffHost { bytes }), Target::Value, Some(framework))]
+        }
         verdict => program(listing, framework, verdict),
     }
 }

@@ -77,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
             "*Memory statistics [{statistics:line}]",
             "total_hbm_limit_gb {limit_text:name}",
             "(GPU|TPU) KV cache size {statistics:line}",
-            "*Init (kv|model) [cache] … hbm {hbm_used:name} {hbm_limit:name} (Gb|GB|GiB)",
+            "*Init (kv|model) [cache] … hbm {hbm_used:name} {hbm_limit:name}",
         ],
         adds: &[
             "available_device_memory {device:line}",

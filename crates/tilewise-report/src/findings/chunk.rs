@@ -172,22 +172,28 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
     let (size, parts) = (finding.size, about.parts.unwrap_or(8));
     let at = finding.place;
     let has_gradient = finding.gradients == GradientSums::Summed;
+    let common = match finding.arrays {
+        0 | 1 => String::new(),
+        count => format!("; {count} listed arrays have it"),
+    };
     let words = Words::new(format!(
-        "Process dimension {at} of {}{}, of size {size}, in parts, one after the other, if that is your batch dimension: most \
-         listed arrays have it{}; {parts} parts free this much at most",
+        "If dimension {at} of {}{}, of size {size}, is your batch, process it in parts, one after the other{common}{}; {parts} parts \
+         free this much at most",
         bare(about),
         at_line(about),
         if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
     ));
+    // `lax.map` goes over the leading dimension.
+    let leads = at == 0;
     match about.framework {
-        Some(Framework::Jax) if has_gradient => words.code(
+        Some(Framework::Jax) if has_gradient && leads => words.code(
             JAX,
             "def add(total, part):
     return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
 # parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
 total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
         ),
-        Some(Framework::Jax) => {
+        Some(Framework::Jax) if leads => {
             let batch = (size / parts).max(1);
             words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f takes one of xs"))
         }
