@@ -2,6 +2,7 @@
 
 mod causes;
 mod content;
+mod interface;
 mod machine;
 mod names;
 mod operations;
