@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, Saving, Target},
-    finding::{AttentionScores, Finding},
+    finding::{AttentionScores, Finding, GradientSums},
 };
 use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
@@ -57,6 +57,26 @@ impl Recommendation {
         let change = finding.change();
         let (array, saving, listed_bytes, parts, scores) = (None, Saving::Unknown, None, None, None);
         Self { change, target, array, saving, listed_bytes, parts, scores, finding, framework }
+    }
+
+    /// Of a step whose batch `tilewise.microbatch` can take in [`parts`](field@Self::parts): the arguments that have the batch, as the
+    /// program calls them, and which of their dimensions it is. Empty for other changes.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, usize)> {
+        let batch = match &self.finding {
+            Finding::LargeDimension(batch) => batch.function.as_ref().map(|_| batch),
+            _ => None,
+        };
+        let batch = batch.filter(|batch| batch.gradients != GradientSums::Apart);
+        batch.into_iter().flat_map(|batch| &batch.inputs).flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)))
+    }
+
+    /// The parameters of the compiled function to donate; empty for other changes.
+    #[must_use]
+    pub fn donate(&self) -> &[String] {
+        match &self.finding {
+            Finding::UndonatedState(state) => &state.roots,
+            _ => &[],
+        }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

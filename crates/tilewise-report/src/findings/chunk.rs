@@ -52,7 +52,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         return of_functions(finding, about, &format!("{keys}; {freed}"));
     }
     let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
-    match (&finding.in_parts, microbatch(finding, parts)) {
+    match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
         (None, None) => words,
@@ -117,26 +117,20 @@ sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
     )
 }
 
-/// A step as it is, in parts, where gradients don't stay apart.
-fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
+/// A step as it is, in parts.
+fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let function = finding.function.as_ref().filter(|function| is_name(function))?;
-    let is_quotable = |name: &String| !name.contains(['"', '\\']);
-    if finding.gradients == GradientSums::Apart
-        || !finding.inputs.iter().all(|(_, names)| names.iter().all(is_quotable))
-    {
+    let inputs: Vec<(&str, usize)> = about.inputs().collect();
+    if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
         return None;
     }
-    let names = match &finding.inputs[..] {
-        [] => return None,
-        [(axis, names)] => {
-            let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
-            if *axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
-        }
-        all => {
-            let pairs =
-                all.iter().flat_map(|(axis, names)| names.iter().map(move |name| format!("\"{name}\": {axis}")));
-            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-        }
+    let axis = inputs[0].1;
+    let names = if inputs.iter().all(|(_, at)| *at == axis) {
+        let names = tuple(inputs.iter().map(|(name, _)| format!("\"{name}\"")));
+        if axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
+    } else {
+        let pairs = inputs.iter().map(|(name, at)| format!("\"{name}\": {at}"));
+        format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
     };
     Some(format!(
         "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
