@@ -57,7 +57,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
             let of = gigabytes.map(|gigabytes| format!(" of {gigabytes} GB")).unwrap_or_default();
             Words::new(format!(
-                "Raise the limit{of} of the pool, if the host has the memory: pages in it are pinned, so that other processes can't                  use them"
+                "Raise the limit{of} of the pool, if the host has the memory: pages in it are pinned, so that other processes can't use \
+                 them"
             ))
             .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
         }

@@ -30,7 +30,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let takes = array.map(|array| {
         let device = bytes(array.device_bytes);
         match array.whole_bytes {
-            Some(whole) => format!(" It takes {device} on each device, and whole {}.", bytes(whole)),
+            Some(whole) => format!(" It takes {device} on each device, {} whole.", bytes(whole)),
             None => format!(" It takes {device} on each device."),
         }
     });

@@ -17,7 +17,7 @@ use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code}
 /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
 ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
 /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-/// let sentence = "Enough is free, but not in one piece: 6.48 GiB of 6.78 GiB free, at most 3.33 GiB of it together.";
+/// let sentence = "Enough is free, but not in one piece: 6.48 GiB are asked for, 6.78 GiB are free, the largest piece has 3.33 GiB.";
 /// assert_eq!(MessageSummary::of(&explained).verdict, sentence);
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
@@ -209,16 +209,13 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             size(budget.capacity_bytes)
         ),
         Verdict::Size => too_large(message, budget),
-        Verdict::Fragmentation if message.form == Form::RunTime => format!(
-            "Enough is free, but not in one piece: {} of {} free{}.",
-            message.used.as_ref().map_or_else(|| "?".to_owned(), printed),
-            message.limit.as_ref().map_or_else(|| "?".to_owned(), printed),
-            message
-                .contiguous
-                .as_ref()
-                .map(|piece| format!(", at most {} of it together", printed(piece)))
-                .unwrap_or_default()
-        ),
+        Verdict::Fragmentation if message.form == Form::RunTime => {
+            let size = |size: &Option<PrintedSize>| size.as_ref().map_or_else(|| "?".to_owned(), printed);
+            let piece = message.contiguous.as_ref();
+            let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
+            let (asked, free) = (size(&message.used), size(&message.limit));
+            format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}.")
+        }
         Verdict::Fragmentation => format!(
             "Fragmentation takes {}{missing}: what is alive at the peak would fit.",
             size(budget.fragmentation_bytes)
