@@ -8,7 +8,8 @@ use memchr::memmem;
 pub enum Framework {
     /// JAX and what builds on it: `op_name="jit(step)/…"`.
     Jax,
-    /// PyTorch without XLA, whose own allocator speaks: `CUDA out of memory. Tried to allocate …`.
+    /// PyTorch without XLA, whose own allocator or Triton speaks: `CUDA out of memory. Tried to allocate …`,
+    /// `triton.runtime.errors.OutOfResources`.
     Torch,
     /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`.
     TorchXla,
@@ -20,7 +21,14 @@ pub enum Framework {
 const SIGNS: [(&[&str], Framework); 5] = [
     (&["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__"], Framework::TorchXla),
     (
-        &["torch.cuda.", "torch.OutOfMemoryError", "out of memory. Tried to allocate", "MPS backend out"],
+        &[
+            "torch.cuda.",
+            "torch.OutOfMemoryError",
+            "out of memory. Tried to allocate",
+            "MPS backend out",
+            "triton.runtime.",
+            "triton/runtime/",
+        ],
         Framework::Torch,
     ),
     (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),

@@ -181,7 +181,7 @@ impl Message {
         match self.machine()? {
             UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
             UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(Verdict::KernelMemory),
-            UntiledMachine::Gpu if self.form == Form::Autotuning => None,
+            UntiledMachine::Gpu if matches!(self.form, Form::Autotuning | Form::GpuRetry) => None,
             UntiledMachine::Gpu | UntiledMachine::Unnamed => self.cause_on_gpu(),
             UntiledMachine::Host if self.form == Form::HostPool => None,
             UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),

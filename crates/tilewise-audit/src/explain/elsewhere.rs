@@ -1,7 +1,7 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
 use crate::{
-    advice::finding::ElsewhereFinding::{self, *},
+    advice::finding::{ElsewhereFinding::{self, *}, LargestBuffer},
     message::Listing,
 };
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Section, UntiledMachine, Verdict};
@@ -12,6 +12,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     match (message.machine(), message.cause()) {
         _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
         _ if message.form == Form::Autotuning => vec![AnyAlgorithm, SmallerWorkspace],
+        _ if message.form == Form::GpuRetry => vec![NoFailure],
         _ if message.form == Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);
             vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
@@ -52,6 +53,7 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     Smaller(inside.max_by_key(|row| row.taken_bytes()).map(|row| {
         let line = row.source.as_ref().map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
-        (line.or(name), row.taken_bytes())
+        let leading = row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
+        LargestBuffer { owner: line.or(name), bytes: row.taken_bytes(), is_one_sample: leading == Some(1) }
     }))
 }

@@ -37,6 +37,10 @@ fn lowering(facts: &Facts) -> MosaicFinding {
         MosaicFinding::StridedNarrow
     } else if what.contains("only load scalars") {
         MosaicFinding::ScalarLoads
+    } else if let Some(name) = facts.text("primitive") {
+        MosaicFinding::Primitive { name: name.to_owned() }
+    } else if let Some(short) = required(facts, operation.unwrap_or_default()) {
+        MosaicFinding::MatmulShape { short }
     } else if operation.and_then(operation_name).as_deref() == Some("tpu.matmul") && what.contains("shape") {
         MosaicFinding::MatmulShape { short: operation.map(short_dimensions).unwrap_or_default() }
     } else {
@@ -55,6 +59,25 @@ fn operand_layout(facts: &Facts) -> OperandLayout {
 /// Rows and lanes of the matrix unit's operands.
 const ROWS: u64 = 8;
 const LANES: u64 = 128;
+
+/// The dimensions of an operand that are not the multiples that the message names.
+fn required(facts: &Facts, line: &str) -> Option<Vec<ShortDimension>> {
+    let [Some(multiples), Some(sizes)] = ["multiple", "size"].map(|name| facts.bounds(name)) else { return None };
+    let (mut dimensions, transposed) = match facts.text("side") {
+        Some("rhs") => ([MatmulDimension::Contracted, MatmulDimension::Columns], "transpose_rhs = true"),
+        _ => ([MatmulDimension::Rows, MatmulDimension::Contracted], "transpose_lhs = true"),
+    };
+    if line.contains(transposed) {
+        dimensions.reverse();
+    }
+    let all = dimensions.into_iter().zip(sizes.iter().zip(multiples));
+    let short = all.filter_map(|(dimension, (size, multiple))| {
+        let (size, multiple) = ((*size)?, (*multiple)?);
+        let padded = size.checked_next_multiple_of(multiple.max(1))?;
+        (padded != size).then_some(ShortDimension { dimension, size, padded })
+    });
+    Some(short.collect())
+}
 
 /// The dimensions of a product that fill no tile: rows, columns and what is contracted, as an operation's line has them:
 /// `(vector<256x32xf32>, vector<32x256xf32>, …)`.

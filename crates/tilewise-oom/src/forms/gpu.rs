@@ -41,6 +41,10 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::new(Form::Autotuning, Error, GPU, "gpu")
     },
     Rule {
+        opens: &["ran out of memory trying to allocate {used:size} … caller indicates that this is not a failure"],
+        ..Rule::new(Form::GpuRetry, Warning, GPU, "gpu")
+    },
+    Rule {
         opens: &[
             "Out of memory while trying to allocate [{used:size}]",
             "Out of memory allocating [{used:size}]",
@@ -61,6 +65,7 @@ pub(super) const RULES: &[Rule] = &[
             "*CUDNN_STATUS_ALLOC_FAILED",
             "*BufferAssignment OOM Debugging",
             "*BufferAssignment stats",
+            "*Sum Total of in use chunks {pool_used:size}",
             "*Buffer {:number} Size {:size}",
         ],
         adds: &[
@@ -76,7 +81,6 @@ pub(super) const RULES: &[Rule] = &[
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",
             "+Free memory Total memory {free:count} {capacity:count}",
-            "+Sum Total of in use chunks {pool_used:size}",
             "+memory_limit_ ({pool:size}|{pool:count}) available (size|bytes) ({ungrown:size}|{ungrown:count})",
             "+Limit ({pool:size}|{pool:bytes}) InUse ({pool_used:size}|{pool_used:bytes})",
             "+LargestFreeBlock ({piece:size}|{piece:bytes})",

@@ -104,6 +104,8 @@ pub(super) const RULES: &[Rule] = &[
             "Mosaic kernels cannot be automatically {partitioned:name}",
             "Invalid input layout",
             "unsupported shape cast",
+            "Matmul operand {side:name} must have a shape divisible by {multiple:bounds}[, but got {size:bounds}]",
+            "Unimplemented primitive in Pallas TPU lowering[ for KernelType {:name} {primitive:name}][ {primitive:name}]",
             "can only load scalars from SMEM",
             "Loads are only allowed on VMEM and SMEM references",
             "*MosaicError",

@@ -85,6 +85,8 @@ pub enum Form {
     SharedMemory,
     /// XLA tried the algorithms of an operation on a GPU, and none had room for its workspace.
     Autotuning,
+    /// An allocator of a GPU had no memory for what can be done without: a warning.
+    GpuRetry,
     /// A GPU's scheduler says that the arguments leave no room: a warning.
     GpuArguments,
     /// The host ran out of memory.
@@ -141,6 +143,7 @@ impl Form {
             Self::Device => "device",
             Self::SharedMemory => "shared_memory",
             Self::Autotuning => "autotuning",
+            Self::GpuRetry => "gpu_retry",
             Self::GpuArguments => "gpu_arguments",
             Self::Host => "host",
             Self::HostPool => "host_pool",
@@ -300,7 +303,7 @@ mod tests {
         forms.sort_unstable();
         let count = forms.len();
         forms.dedup();
-        assert_eq!((forms.len(), count), (38, 38));
+        assert_eq!((forms.len(), count), (39, 39));
         for sentence in &CATALOGUE.sentences {
             let wording = sentence.wording;
             let count = |c: char| wording.matches(c).count();

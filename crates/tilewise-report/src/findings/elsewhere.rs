@@ -28,16 +28,28 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 .code(None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async")
         }
         ElsewhereFinding::Smaller(largest) => {
-            let start = largest.as_ref().map(|(owner, taken)| {
-                let owner = owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
-                format!(": the largest buffer{owner} takes {}", bytes(*taken))
+            let start = largest.as_ref().map(|largest| {
+                let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+                format!(": the largest buffer{owner} takes {}", bytes(largest.bytes))
             });
+            if largest.as_ref().is_some_and(|largest| largest.is_one_sample) {
+                return Words::new(format!(
+                    "Keep less of what is computed (`jax.checkpoint`, if it is differentiated), or compute it for a part of the picture or \
+                     sequence at a time{}, and has one sample",
+                    start.unwrap_or_default()
+                ))
+                .code(JAX, "f = jax.checkpoint(f)  # around each layer");
+            }
             Words::new(format!(
                 "Make the program smaller: fewer samples at once, or `jax.checkpoint` around what makes the largest buffers{}",
                 start.unwrap_or_default()
             ))
             .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)")
         }
+        ElsewhereFinding::NoFailure => Words::new(
+            "Change nothing, unless the step is slow: what asked, such as a convolution for its workspace, goes on with less memory. \
+             Fewer samples at once leave it more",
+        ),
         ElsewhereFinding::TorchCheckpoint => Words::new(
             "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
         )
@@ -91,6 +103,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let asked = asked.unwrap_or_default();
     let headline = match message.form {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
+        Form::GpuRetry => {
+            let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
+            format!("Warning: a GPU had no memory for a request{asked} that the caller can do without; nothing failed.")
+        }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
     };

@@ -88,6 +88,11 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             "Read SMEM one element at a time (`ref[i]`), or give the array to the kernel in VMEM, which loads vectors",
         )
         .code(PALLAS_AND_TPU, "spec = pl.BlockSpec(block_shape, index_map, memory_space=pltpu.VMEM)"),
+        MosaicFinding::Primitive { name } => Words::new(format!(
+            "Write `{name}` from primitives that kernels for TPUs have (a loop over rows, `jnp.dot` with a mask, `pltpu.roll`), or \
+             compute it outside the kernel; newer versions of JAX have more of them"
+        ))
+        .code(None, "pip install --upgrade 'jax[tpu]'"),
         MosaicFinding::Rewrite { operation } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
             Words::new(format!(

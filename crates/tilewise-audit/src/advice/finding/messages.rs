@@ -291,13 +291,18 @@ pub enum MosaicFinding {
     StridedNarrow,
     /// An operand whose layout isn't the kernel's.
     OperandLayout(OperandLayout),
-    /// A matrix product with dimensions that fill no tile.
+    /// A matrix product with dimensions that fill no tile, or not the multiple that the message names.
     MatmulShape {
         /// Which dimension, its size, and the next size that fills tiles; none where the message doesn't tell.
         short: Vec<ShortDimension>,
     },
     /// More than one element of SMEM at once.
     ScalarLoads,
+    /// A primitive of JAX that has no lowering for TPU kernels.
+    Primitive {
+        /// Its name.
+        name: String,
+    },
     /// An operation that is not implemented.
     Rewrite {
         /// Its name.
@@ -414,8 +419,10 @@ pub enum ElsewhereFinding {
     },
     /// Free pieces are not joined.
     Fragmented,
-    /// The program is too large: whose the largest buffer is, and its bytes.
-    Smaller(Option<(Option<String>, u64)>),
+    /// The program is too large: its largest buffer, if the message lists any.
+    Smaller(Option<LargestBuffer>),
+    /// Nothing failed: the caller does without the memory.
+    NoFailure,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
     /// PyTorch's allocator holds free pieces.
@@ -489,13 +496,25 @@ impl RunTimeFinding {
     }
 }
 
+/// The largest buffer that a message lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LargestBuffer {
+    /// The line or the operation that makes it.
+    pub owner: Option<String>,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether its first dimension is 1: it has no samples to divide.
+    pub is_one_sample: bool,
+}
+
 impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. } => Change::Limit,
-            Self::OtherKernel | Self::AnyAlgorithm => Change::None,
+            Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure => Change::None,
             Self::SmallerWorkspace => Change::Chunk,
             _ => Change::Free,
         }

@@ -12,7 +12,7 @@ pub use arrays::{
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding, MessageLacks,
     MatmulDimension, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding, ReplicatedArray, RunTimeFinding,
-    ShortDimension, Shrink,
+    LargestBuffer, ShortDimension, Shrink,
 };
 
 use super::change::Change;
