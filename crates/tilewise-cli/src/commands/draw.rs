@@ -14,7 +14,7 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPicture, Options, Scene, Theme, View};
-use tilewise_report::{PictureFormat, Reader, parse_index};
+use tilewise_report::{Equation, PictureFormat, Reader, parse_index};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -185,9 +185,12 @@ fn options(args: &Args, others: &[String], reader: &mut Reader) -> Result<Option
     for slice in &args.slices {
         options = options.with_slice(slice.dimension, slice.index);
     }
-    match &args.highlight {
-        Some(index) => Ok(options.with_highlight(parse_index(index)?)),
-        None => Ok(options),
+    let element = args.shapes.first().filter(|text| Equation::begins(text)).and_then(|text| Equation::element(text).ok());
+    match (&args.highlight, element) {
+        (Some(index), _) => Ok(options.with_highlight(parse_index(index)?)),
+        // The element that an equation is about.
+        (None, Some((_, index))) => Ok(options.with_highlight(index)),
+        (None, None) => Ok(options),
     }
 }
 

@@ -253,6 +253,11 @@ impl Sizes {
     }
 }
 
+/// Bytes of an array's data where no layout is written.
+pub(crate) fn open_sizes(shape: &Shape) -> Option<u64> {
+    Some(Tiled::new(&with_layouts(shape.clone(), "").ok()?).ok()?.logical_bytes())
+}
+
 impl Operation {
     /// `add.936 = add(exponential.183, broadcast.3115)`, and what it calls.
     fn write(&self, out: &mut Labelled<'_>) -> io::Result<()> {
