@@ -97,7 +97,8 @@ impl<R: BufRead> Lines<R> {
     /// field 1.
     fn is_message(&mut self) -> io::Result<bool> {
         let bytes = self.input.fill_buf()?;
-        Ok(bytes.first() == Some(&0x10) || bytes.first() == Some(&0x0a) && bytes.get(1).is_some_and(|length| *length < 9))
+        Ok(bytes.first() == Some(&0x10)
+            || bytes.first() == Some(&0x0a) && bytes.get(1).is_some_and(|length| *length < 9))
     }
 
     /// The bytes of a proto in hex.

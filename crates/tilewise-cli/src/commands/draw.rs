@@ -185,7 +185,8 @@ fn options(args: &Args, others: &[String], reader: &mut Reader) -> Result<Option
     for slice in &args.slices {
         options = options.with_slice(slice.dimension, slice.index);
     }
-    let element = args.shapes.first().filter(|text| Equation::begins(text)).and_then(|text| Equation::element(text).ok());
+    let element =
+        args.shapes.first().filter(|text| Equation::begins(text)).and_then(|text| Equation::element(text).ok());
     match (&args.highlight, element) {
         (Some(index), _) => Ok(options.with_highlight(parse_index(index)?)),
         // The element that an equation is about.

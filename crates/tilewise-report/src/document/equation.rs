@@ -82,7 +82,8 @@ impl Equation {
         }
         // `e = (e_n, …, e_1)`, `e_{n}d_{n-1} + …`
         if is_symbol(name) {
-            let is_named = behind.strip_prefix('=').is_some_and(|value| value.trim_start().starts_with(['(', '⌊', '⌈']));
+            let is_named =
+                behind.strip_prefix('=').is_some_and(|value| value.trim_start().starts_with(['(', '⌊', '⌈']));
             return is_named || behind.contains(['+', '·']) && !behind.contains(':');
         }
         if !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -91,7 +92,8 @@ impl Equation {
         // `= 17`, `(1 · 3 + 1) · 2`, `⌊3/2⌋`
         let is_led = plain.text().trim_start().starts_with('=');
         let is_arithmetic = text.starts_with(['(', '⌊', '⌈']) || text.starts_with(|first: char| first.is_ascii_digit());
-        is_led && is_arithmetic || is_arithmetic && text.contains(['=', '·', '+', '⌊', '⌈']) && !text.contains(['[', '{'])
+        is_led && is_arithmetic
+            || is_arithmetic && text.contains(['=', '·', '+', '⌊', '⌈']) && !text.contains(['[', '{'])
     }
 
     /// Whether a line goes on with an equation that stands above it: it begins with `=` or an operator.
@@ -142,7 +144,8 @@ impl Equation {
             let tiled = Tiled::new(shape)?;
             Located::at_index(shape, &tiled, index.clone())?.with_explanation(&tiled)
         });
-        let located = located.transpose().map_err(|error| Failure::from(error).at(plain.source(0..plain.text().len())))?;
+        let located =
+            located.transpose().map_err(|error| Failure::from(error).at(plain.source(0..plain.text().len())))?;
         Ok(Self { located, members, holds, renamed, element })
     }
 
@@ -172,7 +175,11 @@ impl Equation {
         let wrong = self.members.iter().filter_map(|member| {
             let value = member.value.as_ref().filter(|value| *value != right)?;
             let (value, right) = (value.in_words(), right.in_words());
-            Some(if value == member.text { format!("{value} is wrong: it is {right}") } else { format!("{} is {value}, not {right}", member.text) })
+            Some(if value == member.text {
+                format!("{value} is wrong: it is {right}")
+            } else {
+                format!("{} is {value}, not {right}", member.text)
+            })
         });
         wrong.collect()
     }
@@ -238,7 +245,8 @@ impl WriteText for Equation {
         match (&self.members[..], wrong.is_empty()) {
             ([first, _, ..], true) => {
                 let value = first.value.as_ref().map_or_else(String::new, Amount::in_words);
-                let all = if self.members.len() == 2 { "both".to_owned() } else { format!("all {}", self.members.len()) };
+                let all =
+                    if self.members.len() == 2 { "both".to_owned() } else { format!("all {}", self.members.len()) };
                 writeln!(out, "{all} members are {}", styled(STRONG, value))
             }
             _ => Ok(()),

@@ -38,7 +38,9 @@ impl Evaluation {
         Ok(match &node.kind {
             Kind::Number(number) => Value::Number(*number),
             Kind::Symbol => return Err(NoValue::Symbol),
-            Kind::Star => return Err(wrong("syntax", "`*` stands in a tile: the dimension is merged into the next".into())),
+            Kind::Star => {
+                return Err(wrong("syntax", "`*` stands in a tile: the dimension is merged into the next".into()));
+            }
             Kind::Lettered(letter, _) => {
                 return Err(wrong("syntax", format!("`{letter}=…` names a dimension of an element's index")));
             }
@@ -56,9 +58,9 @@ impl Evaluation {
                 apply(*operator, &left, &right).map_err(|why| wrong(why.0, why.1))?
             }
             Kind::Floor(inside) => self.rounded(inside, i64::div_euclid)?,
-            Kind::Ceiling(inside) => self.rounded(inside, |left, right| {
-                left.div_euclid(right) + i64::from(left.rem_euclid(right) != 0)
-            })?,
+            Kind::Ceiling(inside) => {
+                self.rounded(inside, |left, right| left.div_euclid(right) + i64::from(left.rem_euclid(right) != 0))?
+            }
             Kind::Negative(inside) => {
                 let inside = self.value(inside)?;
                 apply(Operator::Minus, &zeros_like(&inside), &inside).map_err(|why| wrong(why.0, why.1))?
@@ -129,7 +131,8 @@ impl Evaluation {
             layout = layout.with_tiles(self.tiles(tiles)?).map_err(in_array)?;
         }
         // Of any element type: offsets are in elements.
-        let shape = Shape::array(ElementType::F32, bounds).and_then(|shape| shape.with_layout(layout)).map_err(in_array)?;
+        let shape =
+            Shape::array(ElementType::F32, bounds).and_then(|shape| shape.with_layout(layout)).map_err(in_array)?;
         let index = match (&element.kind, shape.as_array()) {
             (Kind::List(items), Some(array)) if items.iter().any(|item| matches!(item.kind, Kind::Lettered(..))) => {
                 self.lettered(items, array, element)?
@@ -137,9 +140,10 @@ impl Evaluation {
             _ => self.numbers(element)?,
         };
         let offset = Tiled::new(&shape).and_then(|tiled| tiled.offset_of(&index)).map_err(in_array)?;
-        let is_first = self.element.as_ref().is_none_or(|(known, _)| {
-            tiles.is_some() && known.layout().is_some_and(|layout| layout.tiles().is_empty())
-        });
+        let is_first = self
+            .element
+            .as_ref()
+            .is_none_or(|(known, _)| tiles.is_some() && known.layout().is_some_and(|layout| layout.tiles().is_empty()));
         if is_first {
             self.element = Some((shape, index));
         }
@@ -170,8 +174,9 @@ impl Evaluation {
                 let message = "each number needs the letter of its dimension, or none does";
                 return Err(Wrong::new("syntax", message, item.span.clone()).into());
             };
-            let dimension = (0..array.rank())
-                .find(|&dimension| array.dimension_letter(dimension).is_some_and(|known| letter == known.encode_utf8(&mut [0; 4])));
+            let dimension = (0..array.rank()).find(|&dimension| {
+                array.dimension_letter(dimension).is_some_and(|known| letter == known.encode_utf8(&mut [0; 4]))
+            });
             let Some(place) = dimension.and_then(|dimension| index.get_mut(dimension)) else {
                 let message = format!("`{letter}` is not the letter of a dimension here");
                 let help = "arrays of 2, 3 and 4 dimensions have the letters yx, zyx, pzyx";
@@ -239,14 +244,17 @@ impl Function {
             "linearindex" => Some(Self::LinearIndex),
             "linearindexwithtile" => Some(Self::WithTile),
             _ if !name.is_ascii() => Some(Self::Translated),
-            _ if ["indexlineaire", "indicelineaire"].iter().any(|french| letters.starts_with(french)) => Some(Self::Translated),
+            _ if ["indexlineaire", "indicelineaire"].iter().any(|french| letters.starts_with(french)) => {
+                Some(Self::Translated)
+            }
             _ => None,
         }
     }
 }
 
 fn wrong_count(name: &str, arguments: &[Node], has_tile: bool, node: &Node) -> Wrong {
-    let wanted = if has_tile { "three lists: the element, the bounds, the tile" } else { "two lists: the element, the bounds" };
+    let wanted =
+        if has_tile { "three lists: the element, the bounds, the tile" } else { "two lists: the element, the bounds" };
     // What is too much, or where the next list is missing.
     let count = if has_tile { 3 } else { 2 };
     let span = match arguments.get(count) {
@@ -279,7 +287,8 @@ fn apply(operator: Operator, left: &Value, right: &Value) -> Result<Value, Why> 
             Operator::Modulo => Some(left.rem_euclid(right)),
             Operator::Over if left % right == 0 => Some(left / right),
             Operator::Over => {
-                let message = format!("{left}/{right} is no whole number: write `⌊{left}/{right}⌋` or `⌈{left}/{right}⌉`");
+                let message =
+                    format!("{left}/{right} is no whole number: write `⌊{left}/{right}⌋` or `⌈{left}/{right}⌉`");
                 return Err(("syntax", message));
             }
         };

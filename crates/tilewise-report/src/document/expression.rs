@@ -85,8 +85,7 @@ pub(super) struct Wrong {
 }
 
 /// What an equation of the document is.
-const HELP: &str =
-    "such as `linear_index_with_tile((2,3), (3,5), (2,2)) = 17`: the element, the bounds, the tile; or `linear_index((2,3), (3,5))`";
+const HELP: &str = "such as `linear_index_with_tile((2,3), (3,5), (2,2)) = 17`: the element, the bounds, the tile; or `linear_index((2,3), (3,5))`";
 
 impl Wrong {
     pub(super) fn new(kind: &'static str, message: impl Into<String>, span: Range<usize>) -> Self {
@@ -389,5 +388,6 @@ pub(super) fn is_symbol(word: &str) -> bool {
     let mut characters = word.chars();
     let is_letter = characters.next().is_some_and(|first| first.is_ascii_alphabetic() && first != 'x' && first != 'X');
     let rest = characters.as_str();
-    is_letter && (rest.is_empty() || rest.starts_with('_') || rest.bytes().all(|byte| byte.is_ascii_digit()) || rest == "n")
+    is_letter
+        && (rest.is_empty() || rest.starts_with('_') || rest.bytes().all(|byte| byte.is_ascii_digit()) || rest == "n")
 }

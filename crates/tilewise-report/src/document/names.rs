@@ -66,7 +66,10 @@ const WORDS: &[(&str, &str)] = &[
     ("column-major", "dim 0 is minor: dimension 0 varies fastest, {0,…,N−1}, such as f32[2,3]{0,1}"),
     ("minor-to-major", "the order in which a layout lists the dimensions: the first varies fastest"),
     ("padding", "what a tile has beyond the array; its content means nothing"),
-    ("linear_index", "of an element e in bounds d: each index times all more minor bounds, added; `tilewise index 'linear_index((2,3), (3,5))'`"),
+    (
+        "linear_index",
+        "of an element e in bounds d: each index times all more minor bounds, added; `tilewise index 'linear_index((2,3), (3,5))'`",
+    ),
     (
         "linear_index_with_tile",
         "of an element e in bounds d with a tile t: linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)); \
@@ -86,19 +89,26 @@ pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     if let Some(meaning) = field(text) {
         return Some(vec![Meaning::of("field", meaning)]);
     }
-    if let Some((_, meaning)) = WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text.replace(' ', "-")) || *word == text) {
+    if let Some((_, meaning)) =
+        WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text.replace(' ', "-")) || *word == text)
+    {
         return Some(vec![Meaning::of("meaning", *meaning)]);
     }
     if let Some(space) = (0..7).find(|space| tilewise::tpu::memory_space_name(*space).eq_ignore_ascii_case(text)) {
         return Some(vec![Meaning::of("memory", format!("S({space}): {}", space_in_words(space)))]);
     }
-    property(text).or_else(|| step(text)).or_else(|| negative(text)).or_else(|| function(text)).or_else(|| operation(text))
+    property(text)
+        .or_else(|| step(text))
+        .or_else(|| negative(text))
+        .or_else(|| function(text))
+        .or_else(|| operation(text))
 }
 
 /// `S(n)`, `L(n)`: a property with a letter in place of its number.
 fn property(text: &str) -> Option<Vec<Meaning>> {
     let (letter, inside) = text.strip_suffix(')')?.split_once('(')?;
-    let is_symbol = !inside.is_empty() && inside.chars().all(|c| c.is_alphabetic() || matches!(c, ',' | '_' | '…' | '.' | ' '));
+    let is_symbol =
+        !inside.is_empty() && inside.chars().all(|c| c.is_alphabetic() || matches!(c, ',' | '_' | '…' | '.' | ' '));
     let (_, name) = PROPERTIES.iter().find(|(known, _)| *known == letter).filter(|_| is_symbol)?;
     let mut lines = vec![Meaning::of("field", format!("{name}: {}", field(name)?))];
     if letter == "S" {
@@ -119,15 +129,18 @@ fn step(text: &str) -> Option<Vec<Meaning>> {
     let (from, to) = rest.split_once('→').or_else(|| rest.split_once("->"))?;
     let to = &to[..=to.find(']')?];
     let is_bounds = |text: &str| text.trim().starts_with('[') && text.trim().ends_with(']');
-    (is_bounds(from) && is_bounds(to)).then(|| {
-        vec![Meaning::of("step", format!("{meaning}, from {} to {}", from.trim(), to.trim()))]
-    })
+    (is_bounds(from) && is_bounds(to))
+        .then(|| vec![Meaning::of("step", format!("{meaning}, from {} to {}", from.trim(), to.trim()))])
 }
 
 /// `-1`: a dimension from the end.
 fn negative(text: &str) -> Option<Vec<Meaning>> {
     let number: u64 = text.strip_prefix('-')?.parse().ok().filter(|number| *number > 0)?;
-    let place = if number == 1 { "the last dimension".to_owned() } else { format!("dimension N−{number}, counted from the end") };
+    let place = if number == 1 {
+        "the last dimension".to_owned()
+    } else {
+        format!("dimension N−{number}, counted from the end")
+    };
     Some(vec![Meaning::of("dimension", format!("{place} of an array with N dimensions"))])
 }
 
@@ -140,9 +153,15 @@ fn function(text: &str) -> Option<Vec<Meaning>> {
     if !is_class || name.is_empty() || !(behind.is_empty() || behind.starts_with('(')) {
         return None;
     }
-    let mut lines = vec![Meaning::of("function", format!("{class}::{name} of XLA; docs/documents.md lists what does the same here"))];
+    let mut lines = vec![Meaning::of(
+        "function",
+        format!("{class}::{name} of XLA; docs/documents.md lists what does the same here"),
+    )];
     if name.starts_with("MakeShape") {
-        lines.push(Meaning::of("shape", "makes a shape of an element type and sizes, dimension 0 first, such as f32[2,3,4,5]"));
+        lines.push(Meaning::of(
+            "shape",
+            "makes a shape of an element type and sizes, dimension 0 first, such as f32[2,3,4,5]",
+        ));
         lines.push(Meaning::of("with numbers", "ShapeUtil::MakeShape(F32, {2, 3, 4, 5})"));
     }
     Some(lines)
@@ -159,7 +178,8 @@ fn operation(text: &str) -> Option<Vec<Meaning>> {
     let name = text.strip_prefix('%').unwrap_or(text);
     if is_name(name) {
         let stem = name.split('.').next().unwrap_or(name);
-        let meaning = format!("the name of an operation, unique in its program; XLA names it after what it does, {stem}");
+        let meaning =
+            format!("the name of an operation, unique in its program; XLA names it after what it does, {stem}");
         return Some(vec![Meaning::of("operation", meaning)]);
     }
     if let Some((attribute, value)) = text.split_once('=').filter(|(name, _)| matches!(*name, "kind" | "calls")) {

@@ -91,7 +91,8 @@ fn of_type(text: &str) -> Option<Vec<Meaning>> {
 fn of_message(text: &str) -> Option<Vec<Meaning>> {
     let definition = text.strip_prefix("message ").and_then(|rest| Some(rest.split_once('{')?.1));
     if let Some(fields) = definition {
-        let mut lines = vec![Meaning::of("message", "the definition of a message of XLA's xla_data.proto; its fields:")];
+        let mut lines =
+            vec![Meaning::of("message", "the definition of a message of XLA's xla_data.proto; its fields:")];
         for field in fields.split([';', '\n', '}']) {
             let name = field.split('=').next().unwrap_or_default().split_whitespace().last().unwrap_or_default();
             lines.extend(names::field(name).map(|meaning| Meaning::of(name, meaning)));
@@ -108,7 +109,10 @@ fn of_message(text: &str) -> Option<Vec<Meaning>> {
         Ok(layout) if !layout.minor_to_major().is_empty() => lines.extend(of_layout(&layout)),
         _ => {
             lines.extend(names::notation(name, inside).map(|written| Meaning::of("notation", written)));
-            lines.push(Meaning::of("layout", "needs minor_to_major, the one required field, such as minor_to_major: [1, 0]"));
+            lines.push(Meaning::of(
+                "layout",
+                "needs minor_to_major, the one required field, such as minor_to_major: [1, 0]",
+            ));
         }
     }
     Some(lines)
@@ -193,7 +197,8 @@ fn of_list(text: &str) -> Option<Vec<Meaning>> {
         return of_sizes(&sizes);
     }
     let is_name = |item: &&str| {
-        !item.is_empty() && item.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | '…' | '{' | '}'))
+        !item.is_empty()
+            && item.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.' | '…' | '{' | '}'))
     };
     // `garbage, more`: a size's name is short.
     let is_short = items.iter().all(|item| item.len() <= 8);
@@ -247,9 +252,13 @@ fn of_names(items: &[&str]) -> Vec<Meaning> {
             None => format!("dimension {number} has size {name}"),
         })
         .collect();
-    let mut lines = vec![Meaning::of("sizes", format!("of any array with {rank} dimensions: {}", dimensions.join(", ")))];
+    let mut lines =
+        vec![Meaning::of("sizes", format!("of any array with {rank} dimensions: {}", dimensions.join(", ")))];
     let order = Layout::row_major(rank).to_string();
-    lines.push(Meaning::of("written", format!("f32[{}]{order}, dimension −1 being {}, the last", items.join(","), items[rank - 1])));
+    lines.push(Meaning::of(
+        "written",
+        format!("f32[{}]{order}, dimension −1 being {}, the last", items.join(","), items[rank - 1]),
+    ));
     lines.extend(array.map(|shape| Meaning::of("shape", format!("with numbers, such as {}", shape.without_layout()))));
     lines
 }
@@ -257,7 +266,11 @@ fn of_names(items: &[&str]) -> Vec<Meaning> {
 /// What is said of a memory space, by its number.
 pub(super) fn space_in_words(space: u8) -> String {
     let name = memory_space_name(space);
-    if name.starts_with("space_") { format!("memory space {space}") } else { format!("memory space {space}, {name} on a TPU") }
+    if name.starts_with("space_") {
+        format!("memory space {space}")
+    } else {
+        format!("memory space {space}, {name} on a TPU")
+    }
 }
 
 /// A text that people may type in place of a shape, and its meaning: a layout alone or a [`Part`].

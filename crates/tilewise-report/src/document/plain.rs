@@ -15,7 +15,8 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn of(source: &str) -> Self {
-        let mut plain = Self { text: String::with_capacity(source.len()), sources: Vec::with_capacity(source.len() + 1) };
+        let mut plain =
+            Self { text: String::with_capacity(source.len()), sources: Vec::with_capacity(source.len() + 1) };
         // For each open brace, whether it is one of the text, and no argument of LaTeX's `\text{…}`.
         let mut braces: Vec<bool> = Vec::new();
         let mut at = 0;
@@ -117,8 +118,15 @@ fn tag(text: &str) -> Option<(usize, &'static str)> {
     let name = &name[..name.bytes().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(name.len())];
     let replacement = match name.to_ascii_lowercase().as_str() {
         "br" | "p" | "div" | "li" | "td" | "th" | "tr" | "pre" | "h1" | "h2" | "h3" | "h4" => "\n",
-        "sub" => if inside.starts_with('/') { "" } else { "_" },
-        "a" | "b" | "code" | "devsite" | "em" | "i" | "img" | "math" | "span" | "strong" | "sup" | "tt" | "ul" | "var" => "",
+        "sub" => {
+            if inside.starts_with('/') {
+                ""
+            } else {
+                "_"
+            }
+        }
+        "a" | "b" | "code" | "devsite" | "em" | "i" | "img" | "math" | "span" | "strong" | "sup" | "tt" | "ul"
+        | "var" => "",
         _ => return None,
     };
     Some((end + 2, replacement))
@@ -166,8 +174,8 @@ fn command(text: &str) -> Option<(usize, &'static str)> {
         "rceil" => "⌉",
         "mod" | "bmod" => " mod ",
         "dots" | "ldots" | "cdots" => "…",
-        "left" | "right" | "quad" | "qquad" | "displaystyle" | "text" | "textit" | "texttt" | "mathrm" | "mathit" | "mathtt"
-        | "operatorname" => "",
+        "left" | "right" | "quad" | "qquad" | "displaystyle" | "text" | "textit" | "texttt" | "mathrm" | "mathit"
+        | "mathtt" | "operatorname" => "",
         "newline" => "\n",
         _ => return None,
     };

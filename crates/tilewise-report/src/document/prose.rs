@@ -103,9 +103,11 @@ impl Finder<'_> {
         let first = rest.chars().next()?;
         let word = &rest[..rest.find(|c| !continues_word(c)).unwrap_or(rest.len())];
         match first {
-            '%' | 'a'..='z' | 'A'..='Z' => {
-                self.operation(at).or_else(|| self.shape(at)).or_else(|| self.made(at)).or_else(|| self.equation(at, word))
-            }
+            '%' | 'a'..='z' | 'A'..='Z' => self
+                .operation(at)
+                .or_else(|| self.shape(at))
+                .or_else(|| self.made(at))
+                .or_else(|| self.equation(at, word)),
             '(' if rest[1..].starts_with(|next: char| next.is_ascii_alphabetic() || next == '(') => self.shape(at),
             '(' => self.tiles(at),
             '{' | '0'..='9' => self.layout(at),
@@ -132,14 +134,20 @@ impl Finder<'_> {
     fn operation(&mut self, at: usize) -> Option<usize> {
         let rest = window(&self.text[at..]);
         let name = rest.find('=')?;
-        let is_name = rest[..name].trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'%'));
+        let is_name = rest[..name]
+            .trim()
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'%'));
         if !is_name {
             return None;
         }
         let start = name + 1 + rest[name + 1..].len() - rest[name + 1..].trim_start().len();
         let (_, length) = Shape::parse_prefix(&rest[start..]).ok()?;
         let behind = start + length;
-        let open = behind + rest[behind..].find('(').filter(|open| rest[behind..behind + open].trim().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))?;
+        let open = behind
+            + rest[behind..].find('(').filter(|open| {
+                rest[behind..behind + open].trim().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+            })?;
         let end = open + closed(&rest[open..])?;
         let line: OperationLine = rest[..end].parse().ok()?;
         let operands: Vec<&str> = line.operands.iter().map(|operand| &*operand.name).collect();
@@ -147,7 +155,12 @@ impl Finder<'_> {
         self.keep(at, "operation", text, size_in_words(&line.result));
         for operand in &line.operands {
             if let Some(shape) = &operand.shape {
-                self.keep(at, "shape", shape.to_string(), format!("{}, operand {}", size_in_words(shape), operand.name));
+                self.keep(
+                    at,
+                    "shape",
+                    shape.to_string(),
+                    format!("{}, operand {}", size_in_words(shape), operand.name),
+                );
             }
         }
         Some(end)
@@ -181,7 +194,8 @@ impl Finder<'_> {
     fn layout(&mut self, at: usize) -> Option<usize> {
         let rest = window(&self.text[at..]);
         let is_braced = rest.starts_with('{');
-        let is_part = |c: char| c.is_ascii_digit() || matches!(c, ',' | ':' | 'T' | 'L' | 'S' | 'E' | 'M' | '(' | ')' | '*');
+        let is_part =
+            |c: char| c.is_ascii_digit() || matches!(c, ',' | ':' | 'T' | 'L' | 'S' | 'E' | 'M' | '(' | ')' | '*');
         let inside = &rest[usize::from(is_braced)..];
         let end = inside.find(|c| !is_part(c)).unwrap_or(inside.len());
         let end = match is_braced {

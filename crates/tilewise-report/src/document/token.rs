@@ -126,7 +126,8 @@ impl Tokens {
 
 /// Whether a character is one of a name's: letters, digits, `_`, and of other scripts their marks.
 pub(super) fn continues_word(c: char) -> bool {
-    let is_mark = !c.is_ascii() && Sign::of(c).is_none() && !c.is_whitespace() && !matches!(c, '…' | '→' | '≤' | '≥' | '≠');
+    let is_mark =
+        !c.is_ascii() && Sign::of(c).is_none() && !c.is_whitespace() && !matches!(c, '…' | '→' | '≤' | '≥' | '≠');
     c.is_alphanumeric() || c == '_' || is_mark
 }
 

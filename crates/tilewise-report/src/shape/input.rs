@@ -158,8 +158,12 @@ fn note(text: &str, shape: &Shape) -> Option<String> {
     };
     let is_named = text.starts_with("proto:") || Shape::begins_like_text_proto(text) || text.contains('@');
     let is_otherwise = if Shape::parse_as_written(text).is_ok() { is_written_otherwise() } else { !is_named };
-    let invisible: String =
-        text.chars().filter(|c| is_invisible(*c)).map(|c| format!("; U+{:04X} is passed over", u32::from(c))).take(1).collect();
+    let invisible: String = text
+        .chars()
+        .filter(|c| is_invisible(*c))
+        .map(|c| format!("; U+{:04X} is passed over", u32::from(c)))
+        .take(1)
+        .collect();
     is_otherwise.then(|| format!("note: `{text}` is read as {shape}{invisible}"))
 }
 

@@ -48,14 +48,17 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
         // Python's and C++'s brackets may be an order's, too.
         let order = offered(&format!("f32[{}]{{{sizes}}}", vec!["2"; sizes.split(',').count()].join(",")));
         return Some(match order.filter(|_| text.starts_with('[')) {
-            Some(_) => format!("an order of dimensions is `{{{sizes}}}`; sizes have the element type in front, `{shape}`"),
+            Some(_) => {
+                format!("an order of dimensions is `{{{sizes}}}`; sizes have the element type in front, `{shape}`")
+            }
             None => format!("name the element type in front of the sizes, such as `{shape}`"),
         });
     }
     let parts = Parts::read(text).filter(|parts| parts.order.is_none() && !parts.properties.is_empty())?;
     let properties = parts.properties();
     let rank = properties.split(')').map(|tile| tile.split(',').count()).max().unwrap_or_default().clamp(2, 64);
-    let layout: Layout = format!("{}:{properties}}}", Layout::row_major(rank).to_string().trim_end_matches('}')).parse().ok()?;
+    let layout: Layout =
+        format!("{}:{properties}}}", Layout::row_major(rank).to_string().trim_end_matches('}')).parse().ok()?;
     Some(format!("this is a part of a layout: write all of the shape, such as `{}`", example(&layout)?))
 }
 

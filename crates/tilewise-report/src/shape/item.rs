@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_as_it_was() {
-        let shapes = ["f32[3,5]{1,0:T(2,2)}", "(f32[2]{0}, token[])", "f32[]"].map(|text| text.parse::<Shape>().expect(text));
+        let shapes =
+            ["f32[3,5]{1,0:T(2,2)}", "(f32[2]{0}, token[])", "f32[]"].map(|text| text.parse::<Shape>().expect(text));
         let printed: Vec<String> = shapes.iter().map(Shape::to_text_proto).collect();
         let counts: Vec<usize> = printed.iter().map(|text| text.lines().count()).collect();
         assert_eq!(items(&printed.concat()), counts);

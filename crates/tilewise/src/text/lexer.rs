@@ -204,7 +204,8 @@ impl<'a> Lexer<'a> {
 
 /// Whether a character shows nothing, so that its number names it: control characters, blanks but ASCII's, and marks of no width.
 fn is_unseen(c: char) -> bool {
-    let has_no_width = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
+    let has_no_width =
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
     c.is_control() || c.is_whitespace() && c != ' ' || has_no_width || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
