@@ -65,9 +65,9 @@ pub use output::AuditOutput;
 pub use pages::Page;
 pub use program_set::ProgramSet;
 pub use shape::{
-    BitcastAnswer, Derived, Differences, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located, NotationPart,
-    Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line,
-    notation_parts, parse_index, parse_shape, parse_shape_as_written,
+    BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
+    NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,
+    answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{MessageSummary, Remark, Summary, in_span, memory_name};
 pub use table::{Column, Kind, TableRow, Value};

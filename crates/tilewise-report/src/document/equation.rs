@@ -89,11 +89,12 @@ impl Equation {
         if !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) {
             return !name.is_ascii() && behind.starts_with('(');
         }
-        // `= 17`, `(1 · 3 + 1) · 2`, `⌊3/2⌋`
+        // `= 17`, `(1 · 3 + 1) · 2`, `⌊3/2⌋`; `2 × 2` are sizes.
         let is_led = plain.text().trim_start().starts_with('=');
-        let is_arithmetic = text.starts_with(['(', '⌊', '⌈']) || text.starts_with(|first: char| first.is_ascii_digit());
-        is_led && is_arithmetic
-            || is_arithmetic && text.contains(['=', '·', '+', '⌊', '⌈']) && !text.contains(['[', '{'])
+        let is_number = text.starts_with(|first: char| first.is_ascii_digit());
+        let is_bracketed = text.starts_with(['(', '⌊', '⌈']);
+        let has_operator = text.contains(['=', '+', '⌊', '⌈']) || is_bracketed && text.contains('·');
+        (is_number || is_bracketed) && (is_led || has_operator && !text.contains(['[', '{']))
     }
 
     /// Whether a line goes on with an equation that stands above it: it begins with `=` or an operator.

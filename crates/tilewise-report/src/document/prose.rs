@@ -51,9 +51,11 @@ impl Prose {
     #[must_use]
     pub fn read(text: &str) -> Self {
         let end = (0..=LONGEST.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-        let plain = Plain::of(&text[..end]);
+        let source = &text[..end];
+        let plain = Plain::of(source);
         let text = plain.text();
-        let mut finder = Finder { text, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::new() };
+        let mut finder =
+            Finder { text, source, plain: &plain, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::new() };
         let mut at = 0;
         let mut is_inside_word = false;
         while let Some(c) = text[at..].chars().next() {
@@ -89,7 +91,9 @@ impl Prose {
 
 struct Finder<'a> {
     text: &'a str,
-    /// The line at the byte `lines_to`.
+    source: &'a str,
+    plain: &'a Plain,
+    /// The line of the source at its byte `lines_to`.
     line: usize,
     lines_to: usize,
     pieces: Vec<Piece>,
@@ -117,8 +121,9 @@ impl Finder<'_> {
     }
 
     fn keep(&mut self, at: usize, kind: &'static str, text: String, meaning: String) {
-        self.line += self.text[self.lines_to..at].matches('\n').count();
-        self.lines_to = at;
+        let here = self.plain.source(at..at).start;
+        self.line += self.source.get(self.lines_to..here).map_or(0, |between| between.matches('\n').count());
+        self.lines_to = here;
         if self.known.insert(text.clone()) {
             self.pieces.push(Piece { line: self.line, kind, text, meaning });
         }

@@ -2,6 +2,7 @@
 
 mod bitcast;
 mod diff;
+mod edited;
 mod hex;
 mod index;
 mod input;
@@ -20,6 +21,7 @@ mod tiles;
 
 pub use bitcast::{BitcastAnswer, FreeLayouts, FreeViews};
 pub use diff::Differences;
+pub use edited::Edited;
 pub use index::{Located, Placement, answer_line};
 pub use input::{Pair, Reader, parse_index, parse_shape, parse_shape_as_written};
 pub(crate) use instead::Parts;

@@ -332,7 +332,9 @@ impl ShapeSummary {
             let before = dimensions.iter().copied().fold(1, u64::saturating_mul);
             let all = sizes.physical_elements.unwrap_or_default();
             let padded = if all == before { String::new() } else { format!(", padded to {all}") };
-            out.line("in memory", &format!("{} = {before} elements{padded}", product(dimensions)))?;
+            let elements = if before == 1 { "element" } else { "elements" };
+            let counted = if dimensions.len() == 1 { String::new() } else { format!("{} = ", product(dimensions)) };
+            out.line("in memory", &format!("{counted}{before} {elements}{padded}"))?;
         }
         self.write_sizes(out)?;
         match (sizes.xla_array_size, sizes.physical_bytes) {
@@ -341,7 +343,10 @@ impl ShapeSummary {
             }
             _ => {}
         }
-        if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
+        // The memories that a compiler gives an array's tiles in: HBM and VMEM.
+        if array.layout().is_some_and(|layout| layout.tiles().is_empty() && layout.memory_space() < 2)
+            && array.rank() > 0
+        {
             self.write_on_tpus(out)?;
         }
         let causes =
