@@ -1,4 +1,4 @@
-//! The constructors of what is no plain array, the walks in post order, and the questions of XLA's `ShapeUtil` about shapes.
+//! The constructors of everything but plain arrays, the walks in post order, and the questions of XLA's `ShapeUtil` about shapes.
 
 use crate::{
     builtins::tuple,
@@ -16,7 +16,7 @@ fn dimension(value: &Bound<'_, PyAny>) -> Result<Dimension> {
         return Ok(Dimension::fixed(size)?);
     }
     let text: String = value.extract()?;
-    let wrong = || PyValueError::new_err(format!("'{text}' is no size: write 8, \"<=8\" or \"?\""));
+    let wrong = || PyValueError::new_err(format!("'{text}' isn't a size: write 8, \"<=8\" or \"?\""));
     match text.trim() {
         "?" => Ok(Dimension::UNBOUNDED),
         bounded => {

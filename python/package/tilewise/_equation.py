@@ -19,7 +19,7 @@ def equation(text: str, /) -> dict[str, Any]:
         element's `shape`, `index`, `linear_index` and `physical_index`. Values are `None` where there are symbols.
 
     Raises:
-        ParseError: the text is no equation.
+        ParseError: the text isn't an equation.
 
     Examples:
         >>> found = equation("linear_index((2,3), (3,5)) = 14")

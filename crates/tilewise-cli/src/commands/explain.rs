@@ -65,7 +65,7 @@ fn explanation(file: &Path, tpu: Option<Generation>, kept: &mut Vec<u8>) -> Resu
     Ok(Item(tilewise_audit::explain(message?, tpu)))
 }
 
-/// What is no message: of a page or a paragraph, the notation that it has; of anything else, the verb that reads it.
+/// Of a text without a message: the notation in a page or a paragraph; or the verb that reads it.
 fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -> io::Result<()> {
     let mut bytes = kept.to_vec();
     if file != Path::new("-") {
@@ -77,11 +77,14 @@ fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -
         let help = format!("this is a program: `tilewise audit {input}` says what it holds in memory");
         return output.failure(&input, failure.with_help(help));
     }
-    let prose = Prose::read(&text);
+    // A job that failed for want of memory wants its message.
+    let is_of_memory = ["out of memory", "RESOURCE_EXHAUSTED"].iter().any(|words| text.contains(words));
+    let prose = if is_of_memory { Prose::default() } else { Prose::read(&text) };
     if prose.is_empty() {
-        return output.failure(&input, failure);
+        let help = "paste the whole text of the error that begins with RESOURCE_EXHAUSTED; `tilewise show` reads a shape, `tilewise audit` a program";
+        return output.failure(&input, failure.with_help(help));
     }
-    output.note("note: no out-of-memory message here; the notation of XLA's documents in it is answered")?;
+    output.note("note: there is no out-of-memory message here; the notation of XLA's documents in it is answered")?;
     output.item(&input, Ok(prose))
 }
 

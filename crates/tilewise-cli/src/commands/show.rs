@@ -11,7 +11,7 @@ use clap::{
 use std::io;
 use tilewise::interop::Notation;
 use tilewise_audit::Failure;
-use tilewise_report::{PartOfShape, Rendered, Shown};
+use tilewise_report::{Part, Rendered, Shown};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
                     output.item(input, Ok(shown))
                 }
             },
-            Err(failure) => match PartOfShape::read(input) {
+            Err(failure) => match Part::read(input) {
                 Some(part) => output.refused(input, &failure, &part),
                 None => output.failure(input, failure),
             },

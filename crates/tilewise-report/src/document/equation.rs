@@ -11,7 +11,7 @@ use crate::{
     shape::Located,
     style::{STRONG, listed, styled},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
@@ -46,13 +46,22 @@ pub struct Equation {
 #[derive(Clone, Debug, Serialize)]
 struct Member {
     text: String,
-    /// Null where it has a symbol in it.
+    /// Null of a list, and where it has a symbol in it.
+    #[serde(serialize_with = "number")]
     value: Option<Amount>,
 }
 
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn number<S: Serializer>(value: &Option<Amount>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(Amount::Number(number)) => Some(*number),
+        _ => None,
+    }
+    .serialize(serializer)
+}
+
 /// A number, or a list of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Amount {
     Number(i64),
     List(Vec<i64>),
@@ -68,8 +77,7 @@ impl Amount {
 }
 
 impl Equation {
-    /// Whether a text is meant as an equation: it calls a function of the document, or is no shape and has `=` or an operator between
-    /// numbers.
+    /// Whether a text is meant as an equation: it calls a function of the document, or has `=` or an operator between numbers.
     #[must_use]
     pub fn begins(text: &str) -> bool {
         let plain = Plain::of(text);
@@ -107,14 +115,14 @@ impl Equation {
     /// Reads an equation, and works out its members.
     ///
     /// # Errors
-    /// What is no equation, or has no value, with the span.
+    /// Text that isn't an equation, or has no value, with the span.
     pub fn read(text: &str) -> Result<Self, Failure> {
         let plain = Plain::of(text);
         let nodes = parse(&plain)?;
         Self::of(&nodes, &plain)
     }
 
-    /// The equation that a text begins with, and its length; `None` if that is none.
+    /// The equation that a text begins with, and its length; `None` where it begins otherwise.
     pub(super) fn read_prefix(text: &str) -> Option<(Self, usize)> {
         let nodes = parse_prefix(text);
         let length = nodes.last()?.span.end;

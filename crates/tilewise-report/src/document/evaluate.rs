@@ -82,7 +82,7 @@ impl Evaluation {
         Ok(Value::List(list))
     }
 
-    /// A quotient, rounded; of what is no quotient, itself.
+    /// A quotient, rounded; of anything else, its value.
     fn rounded(&mut self, inside: &Node, round: impl Fn(i64, i64) -> i64) -> Result<Value, NoValue> {
         let node = match &inside.kind {
             Kind::List(items) if items.len() == 1 => &items[0],
@@ -111,7 +111,7 @@ impl Evaluation {
                 has_tile
             }
             None => {
-                let message = format!("`{name}` is no function of the document");
+                let message = format!("`{name}` isn't a function of the document");
                 return Err(Wrong::new("syntax", message, node.span.start..node.span.start + name.len()).into());
             }
         };
@@ -160,7 +160,7 @@ impl Evaluation {
             u64::try_from(number).map_err(|_| {
                 let message = format!("`{number}` is negative");
                 let wrong = Wrong::new("index_out_of_bounds", message, node.span.clone());
-                wrong.with_help("indices, bounds and tiles are not negative; none counts from the end")
+                wrong.with_help("indices, bounds and tiles are not negative, and don't count from the end")
             })
         };
         Ok(list.into_iter().map(number).collect::<Result<_, _>>()?)
@@ -288,7 +288,7 @@ fn apply(operator: Operator, left: &Value, right: &Value) -> Result<Value, Why> 
             Operator::Over if left % right == 0 => Some(left / right),
             Operator::Over => {
                 let message =
-                    format!("{left}/{right} is no whole number: write `⌊{left}/{right}⌋` or `⌈{left}/{right}⌉`");
+                    format!("{left}/{right} isn't a whole number: write `⌊{left}/{right}⌋` or `⌈{left}/{right}⌉`");
                 return Err(("syntax", message));
             }
         };

@@ -58,7 +58,7 @@ pub(super) enum Operator {
 /// The members of an equation, one or more.
 ///
 /// # Errors
-/// What is no equation, with its bytes of the source.
+/// What is wrong, with its bytes of the source.
 pub(super) fn parse(plain: &Plain) -> Result<Vec<Node>, Failure> {
     let tokens = Tokens::of(plain.text()).map_err(|wrong| wrong.of(plain))?;
     let mut parser = Parser { tokens, at: 0, depth: 0, is_prose: false };
@@ -107,7 +107,7 @@ struct Parser {
     tokens: Tokens,
     at: usize,
     depth: usize,
-    /// Whether a line that goes on with neither `=` nor an operator is no more of it.
+    /// Whether a line that goes on with neither `=` nor an operator doesn't belong to it.
     is_prose: bool,
 }
 
@@ -331,7 +331,7 @@ impl Parser {
             }
             _ if is_symbol(&name) => Ok(Kind::Symbol),
             _ => {
-                let message = format!("`{name}` is no number and no symbol of the document");
+                let message = format!("`{name}` is neither a number nor a symbol of the document");
                 Err(Wrong::new("syntax", message, start.start..self.tokens.span(self.at - 1).end))
             }
         }

@@ -17,7 +17,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("tiles", "the tiles that cut the most minor dimensions, T(8,128)(2,1): each cuts what the one before left"),
     (
         "tail_padding_alignment_in_elements",
-        "L(n): the end of the array is padded to a multiple of n elements, after tiling; 1 is none",
+        "L(n): the end of the array is padded to a multiple of n elements, after tiling; 1 adds nothing",
     ),
     ("element_size_in_bits", "E(n): the bits that each element takes; 0 is its type's own size"),
     ("memory_space", "S(n): the memory that holds the array; 0 is a TPU's HBM, 1 its VMEM, 5 the host's memory"),
@@ -84,7 +84,7 @@ const WORDS: &[(&str, &str)] = &[
     ("p", "the letter of dimension 0 of arrays with 4 dimensions"),
 ];
 
-/// The meaning of a name; `None` of a word that is none of the documents'.
+/// The meaning of a name; `None` of any other word.
 pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     if let Some(meaning) = field(text) {
         return Some(vec![Meaning::of("field", meaning)]);

@@ -284,11 +284,11 @@ pub enum PartOfShape {
 }
 
 impl PartOfShape {
-    /// The meaning of a text that is no shape; `None` of what has none.
+    /// The meaning of a text in place of a shape; `None` of any other.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let layout = LayoutSummary::read(text).or_else(|| LayoutSummary::read(Plain::of(text).text()));
-        // A message without its one required field is no layout.
+        // A message without its one required field isn't a layout.
         let layout = layout.filter(|layout| layout.rank() > 0 || text.contains('{')).map(Self::Layout);
         layout.or_else(|| Part::read(text).map(Self::Part))
     }

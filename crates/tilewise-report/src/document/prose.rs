@@ -21,7 +21,7 @@ use tilewise::{Layout, OperationLine, Shape, Tiled};
 /// let prose = Prose::read("F32[3,5]{1,0:T(2,2)} has linear_index_with_tile((2,3), (3,5), (2,2)) = 17.");
 /// assert_eq!(prose.len(), 2);
 /// ```
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Prose {
     pieces: Vec<Piece>,
 }

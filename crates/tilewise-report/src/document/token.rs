@@ -62,14 +62,14 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// # Errors
-    /// A number that is too large, or a character that is none of a formula's.
+    /// A number that is too large, or a character that formulas don't have.
     pub(super) fn of(text: &str) -> Result<Self, Wrong> {
         let mut tokens = Self { tokens: Vec::new(), end: text.trim_end().len() };
         tokens.read(text)?;
         Ok(tokens)
     }
 
-    /// Those in front of the first character that is none of a formula's.
+    /// Those in front of the first character that formulas don't have.
     pub(super) fn before_wrong(text: &str) -> Self {
         let mut tokens = Self { tokens: Vec::new(), end: text.len() };
         if let Err(wrong) = tokens.read(text) {
@@ -104,7 +104,7 @@ impl Tokens {
                         (Some(Token::Word(rest[..length].to_owned())), length)
                     }
                     None => {
-                        let message = format!("`{c}` is no sign of the document's formulas");
+                        let message = format!("`{c}` isn't a sign of the document's formulas");
                         return Err(Wrong::new("syntax", message, at..at + c.len_utf8()));
                     }
                 },

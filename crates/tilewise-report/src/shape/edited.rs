@@ -196,7 +196,7 @@ fn apply(shape: &Shape, text: &str) -> Result<Shape, Failure> {
     let name = name.trim().trim_start_matches('-');
     let Some(edit) = EDITS.iter().find(|edit| edit.name == name) else {
         let known: Vec<String> = Edited::edits().map(|(written, _)| format!("`{written}`")).collect();
-        let message = format!("`{name}` is no edit");
+        let message = format!("`{name}` isn't an edit");
         return Err(Failure::new("unknown_edit", message).with_help(format!("the edits are {}", known.join(", "))));
     };
     if value.is_empty() != edit.value.is_empty() {

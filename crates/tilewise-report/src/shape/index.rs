@@ -103,9 +103,9 @@ impl Located {
         let shape = reader.shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
         let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
         let question = tab + 1..line.len();
-        let plain = Plain::of(&line[question.clone()]);
+        let (plain, is_for_people) = (Plain::of(&line[question.clone()]), reader.is_for_people());
         let locate = || -> Result<Self, Failure> {
-            if !line[question.clone()].is_ascii() {
+            if is_for_people && !line[question.clone()].is_ascii() {
                 // Digits of another script: an error is that of the whole question.
                 let index = index_of(plain.text(), 0, tiled.array()).map_err(|failure| failure.at(question.clone()))?;
                 return Self::at_any_index(&shape, &tiled, index);
