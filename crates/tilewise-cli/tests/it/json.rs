@@ -127,7 +127,7 @@ fn the_document_lists_what_is_printed() {
     checker.run("Equation", &["index", "linear_index(e, d)"]);
     checker.run("Show", &["show", "S(1)", "{1,0}"]);
     checker.run("Edit", &["edit", "f32[3,5]{1,0:T(2,2)}", "permute=1,0", "append-major=7"]);
-    checker.run("Prose", &["explain", "docs/documents.md"]);
+    checker.run("Prose", &["explain", "docs/layouts.md"]);
     checker.run("Bitcast", &["bitcast", "f32[64,128]{1,0:T(8,128)}", "f32[64,128]{0,1:T(8,128)}"]);
     checker.run("Bitcast", &["bitcast", "f32[8,3]{1,0:T(8,128)}", "f32[8,128]{1,0:T(8,128)}"]);
     checker.run("Bitcast", &["bitcast", "f32[8,128]{1,0}", "f32[128,8]{0,1}"]);

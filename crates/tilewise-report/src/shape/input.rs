@@ -6,8 +6,8 @@ use std::ops::Range;
 use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
 
-/// A shape in XLA's notation or as programs and documents print it ([`Shape::parse_any`]); a `ShapeProto` as `proto:` and its bytes in hex; or
-/// a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
+/// A shape in XLA's notation or as programs print it ([`Shape::parse_any`]); a call of XLA's `ShapeUtil::MakeShape`; a `ShapeProto` as its
+/// bytes in hex, with `proto:` in front or without; or a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
 /// Python, the page, and tools for agents.
 ///
 /// # Errors
