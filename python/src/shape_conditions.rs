@@ -3,7 +3,7 @@
 use crate::{
     builtins::tuple,
     element_type::element_type,
-    errors::Result,
+    errors::{Error, Result},
     shape::{PyShape, shape_of},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
@@ -207,6 +207,6 @@ impl PyShape {
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn equation_json(text: &str) -> Result<String> {
-    let equation = Equation::read(text)?;
+    let equation = Equation::read(text).map_err(|failure| Error::of_unread(failure, text))?;
     serde_json::to_string(&equation).map_err(|error| PyValueError::new_err(error.to_string()).into())
 }

@@ -193,6 +193,9 @@ impl<'a> Drawing<'a> {
         if !words && shown {
             self.name_later_tiles(panels, &mut legend);
         }
+        if let Some(inner) = tiles.get(1).filter(|_| words && panels.iter().any(|panel| panel.grid.has(Edge::Inner))) {
+            legend.push((Swatch::Inner, format!("tile {}", inner.tile())));
+        }
         if cells().any(|cell| cell.content.is_open) {
             legend.push((Swatch::OpenTile, "a tile that goes on outside this plane".to_owned()));
         }

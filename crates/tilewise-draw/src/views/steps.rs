@@ -117,12 +117,14 @@ impl Drawing<'_> {
     }
 }
 
-/// What a step does, in the signs of the document: d are the bounds, t the tile.
+/// What a step does, by the names of the document: d are the bounds, t the tile. Pictures' font has no ⌈ and ⌉.
 fn formula(step: &DerivationStep) -> &'static str {
     match (&step.operation, step.level) {
-        (Operation::Pad { .. }, Some(_)) => " = ⌈d/t⌉·t",
-        (Operation::Reshape { groups }, Some(_)) if groups.iter().any(|&(_, to)| to == 2) => " = (⌈d/t⌉, t) of each",
-        (Operation::Transpose { .. }, Some(_)) => " = (⌈d/t⌉…, t…)",
+        (Operation::Pad { .. }, Some(_)) => " = ceil(d/t)·t",
+        (Operation::Reshape { groups }, Some(_)) if groups.iter().any(|&(_, to)| to == 2) => {
+            " = (ceil(d/t), t) of each"
+        }
+        (Operation::Transpose { .. }, Some(_)) => " = (ceil(d/t)…, t…)",
         _ => "",
     }
 }

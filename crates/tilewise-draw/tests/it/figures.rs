@@ -95,11 +95,11 @@ fn steps() {
         headings,
         [
             "0. the array [3,5]",
-            "1. pad [3,5] → [4,6] = ⌈d/t⌉·t",
+            "1. pad [3,5] → [4,6] = ceil(d/t)·t",
             "2. reshape [4,6] → [2,2,3,2] =",
-            "(⌈d/t⌉, t) of each",
+            "(ceil(d/t), t) of each",
             "3. transpose [2,2,3,2] → [2,3,2,2]",
-            "= (⌈d/t⌉…, t…)",
+            "= (ceil(d/t)…, t…)",
             "4. reshape [2,3,2,2] → [24]",
         ]
     );
@@ -225,9 +225,11 @@ fn frames_and_tile_indices() {
 fn steps_follow_an_element() {
     let options = Options::new().with_highlight([2, 3]);
     let strip = Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &options).expect("an element").to_terminal(120);
-    for heading in
-        ["2. reshape [4,6] → [2,2,3,2] = (⌈d/t⌉, t) of each: (2,3) at (1,0,1,1)", "(2,3) at (1,1,0,1)", "(2,3) at (17)"]
-    {
+    for heading in [
+        "2. reshape [4,6] → [2,2,3,2] = (ceil(d/t), t) of each: (2,3) at (1,0,1,1)",
+        "(2,3) at (1,1,0,1)",
+        "(2,3) at (17)",
+    ] {
         assert!(strip.contains(heading), "{heading}: {strip}");
     }
     assert!(!strip.contains("without a border"));
