@@ -19,7 +19,7 @@ pub enum Shown {
     /// An equation of the document.
     Equation(Box<Equation>),
     /// A layout or another part alone.
-    Part(PartOfShape),
+    Part(Box<PartOfShape>),
 }
 
 impl Shown {
@@ -47,7 +47,7 @@ impl Shown {
 
 /// The meaning of a part, for people.
 fn part(text: &str, reader: &Reader) -> Option<Shown> {
-    reader.is_for_people().then(|| PartOfShape::read(text).map(Shown::Part))?
+    reader.is_for_people().then(|| PartOfShape::read(text).map(|part| Shown::Part(Box::new(part))))?
 }
 
 impl WriteText for Shown {
