@@ -15,8 +15,8 @@ def equation(text: str, /) -> dict[str, Any]:
         text: members joined by `=`, as the document prints them: `linear_index_with_tile((2,3), (3,5), (2,2)) = 17`.
 
     Returns:
-        `members`, each with its `text` and `value`, and whether all are equal, `holds`; of a function with numbers also the
-        element's `shape`, `index`, `linear_index` and `physical_index`. Values are `None` where there are symbols.
+        `members`, each with its `text` and `value`, and whether all are equal, `holds`; of a function with numbers also
+        the element's `shape`, `index`, `linear_index` and `physical_index`. Values are `None` where there are symbols.
 
     Raises:
         ParseError: the text isn't an equation.

@@ -56,6 +56,7 @@ __all__ = [
     "comparison_words",
     "decode",
     "draw",
+    "equation_json",
     "explain_text",
     "free_reshapes",
     "generation_name",

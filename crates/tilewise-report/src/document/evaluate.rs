@@ -102,7 +102,7 @@ impl Evaluation {
         let has_tile = match Function::named(name) {
             Some(Function::LinearIndex) => false,
             Some(Function::WithTile) => true,
-            Some(Function::Translated) => {
+            Some(Function::Translated) if arguments.iter().all(is_list_or_symbol) => {
                 let has_tile = arguments.len() == 3;
                 let function = if has_tile { "linear_index_with_tile" } else { "linear_index" };
                 if !self.renamed.iter().any(|(known, _)| known == name) {
@@ -110,7 +110,7 @@ impl Evaluation {
                 }
                 has_tile
             }
-            None => {
+            _ => {
                 let message = format!("`{name}` isn't a function of the document");
                 return Err(Wrong::new("syntax", message, node.span.start..node.span.start + name.len()).into());
             }
@@ -250,6 +250,11 @@ impl Function {
             _ => None,
         }
     }
+}
+
+/// Whether an argument is written as the document's are.
+fn is_list_or_symbol(node: &Node) -> bool {
+    matches!(node.kind, Kind::List(_) | Kind::Adjacent(_) | Kind::Symbol)
 }
 
 fn wrong_count(name: &str, arguments: &[Node], has_tile: bool, node: &Node) -> Wrong {

@@ -388,6 +388,10 @@ pub(super) fn is_symbol(word: &str) -> bool {
     let mut characters = word.chars();
     let is_letter = characters.next().is_some_and(|first| first.is_ascii_alphabetic() && first != 'x' && first != 'X');
     let rest = characters.as_str();
+    // `d1`, `en`, `di`
     is_letter
-        && (rest.is_empty() || rest.starts_with('_') || rest.bytes().all(|byte| byte.is_ascii_digit()) || rest == "n")
+        && (rest.is_empty()
+            || rest.starts_with('_')
+            || rest.bytes().all(|byte| byte.is_ascii_digit())
+            || matches!(rest, "n" | "i" | "k"))
 }

@@ -11,6 +11,7 @@ mod shown;
 mod token;
 
 pub use equation::Equation;
+pub(crate) use part::bare;
 pub use part::{Part, PartOfShape};
 pub(crate) use plain::{Plain, is_invisible};
 pub use prose::Prose;

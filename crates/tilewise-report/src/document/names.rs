@@ -78,6 +78,18 @@ const WORDS: &[(&str, &str)] = &[
     ("N-1", "the number of an array's last dimension; −1 is the same"),
     ("kCombineDimension", "`*` in a tile: the dimension is merged into the next more minor one, then cut"),
     ("*", "in a tile, a dimension that is merged into the next more minor one, then cut"),
+    ("e", "in the document's formulas, an element's index, major to minor"),
+    ("d", "in the document's formulas, the bounds of an array, major to minor: d1 is the most minor"),
+    ("t", "in the document's formulas, a tile's sizes, major to minor"),
+    (
+        "ShapeProto",
+        "XLA's message of a shape: element_type, dimensions, layout; `show --format text-proto f32[2,3]` prints one",
+    ),
+    ("LayoutProto", "XLA's message of a layout: minor_to_major, tiles, memory_space and others"),
+    ("xla_data.proto", "the file of XLA's messages, ShapeProto and LayoutProto among them"),
+    ("ShapeUtil", "XLA's functions about shapes; docs/documents.md lists what does the same here"),
+    ("LayoutUtil", "XLA's functions about layouts; docs/documents.md lists what does the same here"),
+    ("IndexUtil", "XLA's conversions between an element's index and its offset: `tilewise index`, both ways"),
     ("x", "the letter of the last dimension of arrays with 2, 3 and 4 dimensions"),
     ("y", "the letter of the last dimension but one of arrays with 2, 3 and 4 dimensions"),
     ("z", "the letter of the last dimension but two of arrays with 3 and 4 dimensions"),
@@ -98,6 +110,7 @@ pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
         return Some(vec![Meaning::of("memory", format!("S({space}): {}", space_in_words(space)))]);
     }
     property(text)
+        .or_else(|| letters(text))
         .or_else(|| step(text))
         .or_else(|| negative(text))
         .or_else(|| function(text))
@@ -115,6 +128,41 @@ fn property(text: &str) -> Option<Vec<Meaning>> {
         lines.extend((0..7).map(|space| Meaning::of(&format!("S({space})"), space_in_words(space))));
     }
     Some(lines)
+}
+
+/// Elements by letter, as the shapes page writes arrays: a matrix, `a b c` above `d e f`, or in the order of memory, `a d b e c f`; 0 is
+/// padding.
+fn letters(text: &str) -> Option<Vec<Meaning>> {
+    let rows: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).filter(|row: &Vec<_>| !row.is_empty()).collect();
+    let all: Vec<&str> = rows.concat();
+    let is_letter = |item: &&str| matches!(item.as_bytes(), [b'a'..=b'z' | b'0']);
+    let elements: Vec<usize> =
+        all.iter().flat_map(|item| item.bytes()).filter(|&byte| byte != b'0').map(usize::from).collect();
+    let count = elements.len();
+    if !(4..=26).contains(&count) || !all.iter().all(is_letter) {
+        return None;
+    }
+    let padding = if count < all.len() { "; 0 is padding" } else { "" };
+    if let [first, _, ..] = &rows[..] {
+        let (height, width) = (rows.len(), first.len());
+        let is_matrix = rows.iter().all(|row| row.len() == width);
+        let words = format!("{height} rows of {width} elements, f32[{height},{width}]{padding}");
+        return is_matrix.then(|| vec![Meaning::of("array", words)]);
+    }
+    let is_in_order = |height: usize| {
+        let width = count / height;
+        (0..count).all(|at| elements[at] == elements[0] + at % height * width + at / height)
+    };
+    let height = (1..count).filter(|height| count.is_multiple_of(*height)).find(|&height| is_in_order(height))?;
+    let words = match height {
+        1 => format!("row-major, {{1,0}}: the elements of a matrix row by row{padding}"),
+        _ => {
+            let shape = format!("f32[{height},{}]{{0,1}}", count / height);
+            format!("column-major, {{0,1}}: the elements of {shape} column by column{padding}")
+        }
+    };
+    Some(vec![Meaning::of("in memory", words)])
 }
 
 /// A line that `tilewise steps` prints, `pad  [3,5] → [4,6]  moves bytes  T(2,2)`.

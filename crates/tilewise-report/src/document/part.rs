@@ -64,11 +64,11 @@ impl WriteText for Part {
 }
 
 /// A text without the quotes around it and the sentence's sign behind it.
-fn bare(text: &str) -> &str {
+pub(crate) fn bare(text: &str) -> &str {
     let quotes = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
     let text = text.trim_matches(quotes);
     let is_dots = text.ends_with("..");
-    text.strip_suffix(['.', ',', ';']).filter(|_| !is_dots).map_or(text, |text| text.trim_matches(quotes))
+    text.strip_suffix('.').filter(|_| !is_dots).map_or(text, |text| text.trim_matches(quotes))
 }
 
 /// `bf16`
@@ -202,14 +202,23 @@ fn of_list(text: &str) -> Option<Vec<Meaning>> {
     };
     // `garbage, more`: a size's name is short.
     let is_short = items.iter().all(|item| item.len() <= 8);
-    (items.iter().all(is_name) && is_short && open != ' ').then(|| of_names(&items))
+    let lines = match open {
+        ' ' => return None,
+        '(' => {
+            let words = "in the document's formulas, major to minor: an element's index, bounds or a tile, by name";
+            vec![Meaning::of("list", words), Meaning::of("with numbers", "linear_index_with_tile((2,3), (3,5), (2,2))")]
+        }
+        _ => of_names(&items),
+    };
+    (items.iter().all(is_name) && is_short).then_some(lines)
 }
 
 /// The items of `A x B x C`, `A, B, C`, `8x128`, `2·3`.
 fn separated(text: &str) -> Vec<&str> {
     let is_product = !text.contains(',');
     let items: Vec<&str> = match is_product {
-        true => text.split(['x', 'X', '·', '*']).map(str::trim).collect(),
+        // Russian pages write the Cyrillic letter.
+        true => text.split(['x', 'X', 'х', 'Х', '·', '*']).map(str::trim).collect(),
         false => text.split(',').map(str::trim).collect(),
     };
     items

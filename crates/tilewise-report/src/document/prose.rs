@@ -57,18 +57,20 @@ impl Prose {
         let mut finder =
             Finder { text, source, plain: &plain, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::new() };
         let mut at = 0;
-        let mut is_inside_word = false;
+        // The character before, of a word: letters of another script begin a new one, as in text without blanks.
+        let mut inside: Option<char> = None;
         while let Some(c) = text[at..].chars().next() {
             if finder.pieces.len() == MOST {
                 break;
             }
-            match if is_inside_word { None } else { finder.piece(at) } {
+            let goes_on = inside.is_some_and(|before| before.is_ascii() == c.is_ascii());
+            match if goes_on { None } else { finder.piece(at) } {
                 Some(length) => {
                     at += length.max(c.len_utf8());
-                    is_inside_word = false;
+                    inside = None;
                 }
                 None => {
-                    is_inside_word = continues_word(c) || c == '.' && is_inside_word;
+                    inside = (continues_word(c) || c == '.' && inside.is_some()).then_some(c);
                     at += c.len_utf8();
                 }
             }
@@ -105,7 +107,9 @@ impl Finder<'_> {
     fn piece(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
         let first = rest.chars().next()?;
-        let word = &rest[..rest.find(|c| !continues_word(c)).unwrap_or(rest.len())];
+        // A name in another script ends where ASCII's letters begin.
+        let ends = |c: char| !continues_word(c) || !first.is_ascii() && c.is_ascii_alphabetic();
+        let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
         match first {
             '%' | 'a'..='z' | 'A'..='Z' => self
                 .operation(at)
@@ -186,8 +190,9 @@ impl Finder<'_> {
 
     fn equation(&mut self, at: usize, word: &str) -> Option<usize> {
         let rest = window(&self.text[at..]);
-        Function::named(word)?;
-        if !rest[word.len()..].trim_start().starts_with('(') {
+        // In prose, words of other languages stand in front of brackets, too: those of the document's translations have `_`.
+        let is_named = Function::named(word)? != Function::Translated || word.contains('_');
+        if !is_named || !rest[word.len()..].trim_start().starts_with('(') {
             return None;
         }
         let (equation, length) = Equation::read_prefix(rest)?;

@@ -1,7 +1,7 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
 use super::{hex::bytes_of_hex, instead::instead_of, lenient};
-use crate::document::{Equation, Plain, is_invisible};
+use crate::document::{Equation, Plain, bare, is_invisible};
 use std::ops::Range;
 use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
@@ -131,7 +131,8 @@ impl Reader {
 /// The shape of a text with a document's characters, or the array of its equation.
 fn as_documents_print(text: &str) -> Option<Shape> {
     let plain = Plain::of(text);
-    let shape = (plain.text() != text).then(|| parse_shape_as_written(plain.text().trim()).ok()).flatten();
+    let written = bare(plain.text());
+    let shape = (written != text).then(|| parse_shape_as_written(written).ok()).flatten();
     shape.or_else(|| Equation::begins(text).then(|| Some(Equation::element(text).ok()?.0))?)
 }
 

@@ -148,6 +148,14 @@ fn parts_alone_have_a_meaning() {
         ("HBM", &["S(0)"]),
         ("row-major", &["f32[2,3]{1,0}"]),
         ("linear_index_with_tile", &["⌊e/t⌋"]),
+        ("a d b e c f", &["column-major", "f32[2,3]{0,1}"]),
+        ("a b c d e f", &["row-major"]),
+        ("a b c\nd e f", &["2 rows of 3 elements"]),
+        ("a d 0 b e 0 c f 0 0 0 0 0 0 0", &["column-major", "0 is padding"]),
+        ("(e_n, e_{n-1}, ..., e_1)", &["major to minor"]),
+        ("[2 х 3]", &["f32[2,3]"]),
+        ("d", &["bounds"]),
+        ("LayoutProto", &["minor_to_major"]),
         ("pad        [3,5] → [4,6]          moves bytes  T(2,2)", &["[4,6]"]),
     ] {
         let shown =
@@ -167,6 +175,7 @@ fn pages_characters_are_for_people() {
     for (text, shape) in [
         ("f32[2]\u{feff}", "f32[2]{0}"),
         ("f32[2,3]\u{a0}{0,1}", "f32[2,3]{0,1}"),
+        ("`F32[3,5]{1,0:T(2,2)}`。", "f32[3,5]{1,0:T(2,2)}"),
         ("f32［2，3］{1，0}", "f32[2,3]{1,0}"),
         ("F32[৩,৫]{১,০:T(২,২)}", "f32[3,5]{1,0:T(2,2)}"),
         ("linear_index_with_tile((2,3), (3,5), (2,2))", "f32[3,5]{1,0:T(2,2)}"),
@@ -218,6 +227,11 @@ fn prose_is_searched() {
     ] {
         assert!(pieces.contains(&wanted), "{wanted:?} is not among {pieces:#?}");
     }
+    // Chinese has no blanks; a word in front of a list calls nothing.
+    let chinese = Prose::read("数组F32[3,5]的图块索引(0,1)，位置为linear_index((0,1), (2,2))。");
+    let chinese = serde_json::to_value(chinese).expect("JSON");
+    let texts = chinese["pieces"].as_array().expect("pieces").iter().filter_map(|piece| piece["text"].as_str());
+    assert_eq!(texts.collect::<Vec<_>>(), ["f32[3,5]", "linear_index((0,1), (2,2))"]);
     assert!(Prose::read("Nothing (of it) is here: x = 3, and so on.").is_empty());
 }
 
