@@ -140,14 +140,15 @@ def test_constructors_and_walks_in_post_order() -> None:
     assert [path for path, _ in nested.subshapes_post_order()] == [(0,), (1, 0), (1, 1), (1,), ()]
     assert nested.map_subshapes_post_order(lambda path, part: part) == nested
     shape = tw.Shape("f32[1,16,1]{2,1,0}")
-    assert shape.is_effectively_most_major_dimension(1) and shape.has_degenerate_dimensions
+    assert shape.is_effectively_most_major_dimension(1)
+    assert shape.has_degenerate_dimensions
     assert (shape.elements_in, shape.is_scalar, dynamic.elements_in) == (16, False, None)
-    assert shape.index_in_bounds((0, 15, 0)) and not shape.index_in_bounds((0, 16, 0)) and not shape.index_in_bounds((0,))
+    assert [shape.index_in_bounds(index) for index in ((0, 15, 0), (0, 16, 0), (0,))] == [True, False, False]
 
 
 def test_equations() -> None:
     found = tw.equation("linear_index_with_tile((2,3), (3,5), (2,2)) = (1 ∙ 3 + 1) ∙ 2 ∙ 2 + (0 ∙ 2 + 1) = 17.")
-    assert found["holds"] and [member["value"] for member in found["members"]] == [17, 17, 17]
+    assert (found["holds"], [member["value"] for member in found["members"]]) == (True, [17, 17, 17])
     assert (found["shape"], found["index"]) == ("f32[3,5]{1,0:T(2,2)}", [2, 3])
     with pytest.raises(tw.ParseError) as caught:
         tw.equation("linear_index((2,3), (3,5)")
