@@ -128,6 +128,17 @@ PREDICATES = {
     "equal_ignoring_element_type": of(SHAPE_UTIL, "EqualIgnoringElementType", TWO, POINTER, POINTER, returns=BOOL),
     "equal_structure": of(SHAPE_UTIL, "EqualStructure", TWO, POINTER, POINTER, returns=BOOL),
 }
+DYNAMIC_COMPATIBLE = of(SHAPE_UTIL, "DynamicShapeIsCompatible", TWO, POINTER, POINTER, returns=BOOL)
+LEAF = ctypes.CFUNCTYPE(BOOL, POINTER, POINTER, POINTER)
+IS_PREFIX = of(SHAPE_UTIL, "IsPrefix", TWO + "N4absl.*FunctionRefI.*", POINTER, POINTER, POINTER, LEAF, returns=BOOL)
+# Leaves are compared by `Shape::Equal`, nothing ignored.
+NOTHING_IGNORED = ctypes.create_string_buffer(64)
+EQUAL_LEAVES = LEAF(lambda _, one, two: equal(ctypes.addressof(NOTHING_IGNORED), one, two))
+BYTE_SIZE = of(SHAPE_UTIL, "ByteSizeOf", "RKNS_5ShapeEl", POINTER, LONG, returns=LONG)
+BYTE_STRIDES = of(SHAPE_UTIL, "ByteStrides", "RKNS_5ShapeEN4absl.*SpanIlEE", POINTER, POINTER, SIZE)
+HIGHER = of("14primitive_util", "HigherPrecisionType", "NS_13PrimitiveTypeES1_", INT, INT, returns=INT)
+CAN_UPCAST = of(SHAPE_UTIL, "ElementCanUpcast", TWO, POINTER, POINTER, returns=BOOL)
+IGNORING_LAYOUT = of(SHAPE_UTIL, "PermuteDimensionsIgnoringLayout", SPAN + ONE, POINTER, SIZE, POINTER)
 KIND = of(SHAPE_UTIL, "CompatibleKind", "RKNS_5ShapeES3_b", POINTER, POINTER, BOOL, returns=BOOL)
 SAME_DIMENSIONS = of(SHAPE_UTIL, "SameDimensions", TWO, POINTER, POINTER, returns=BOOL)
 STRIDE = of(INDEX_UTIL, "GetDimensionStride", "RKNS_5ShapeEl", POINTER, LONG, returns=LONG)
@@ -270,7 +281,35 @@ def rank_of(text):
 def question(shapes):
     pick = shapes.random
     function = pick.choice([*EDITS, *IN_PLACE, *PREDICATES, *COUNTS, "compatible_kind", "same_dimensions", "equal", "dimension_stride",
-                            "subshape", "unmodified", "one_sized", "left"])
+                            "subshape", "unmodified", "one_sized", "left", "is_prefix_of", "dynamic", "byte_size_of", "byte_strides", "can_upcast",
+                            "permute_dimensions_ignoring_layout"])
+    if function == "is_prefix_of":
+        text = "(" + ", ".join(shapes.shape(1) for _ in range(pick.randrange(4))) + ")"
+        inside = text[1:-1] + (", " if text != "()" else "") + shapes.shape(2)
+        other = pick.choice([shapes.like(text), f"({inside})"])
+        return function, text, other, 0, "", str(IS_PREFIX(parsed(text), parsed(other), None, EQUAL_LEAVES)).lower()
+    if function == "dynamic":
+        # XLA aborts where an array meets what is none.
+        text = shapes.shape()
+        other = re.sub(r"(?<=[\[,])(<=)?(\d+)(?=[\],])", lambda found: f"{found[1] or ''}{max(0, int(found[2]) + pick.choice([0, 0, 0, 1, -1]))}", text)
+        other = re.sub(r"\{[^}]*\}", "", other) if pick.random() < 0.5 else text
+        return "dynamic_shape_is_compatible", text, other, 0, "", str(DYNAMIC_COMPATIBLE(parsed(text), parsed(other))).lower()
+    if function == "can_upcast":
+        one, two = (pick.choice(list(TYPES)) for _ in range(2))
+        higher = HIGHER(TYPES[one], TYPES[two])
+        name = next(name for name, number in TYPES.items() if number == higher)
+        can = str(CAN_UPCAST(parsed(f"{one}[]"), parsed(f"{two}[]"))).lower()
+        return function, f"{one}[]", f"{two}[]", 0, "", f"{can} {name}"
+    if function == "byte_size_of":
+        text = "(" + ", ".join(shapes.shape(1) for _ in range(pick.randrange(4))) + ")" if pick.random() < 0.4 else shapes.array(is_static=True)
+        pointer = pick.choice([4, 8])
+        return function, text, "", 0, str(pointer), str(BYTE_SIZE(parsed(text), pointer))
+    if function == "byte_strides":
+        text = shapes.array(is_static=True)
+        rank = rank_of(text)
+        place, _ = longs([0] * rank)
+        BYTE_STRIDES(parsed(text), place, rank)
+        return function, text, "", 0, "", numbers(LONG.from_address(place + 8 * at).value for at in range(rank))
     if function in PREDICATES or function in ("compatible_kind", "equal", "same_dimensions"):
         if function == "same_dimensions":
             text = shapes.array()
@@ -349,6 +388,10 @@ def question(shapes):
         bound = shapes.bound()
         IN_PLACE[function](bound, shape)
         return function, text, "", cleared, str(bound), answered(shape)
+    if function == "permute_dimensions_ignoring_layout":
+        clear_layout(shape)
+        permutation = pick.sample(range(rank), rank)
+        return function, text, "", 1, numbers(permutation), answered(IGNORING_LAYOUT(*longs(permutation), shape))
     edit = EDITS[function]
     if function == "change_element_type":
         element = pick.choice(list(TYPES))

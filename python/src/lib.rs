@@ -30,6 +30,7 @@ mod report_sizes;
 mod restore;
 mod row;
 mod shape;
+mod shape_conditions;
 mod shape_edits;
 mod shape_methods;
 mod shape_sizes;
@@ -74,6 +75,7 @@ mod _tilewise {
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,
+        shape_conditions::equation_json,
         slices::reshard,
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},

@@ -73,6 +73,26 @@ def walks(shape: tw.Shape) -> None:
     assert_type(shape.dimension_stride(0), int)
 
 
+def conditions(shape: tw.Shape, other: tw.Shape) -> None:
+    assert_type(tw.Shape.dynamic_array("f32", ("<=8", 5, "?")), tw.Shape)
+    assert_type(tw.Shape.token(), tw.Shape)
+    assert_type(tw.Shape.opaque(), tw.Shape)
+    assert_type(tw.Shape.buffer("f32[3]"), tw.Shape)
+    assert_type(shape.update_dynamic_dimension(0, True), tw.Shape)
+    assert_type(shape.subshapes_post_order(), "list[tuple[tuple[int, ...], tw.Shape]]")
+    assert_type(shape.map_subshapes_post_order(lambda path, part: part if path else "f32[2]"), tw.Shape)
+    assert_type(shape.is_prefix_of(other), bool)
+    assert_type(shape.dynamic_shape_is_compatible(other), bool)
+    assert_type(shape.byte_size_of(pointer_bytes=4), int)
+    assert_type(shape.byte_strides(), "tuple[int, ...]")
+    assert_type(shape.is_effectively_most_major_dimension(0), bool)
+    assert_type(shape.elements_in, "int | None")
+    assert_type(shape.is_scalar, bool)
+    assert_type(shape.has_degenerate_dimensions, bool)
+    assert_type(shape.index_in_bounds((0, 0)), bool)
+    assert_type(tw.equation("1 + 1 = 2"), "dict[str, Any]")
+
+
 def slices(shape: tw.Shape, shards: list[npt.NDArray[np.uint8] | None]) -> None:
     assert_type(shape.slice_runs((0, 0), (2, 2), strides=(1, 1), order="slice"), npt.NDArray[np.int64])
     moved = tw.reshard(shards, shape, "{devices=[2,1]<=[2]}", shape, "{replicated}")

@@ -6,9 +6,8 @@ use std::{
     io::{self, BufRead, Read},
     path::Path,
 };
-use tilewise::OperationLine;
 use tilewise_audit::Failure;
-use tilewise_report::Pair;
+use tilewise_report::{LinesOfItem, Pair};
 
 /// Calls `each` with the two arguments as a line, or with every line of standard input where the first is `-`.
 pub(crate) fn each_pair(
@@ -38,8 +37,8 @@ const LONGEST_LINE: u64 = 4 << 20;
 
 /// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
 ///
-/// Lines are never trimmed. One that is not text, or too long, is an error of its own. An operation that is wrapped as documents do is one
-/// item: it goes on over indented lines until it is complete.
+/// Lines are never trimmed. One that is not text, or too long, is an error of its own. Operations, protos and equations over several lines are
+/// one item each ([`LinesOfItem`]); a proto's bytes are read as `proto:` and their hex.
 pub(crate) fn each_item(
     arguments: &[String],
     mut each: impl FnMut(&str, Result<(), Failure>) -> io::Result<()>,
@@ -50,19 +49,26 @@ pub(crate) fn each_item(
             continue;
         }
         let mut lines = Lines { input: io::stdin().lock(), next: None };
-        while let Some(mut item) = lines.next()? {
-            while item.is_good() && OperationLine::may_go_on(&item.text) {
-                match lines.next()? {
-                    Some(line) if line.is_good() && OperationLine::is_continued_by(&item.text, &line.text) => {
-                        item.text = format!("{}\n{}", item.text, line.text);
-                    }
-                    other => {
-                        lines.next = other;
-                        break;
-                    }
+        if lines.is_message()? {
+            let (text, readable) = lines.message()?;
+            each(&text, readable)?;
+            continue;
+        }
+        while let Some(line) = lines.next()? {
+            if !line.is_good() {
+                each(&line.text, line.readable)?;
+                continue;
+            }
+            let mut item = LinesOfItem::new(line.text);
+            while item.may_go_on() && item.text().len() as u64 <= LONGEST_LINE {
+                let next = lines.next()?;
+                let Some(line) = &next else { break };
+                if !line.is_good() || !item.push(&line.text) {
+                    lines.next = next;
+                    break;
                 }
             }
-            each(&item.text, item.readable)?;
+            each(item.text(), Ok(()))?;
         }
     }
     Ok(())
@@ -87,6 +93,25 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
+    /// Whether the bytes are those of a proto, and no text: a `ShapeProto` begins with its field 2, a `LayoutProto` with the length of its
+    /// field 1.
+    fn is_message(&mut self) -> io::Result<bool> {
+        let bytes = self.input.fill_buf()?;
+        Ok(bytes.first() == Some(&0x10)
+            || bytes.first() == Some(&0x0a) && bytes.get(1).is_some_and(|length| *length < 9))
+    }
+
+    /// The bytes of a proto in hex.
+    fn message(&mut self) -> io::Result<(String, Result<(), Failure>)> {
+        let mut bytes = Vec::new();
+        self.input.by_ref().take(LONGEST_LINE + 1).read_to_end(&mut bytes)?;
+        let is_short = bytes.len() as u64 <= LONGEST_LINE;
+        let shown = if is_short { &bytes[..] } else { &bytes[..80] };
+        let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+        let too_long = || Failure::new("line_too_long", "the proto is longer than 4 MiB");
+        Ok((format!("proto:{hex}"), if is_short { Ok(()) } else { Err(too_long()) }))
+    }
+
     fn next(&mut self) -> io::Result<Option<Line>> {
         if let Some(line) = self.next.take() {
             return Ok(Some(line));

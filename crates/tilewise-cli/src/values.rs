@@ -162,9 +162,15 @@ impl FromStr for Slice {
     fn from_str(text: &str) -> Result<Self, String> {
         let parse = || {
             let (dimension, index) = text.split_once('=')?;
-            Some(Self { dimension: dimension.parse().ok()?, index: index.parse().ok()? })
+            // The documents' letters count from the end, whatever the rank: yx, zyx, pzyx.
+            let letter = |letter| Some(-1 - i64::try_from("xyzp".find(letter)?).ok()?);
+            let dimension = match dimension {
+                "x" | "y" | "z" | "p" => letter(dimension)?,
+                number => number.parse().ok()?,
+            };
+            Some(Self { dimension, index: index.parse().ok()? })
         };
-        parse().ok_or_else(|| format!("`{text}` is not DIMENSION=INDEX, such as 0=3 or -1=3"))
+        parse().ok_or_else(|| format!("`{text}` is not DIMENSION=INDEX, such as 0=3, -1=3 or z=1"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     axis::Axis,
-    padded::{Blocks, JOINED, NO_BLOCK, NO_BLOCKS, TILE},
+    padded::{Blocks, INNER, JOINED, NO_BLOCK, NO_BLOCKS, TILE},
 };
 use std::collections::HashMap;
 
@@ -60,6 +60,8 @@ pub(crate) struct CellContent {
     pub(crate) text: String,
     /// Smaller text below.
     pub(crate) note: String,
+    /// Of the first cell of a tile, the tile's index, which pictures show in its corner.
+    pub(crate) tile_index: String,
     /// Cells with the same key get the same colour.
     pub(crate) color_key: Option<u64>,
     pub(crate) highlighted: bool,
@@ -107,8 +109,10 @@ pub(crate) enum Edge {
     Joined,
     /// Of a tile, or of the grid.
     Tile,
-    /// Of a tile within a tile.
+    /// Of a tile within a tile,
     Inner,
+    /// and of one within that.
+    Deepest,
 }
 
 impl Edge {
@@ -116,7 +120,8 @@ impl Edge {
         match level {
             JOINED => Self::Joined,
             TILE => Self::Tile,
-            _ => Self::Inner,
+            INNER => Self::Inner,
+            _ => Self::Deepest,
         }
     }
 }
@@ -226,11 +231,11 @@ impl Grid {
         self.cells.iter().find(|cell| cell.content.highlighted)
     }
 
-    /// Whether some border is that of a tile within a tile.
-    pub(crate) fn has_inner(&self) -> bool {
+    /// Whether some border is of that sort.
+    pub(crate) fn has(&self, edge: Edge) -> bool {
         self.cells.iter().any(|cell| {
             let Edges { left, top, right, bottom } = cell.edges;
-            [left, top, right, bottom].contains(&Edge::Inner)
+            [left, top, right, bottom].contains(&edge)
         })
     }
 }

@@ -8,9 +8,11 @@ use tilewise::{JoinedTiles, Padded, TileLevel, Tiled};
 /// Nested tiles whose outlines are drawn.
 pub(crate) const LEVELS: usize = 3;
 
-/// Where [`Blocks`] have the number of the joined tiles, and that of the tile.
+/// Where [`Blocks`] have the number of the joined tiles, that of the tile.
 pub(crate) const JOINED: usize = 0;
 pub(crate) const TILE: usize = 1;
+/// The tile within it.
+pub(crate) const INNER: usize = 2;
 
 /// A first tile longer than the rank by more than this adds no dimensions to the picture.
 const MOST_ADDED: usize = 6;
@@ -86,6 +88,22 @@ impl PaddedArray {
 
     pub(crate) fn offset(&self, place: &[u64]) -> Option<u64> {
         self.padded.tiled().offset_of(place).ok()
+    }
+
+    /// The index of the tile that begins at a place, ⌊e/t⌋, along the axes that it covers; `None` inside a tile, without tiles, and of a
+    /// layout that is long to work out.
+    pub(crate) fn tile_beginning_at(&self, place: &[u64]) -> Option<Vec<u64>> {
+        /// Tiles × axes.
+        const LONGEST: usize = 200;
+        let tiled = self.padded.tiled();
+        let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
+        if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
+            return None;
+        }
+        let worked = tiled.worked_offset(place).ok()?;
+        let first = worked.tiles.first()?;
+        let begins = first.within.iter().all(|(at, _)| *at == 0);
+        begins.then(|| first.tile_index.iter().map(|(at, _)| *at).collect())
     }
 
     /// The place at an offset; `None` inside padding of later tiles, and in the tail.

@@ -13,8 +13,10 @@ pub(crate) type Rgb = [u8; 3];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     Background,
-    /// Text, and the borders of tiles and of tiles within tiles.
+    /// Text, and the borders of tiles.
     Foreground,
+    /// The borders of tiles within tiles, by their level.
+    Frame(usize),
     /// Labels.
     Muted,
     /// Lines between cells.
@@ -40,6 +42,7 @@ pub(crate) enum Color {
 pub(crate) struct Palette {
     background: Rgb,
     foreground: Rgb,
+    frames: [Rgb; 2],
     muted: Rgb,
     hairline: Rgb,
     padding: Rgb,
@@ -57,6 +60,7 @@ impl Palette {
         match color {
             Color::Background => self.background,
             Color::Foreground => self.foreground,
+            Color::Frame(level) => self.frames[level % self.frames.len()],
             Color::Muted => self.muted,
             Color::Hairline => self.hairline,
             Color::Padding => self.padding,
@@ -74,6 +78,7 @@ impl Palette {
 pub(crate) const LIGHT: Palette = Palette {
     background: [0xff, 0xff, 0xff],
     foreground: [0x1b, 0x1f, 0x24],
+    frames: [[0xc8, 0x10, 0x1e], [0x0b, 0x4f, 0xc4]],
     muted: [0x57, 0x60, 0x6a],
     hairline: [0xff, 0xff, 0xff],
     padding: [0xff, 0xff, 0xff],
@@ -98,6 +103,7 @@ pub(crate) const LIGHT: Palette = Palette {
 pub(crate) const DARK: Palette = Palette {
     background: [0x0d, 0x11, 0x17],
     foreground: [0xe6, 0xed, 0xf3],
+    frames: [[0xff, 0x6e, 0x6e], [0x7c, 0xc4, 0xff]],
     muted: [0x9d, 0xa7, 0xb3],
     hairline: [0x0d, 0x11, 0x17],
     padding: [0x0d, 0x11, 0x17],
@@ -215,6 +221,10 @@ mod tests {
             }
             for text in [palette.foreground, palette.muted, palette.accent] {
                 assert!(contrast(text, palette.background) >= 4.5, "{text:x?}");
+            }
+            for frame in palette.frames {
+                assert!(contrast(frame, palette.background) >= 4.5, "{frame:x?}");
+                assert!(palette.tiles.iter().all(|&tile| contrast(frame, tile) >= 2.0), "{frame:x?}");
             }
         }
     }

@@ -79,6 +79,7 @@ pub(crate) enum Swatch {
     /// Tiles that a later one joins.
     Joined,
     Inner,
+    Deepest,
     /// Words alone.
     Unmarked,
     Padding,

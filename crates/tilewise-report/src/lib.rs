@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod comparison;
+mod document;
 mod export;
 mod failure;
 mod findings;
@@ -47,6 +48,7 @@ pub use comparison::{
     Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
     KernelCopy, Outcome, Owner, ShortComparison,
 };
+pub use document::{Answer, Equation, Part, PartOfShape, Prose, Shown};
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]
@@ -64,9 +66,9 @@ pub use output::AuditOutput;
 pub use pages::Page;
 pub use program_set::ProgramSet;
 pub use shape::{
-    BitcastAnswer, Derived, Differences, FreeLayouts, FreeViews, LayoutSummary, Located, NotationPart, Pair, Placement,
-    PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
-    parse_index, parse_shape, parse_shape_as_written,
+    BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
+    NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,
+    answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{MessageSummary, Remark, Summary, in_span, memory_name};
 pub use table::{Column, Kind, TableRow, Value};

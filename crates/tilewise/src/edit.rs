@@ -443,6 +443,37 @@ impl Shape {
         Ok(Self::of_nodes(nodes.collect::<Result<_, Error>>()?))
     }
 
+    /// The array whose dimension of that number is dynamic, at most its size, or static. The layout stays as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`]; [`ErrorKind::UnboundedDimension`] of a `?` that is to be static.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "f32[8,5]{0,1:T(2,2)}".parse()?;
+    /// assert_eq!(shape.update_dynamic_dimension(0, true)?.to_string(), "f32[<=8,5]{0,1:T(2,2)}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "UpdateDynamicDimension")]
+    pub fn update_dynamic_dimension(&self, dimension: usize, is_dynamic: bool) -> Result<Self, Error> {
+        self.array_edited(|array| {
+            let mut dimensions = array.dimensions.clone();
+            let rank = dimensions.len();
+            let place = dimensions.get_mut(dimension).ok_or_else(|| no_dimension(dimension, rank))?;
+            *place = match (place.bound(), is_dynamic) {
+                (Some(bound), true) => Dimension::bounded(bound)?,
+                (Some(size), false) => Dimension::fixed(size)?,
+                (None, true) => *place,
+                (None, false) => {
+                    return Err(Error::new(
+                        ErrorKind::UnboundedDimension,
+                        "a dimension `?` has no size to be static with",
+                    ));
+                }
+            };
+            ArrayShape::new(array.element_type, dimensions, array.layout.clone())
+        })
+    }
+
     fn array_to_edit(&self) -> Result<&ArrayShape, Error> {
         self.as_array().ok_or_else(|| no_array(self.kind().name()))
     }

@@ -12,6 +12,7 @@ mod blocks;
 mod bulk;
 mod byte_size;
 mod checked;
+mod conditions;
 mod covering;
 mod digits;
 mod dimension;

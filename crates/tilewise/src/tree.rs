@@ -118,6 +118,82 @@ impl Shape {
         Ok(Self::of_nodes(nodes))
     }
 
+    /// Every part of the shape with its path, a tuple behind its elements, the shape itself last.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let paths: Vec<_> = shape.subshapes_post_order().into_iter().map(|(path, _)| path).collect();
+    /// assert_eq!(paths, [vec![0], vec![1, 0], vec![1, 1], vec![1], vec![]]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "ForEachSubshapePostOrder")]
+    #[must_use]
+    pub fn subshapes_post_order(&self) -> Vec<(Vec<usize>, Self)> {
+        let mut parts = Vec::new();
+        // Tuples whose elements are still to come.
+        let mut open: Vec<(Vec<usize>, Self)> = Vec::new();
+        for (path, part) in self.subshapes() {
+            while open.last().is_some_and(|(tuple, _)| !path.starts_with(tuple)) {
+                parts.extend(open.pop());
+            }
+            let is_tuple = matches!(part.nodes(), [Node::Tuple(_), ..]);
+            if is_tuple { open.push((path, part)) } else { parts.push((path, part)) }
+        }
+        parts.extend(open.into_iter().rev());
+        parts
+    }
+
+    /// The shape with each part, a tuple behind its elements, as the function makes it of its path and itself; a tuple comes with the
+    /// elements that were made.
+    ///
+    /// # Errors
+    /// Those of the function.
+    ///
+    /// ```
+    /// use tilewise::{Error, Shape};
+    ///
+    /// let shape: Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let mapped = shape.map_subshapes_post_order(|path, part| match path {
+    ///     [1] => part.slice_tuple(1..2),
+    ///     _ => Ok::<_, Error>(part.clone()),
+    /// })?;
+    /// assert_eq!(mapped.to_string(), "(f32[2]{0}, (s8[]))");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "ForEachMutableSubshapePostOrder")]
+    pub fn map_subshapes_post_order<E>(
+        &self,
+        mut map: impl FnMut(&[usize], &Self) -> Result<Self, E>,
+    ) -> Result<Self, E> {
+        // Made parts that no tuple has taken yet; a tuple takes as many as it had elements.
+        let mut made: Vec<Self> = Vec::new();
+        for (path, part) in self.subshapes_post_order() {
+            let part = match part.nodes() {
+                [Node::Tuple(_), ..] => {
+                    let count = part.elements().count();
+                    Self::tuple(made.split_off(made.len() - count))
+                }
+                _ => part,
+            };
+            made.push(map(&path, &part)?);
+        }
+        Ok(made.pop().unwrap_or_else(|| self.clone()))
+    }
+
+    /// Whether each leaf of the shape is at the same path in the other, and equal: of a tuple, whose elements are then the other's first.
+    ///
+    /// ```
+    /// let shape = |text: &str| text.parse::<tilewise::Shape>();
+    /// assert!(shape("(f32[2], s8[])")?.is_prefix_of(&shape("(f32[2], s8[], u8[])")?));
+    /// assert!(!shape("(s8[])")?.is_prefix_of(&shape("(f32[2], s8[])")?));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "IsPrefix")]
+    #[must_use]
+    pub fn is_prefix_of(&self, other: &Self) -> bool {
+        self.leaves().all(|(path, leaf)| other.subshape(&path).is_some_and(|part| part == leaf))
+    }
+
     /// The tuple with another element behind its own.
     ///
     /// # Errors

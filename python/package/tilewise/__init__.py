@@ -29,6 +29,7 @@ from tilewise._audit import audit
 from tilewise._blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
 from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
 from tilewise._compile import compile_for
+from tilewise._equation import equation
 from tilewise._errors import (
     DrawError,
     Error,
@@ -173,6 +174,7 @@ __all__ = [
     "clear_cache",
     "compare_machines",
     "compile_for",
+    "equation",
     "explain",
     "explain_oom",
     "fit",

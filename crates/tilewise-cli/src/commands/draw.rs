@@ -14,7 +14,7 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPicture, Options, Scene, Theme, View};
-use tilewise_report::{PictureFormat, Reader, parse_index};
+use tilewise_report::{Equation, PictureFormat, Reader, parse_index};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -82,13 +82,19 @@ fn scene(input: &str, shape: &Shape, options: &Options) -> Result<Scene, Failure
 }
 
 /// `tilewise steps --draw`: the derivation as a strip of pictures.
-pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut Output) -> io::Result<()> {
+pub(crate) fn run_steps(
+    shapes: &[String],
+    highlight: Option<&str>,
+    out: Option<&PathBuf>,
+    output: &mut Output,
+) -> io::Result<()> {
     each_item(shapes, |input, readable| {
         let mut reader = output.reader();
         let drawn = readable.and_then(|()| {
             let tiled = tiled(input, &mut reader)?;
             let shape = Shape::from(tiled.array().clone());
-            Drawn::new(&shape, &Scene::steps(&tiled, &terminal().options()).map_err(undrawn)?, out, SCALE)
+            let options = followed(terminal().options(), highlight, input)?;
+            Drawn::new(&shape, &Scene::steps(&tiled, &options).map_err(undrawn)?, out, SCALE)
         });
         output.notes(&mut reader)?;
         show(input, drawn, output)
@@ -185,10 +191,19 @@ fn options(args: &Args, others: &[String], reader: &mut Reader) -> Result<Option
     for slice in &args.slices {
         options = options.with_slice(slice.dimension, slice.index);
     }
-    match &args.highlight {
-        Some(index) => Ok(options.with_highlight(parse_index(index)?)),
-        None => Ok(options),
+    followed(options, args.highlight.as_deref(), args.shapes.first().map_or("", String::as_str))
+}
+
+/// The options with the element that is followed: the one that was given, or that an equation is about.
+fn followed(options: Options, highlight: Option<&str>, input: &str) -> Result<Options, Failure> {
+    if let Some(index) = highlight {
+        return Ok(options.with_highlight(parse_index(index)?));
     }
+    let element = Equation::begins(input).then(|| Equation::element(input).ok()).flatten();
+    Ok(match element {
+        Some((_, index)) => options.with_highlight(index),
+        None => options,
+    })
 }
 
 impl From<DrawTheme> for Theme {

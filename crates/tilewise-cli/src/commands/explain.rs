@@ -5,13 +5,14 @@ use crate::{
     values::parse_generation,
 };
 use std::{
-    io,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Explanation, Failure, read_log, read_stream};
 use tilewise_report::{
-    Item, Page,
+    Item, Page, Prose,
     style::{FAINT, styled},
 };
 
@@ -39,7 +40,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             output.item(&input, Ok(page))?;
             continue;
         }
-        let explanation = explanation(file, args.tpu);
+        let mut kept = Vec::new();
+        let explanation = explanation(file, args.tpu, &mut kept);
+        if let Err(failure) = &explanation
+            && failure.kind == "not_an_oom_message"
+        {
+            no_message(file, &kept, failure.clone(), output)?;
+            continue;
+        }
         if explanation.is_ok() && args.files.len() > 1 {
             output.text(&format!("{}\n", styled(FAINT, visible(&input))))?;
         }
@@ -48,7 +56,52 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Item<Explanation>, Failure> {
-    let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file, u64::MAX) };
+/// The start of a standard input in `kept`: prose is read again.
+fn explanation(file: &Path, tpu: Option<Generation>, kept: &mut Vec<u8>) -> Result<Item<Explanation>, Failure> {
+    let message = match file == Path::new("-") {
+        true => read_stream(Keeping { input: io::stdin().lock(), kept }),
+        false => read_log(file, u64::MAX),
+    };
     Ok(Item(tilewise_audit::explain(message?, tpu)))
+}
+
+/// Of a text without a message: the notation in a page or a paragraph; or the verb that reads it.
+fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -> io::Result<()> {
+    let mut bytes = kept.to_vec();
+    if file != Path::new("-") {
+        File::open(file)?.take(KEPT).read_to_end(&mut bytes)?;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let input = file.to_string_lossy();
+    if text.contains("HloModule ") {
+        let help = format!("this is a program: `tilewise audit {input}` says what it holds in memory");
+        return output.failure(&input, failure.with_help(help));
+    }
+    // A job that failed for want of memory wants its message.
+    let is_of_memory = ["out of memory", "RESOURCE_EXHAUSTED"].iter().any(|words| text.contains(words));
+    let prose = if is_of_memory { Prose::default() } else { Prose::read(&text) };
+    if prose.is_empty() {
+        let help = "paste the whole text of the error that begins with RESOURCE_EXHAUSTED; `tilewise show` reads a shape, `tilewise audit` a program";
+        return output.failure(&input, failure.with_help(help));
+    }
+    output.note("note: there is no out-of-memory message here; the notation of XLA's documents in it is answered")?;
+    output.item(&input, Ok(prose))
+}
+
+/// Bytes that are kept of a stream: as much as is read of prose.
+const KEPT: u64 = 4 << 20;
+
+/// A reader that keeps the start of what is read.
+struct Keeping<'a, R> {
+    input: R,
+    kept: &'a mut Vec<u8>,
+}
+
+impl<R: Read> Read for Keeping<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        let room = usize::try_from(KEPT).unwrap_or(usize::MAX).saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&buffer[..count.min(room)]);
+        Ok(count)
+    }
 }

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::io;
 use tilewise_audit::Failure;
-use tilewise_report::Located;
+use tilewise_report::{Answer, Equation, Reader};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -17,8 +17,8 @@ use tilewise_report::Located;
   tilewise index 'linear_index_with_tile((2,3), (3,5), (2,2))'
   printf 'f32[3,5]{1,0:T(2,2)}\\t@17\\n' | tilewise index -")]
 pub(crate) struct Args {
-    /// A shape with its layout, or the document's formula with numbers; - reads lines SHAPE<TAB>2,3
-    /// or SHAPE<TAB>@17
+    /// A shape with its layout, or an equation of the document with numbers; - reads lines
+    /// SHAPE<TAB>2,3 or SHAPE<TAB>@17
     #[arg(value_name = "SHAPE")]
     shape: String,
     /// Logical indices, such as 2,3 or '(2,3)', '' for a scalar; or indices in memory, such as 1,1,0,1
@@ -35,23 +35,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
-    let locate = if args.explain { Located::explained } else { Located::read };
-    if args.shape.trim_start().starts_with("linear_index") && args.indices.is_empty() && args.offsets.is_empty() {
-        let mut reader = output.reader();
-        let worked = Located::explained(&args.shape, &mut reader);
-        return output.item_read(&args.shape, reader, worked);
-    }
+    let answer = |input: &str, reader: &mut Reader| Answer::read(input, args.explain, reader);
     if args.shape == "-" {
         return each_item(std::slice::from_ref(&args.shape), |input, readable| {
             let mut reader = output.reader();
-            let located = readable.and_then(|()| locate(input, &mut reader));
-            output.item_read(input, reader, located)
+            let answer = readable.and_then(|()| answer(input, &mut reader));
+            write(input, reader, answer, output)
         });
     }
     let questions = args.indices.iter().cloned().chain(args.offsets.iter().map(|offset| format!("@{offset}")));
     let questions: Vec<String> = questions.collect();
     if questions.is_empty() {
-        output.raise(Status::BadInput);
+        let mut reader = output.reader();
+        if Equation::begins(&args.shape) {
+            let answer = answer(&args.shape, &mut reader);
+            return write(&args.shape, reader, answer, output);
+        }
+        // What is wrong with the shape comes first.
+        if let Err(failure) = reader.shape(&args.shape) {
+            return output.failure(&args.shape, failure);
+        }
         let missing = Failure::new("malformed_batch_line", "no index and no offset is given")
             .with_help("write `tilewise index SHAPE 2,3` or `tilewise index SHAPE --offset 17`");
         return output.failure(&args.shape, missing);
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         // Answered as a line of the batch form, so that errors point into the same text.
         let input = format!("{}\t{question}", args.shape);
         let mut reader = output.reader();
-        let located = locate(&input, &mut reader);
+        let located = answer(&input, &mut reader);
         // All questions are of one shape: how it was read is said once.
         if position == 0 {
             output.notes(&mut reader)?;
@@ -68,4 +71,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         output.item(&input, located)?;
     }
     Ok(())
+}
+
+/// Writes an answer; an equation that doesn't hold is flagged.
+fn write(input: &str, reader: Reader, answer: Result<Answer, Failure>, output: &mut Output) -> io::Result<()> {
+    if answer.as_ref().is_ok_and(Answer::is_wrong) {
+        output.raise(Status::Flagged);
+    }
+    output.item_read(input, reader, answer)
 }

@@ -5,6 +5,7 @@ mod bitcast;
 mod completions;
 mod diff;
 mod draw;
+mod edit;
 mod explain;
 mod index;
 mod kernel;
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Bitcast(bitcast::Args),
     /// Describe how two shapes and their layouts differ
     Diff(diff::Args),
+    /// Change a shape, its layout kept as XLA keeps it: permute, delete, insert, append, another type
+    Edit(edit::Args),
     /// Show how the buffer is made from the logical array: pad, reshape, transpose
     Steps(steps::Args),
     /// Draw a layout, in the terminal or as SVG or PNG
@@ -73,6 +76,7 @@ impl Command {
             Self::Index(args) => Output::run(args.format.format, |output| index::run(args, output)),
             Self::Bitcast(args) => Output::run(args.format.format, |output| bitcast::run(args, output)),
             Self::Diff(args) => Output::run(args.format.format, |output| diff::run(args, output)),
+            Self::Edit(args) => Output::run(args.format.format, |output| edit::run(args, output)),
             Self::Steps(args) => Output::run(args.format.format, |output| steps::run(args, output)),
             Self::Draw(args) => Output::run(args.format.format, |output| draw::run(args, output)),
             Self::Predict(args) => Output::run(args.format.format, |output| predict::run(args, output)),

@@ -37,6 +37,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             Ok(shape) => shape,
             Err(failure) => return output.failure(input, failure),
         };
+        if let Some(tiles) = shape.layout().filter(|layout| !layout.tiles().is_empty() && output.is_for_people()) {
+            output
+                .note(&format!("note: the tiles of {tiles} are left out: a compiler picks its own, for that order"))?;
+        }
         let predicted = |generation| {
             PredictedShape::of(&shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))
         };

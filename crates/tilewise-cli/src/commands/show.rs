@@ -2,7 +2,7 @@
 
 use crate::{
     input::each_item,
-    output::{Format, Output},
+    output::{Format, Output, Status},
 };
 use clap::{
     ValueEnum,
@@ -11,7 +11,7 @@ use clap::{
 use std::io;
 use tilewise::interop::Notation;
 use tilewise_audit::Failure;
-use tilewise_report::{LayoutSummary, Rendered, ShapeSummary};
+use tilewise_report::{Part, Rendered, Shown};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -24,7 +24,8 @@ A shape stands in quotes: shells read its braces and brackets.")]
 pub(crate) struct Args {
     /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', SHAPE@NAME with a
     /// name that `tilewise tiles` lists, a line of HLO text, a ShapeProto as text or proto:HEX; a
-    /// layout alone, also as a LayoutProto; - reads one per line
+    /// layout alone, also as a LayoutProto, or another part, such as 'T(8,128)(2,1)'; - reads one
+    /// per line
     #[arg(required = true, value_name = "SHAPE")]
     shapes: Vec<String>,
     /// Print the layout in another system's notation
@@ -72,28 +73,40 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             });
             return output.item_read(input, reader, rendered);
         }
-        let summary = readable.and_then(|()| ShapeSummary::read(input, &mut reader));
-        // A layout alone has no sizes, but its words.
-        if let Some(layout) = LayoutSummary::read(input).filter(|_| summary.is_err() && output.is_for_people()) {
-            return match args.format {
-                ShowFormat::Proto => {
-                    output.item_as(input, Ok(layout), |layout, out| writeln!(out, "{}", layout.proto_hex()))
-                }
-                ShowFormat::TextProto => {
-                    output.item_as(input, Ok(layout), |layout, out| write!(out, "{}", layout.text_proto()))
-                }
-                ShowFormat::Human | ShowFormat::Json => output.item(input, Ok(layout)),
-            };
-        }
+        let shown = readable.and_then(|()| Shown::read(input, &mut reader));
         output.notes(&mut reader)?;
-        match args.format {
-            ShowFormat::Proto => {
-                output.item_as(input, summary, |summary, out| writeln!(out, "{}", summary.proto_hex()))
-            }
-            ShowFormat::TextProto => {
-                output.item_as(input, summary, |summary, out| write!(out, "{}", summary.text_proto()))
-            }
-            ShowFormat::Human | ShowFormat::Json => output.item(input, summary),
+        match shown {
+            Ok(shown) => match (proto(&shown, args.format), args.format) {
+                (Some(proto), _) => output.item_as(input, Ok(shown), |_, out| out.write_all(proto.as_bytes())),
+                (None, ShowFormat::Proto | ShowFormat::TextProto) => {
+                    let missing = Failure::new("no_proto", "only shapes and layouts have a proto").at(0..input.len());
+                    output.failure(input, missing)
+                }
+                (None, _) => {
+                    if matches!(&shown, Shown::Equation(equation) if !equation.holds()) {
+                        output.raise(Status::Flagged);
+                    }
+                    output.item(input, Ok(shown))
+                }
+            },
+            Err(failure) => match Part::read(input) {
+                Some(part) => output.refused(input, &failure, &part),
+                None => output.failure(input, failure),
+            },
         }
     })
+}
+
+/// The proto of a shape or a layout, in the format that was asked for.
+fn proto(shown: &Shown, format: ShowFormat) -> Option<String> {
+    let (hex, text) = match shown {
+        Shown::Shape(summary) => (summary.proto_hex(), summary.text_proto()),
+        Shown::Part(part) => part.layout().map(|layout| (layout.proto_hex(), layout.text_proto()))?,
+        _ => return None,
+    };
+    match format {
+        ShowFormat::Proto => Some(format!("{hex}\n")),
+        ShowFormat::TextProto => Some(text),
+        ShowFormat::Human | ShowFormat::Json => None,
+    }
 }

@@ -13,7 +13,7 @@ use tilewise_report::{Derived, StepLanguage};
 #[command(after_help = "Examples:
   tilewise steps 'f32[3,5]{1,0:T(2,2)}'
   tilewise steps 'bf16[300,500]{1,0:T(8,128)(2,1)}' --as numpy
-  tilewise steps 'f32[3,5]{1,0:T(2,2)}' --draw -o steps.svg")]
+  tilewise steps 'f32[3,5]{1,0:T(2,2)}' --draw --highlight 2,3 -o steps.svg")]
 pub(crate) struct Args {
     /// Shapes with their layout; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Draw the steps as a strip of pictures
     #[arg(long, conflicts_with = "rendering")]
     draw: bool,
+    /// Follow one element through the strip, such as 2,3
+    #[arg(long, value_name = "INDEX", requires = "draw")]
+    highlight: Option<String>,
     /// Write the strip to a file, .svg or .png; - is standard output, SVG
     #[arg(short, long = "out", value_name = "FILE", requires = "draw")]
     out: Option<PathBuf>,
@@ -57,7 +60,7 @@ impl From<Rendering> for StepLanguage {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if args.draw {
-        return run_steps(&args.shapes, args.out.as_ref(), output);
+        return run_steps(&args.shapes, args.highlight.as_deref(), args.out.as_ref(), output);
     }
     each_item(&args.shapes, |input, readable| {
         let mut reader = output.reader();

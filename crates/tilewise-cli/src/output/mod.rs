@@ -91,6 +91,16 @@ impl Output {
         self.item_as(input, Err::<(), _>(failure), |(), _| Ok(()))
     }
 
+    /// Writes what is wrong with an item that people may type, and what it means: as JSON the error is marked with it.
+    pub(crate) fn refused<T: Serialize>(&mut self, input: &str, failure: &Failure, part: &T) -> io::Result<()> {
+        if self.is_for_people() {
+            return self.failure(input, failure.clone());
+        }
+        self.raise(Status::BadInput);
+        serde_json::to_writer(&mut self.stdout, &JsonLine::refused(input, failure, part))?;
+        self.stdout.write_all(b"\n")
+    }
+
     /// Writes one item's result: as JSON, or for people as `human` writes it.
     pub(crate) fn item_as<T: Serialize>(
         &mut self,

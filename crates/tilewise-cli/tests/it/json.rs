@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         assert!(!output.stdout.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         for line in String::from_utf8(output.stdout).expect("text").lines() {
             let Ok(Value::Object(object)) = serde_json::from_str(line) else { panic!("{line}") };
-            let is_line = |field: &str| ["schema", "input", "error"].contains(&field);
+            let is_line = |field: &str| ["schema", "input", "error", "part"].contains(&field);
             let (line, rest): (Map<_, _>, Map<_, _>) = object.into_iter().partition(|(field, _)| is_line(field));
             self.check("Line", &line);
             if line.contains_key("error") {
@@ -122,6 +122,12 @@ fn the_document_lists_what_is_printed() {
     checker.run("Index", &["index", "f32[3,5]{1,0:T(2,2)}", "2,3", "--offset", "9"]);
     checker.run("Index", &["index", "f32[3,5]{1,0:T(2,2)}", "2,3", "--explain"]);
     checker.run("Index", &["index", "f32[3]{0:L(8)}", "--offset", "7"]);
+    checker.run("Equation", &["index", "linear_index_with_tile((2,3), (3,5), (2,2)) = 17 = 18"]);
+    checker.run("Equation", &["show", "(1,2) = (1,2)"]);
+    checker.run("Equation", &["index", "linear_index(e, d)"]);
+    checker.run("Show", &["show", "S(1)", "{1,0}"]);
+    checker.run("Edit", &["edit", "f32[3,5]{1,0:T(2,2)}", "permute=1,0", "append-major=7"]);
+    checker.run("Prose", &["explain", "docs/layouts.md"]);
     checker.run("Bitcast", &["bitcast", "f32[64,128]{1,0:T(8,128)}", "f32[64,128]{0,1:T(8,128)}"]);
     checker.run("Bitcast", &["bitcast", "f32[8,3]{1,0:T(8,128)}", "f32[8,128]{1,0:T(8,128)}"]);
     checker.run("Bitcast", &["bitcast", "f32[8,128]{1,0}", "f32[128,8]{0,1}"]);

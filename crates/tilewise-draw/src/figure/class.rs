@@ -16,8 +16,12 @@ pub(crate) enum Class {
     Tile,
     /// The border of a tile that goes on outside the plane that is drawn.
     OpenTile,
-    /// The border of a tile inside a tile.
+    /// The border of a tile inside a tile,
     Inner,
+    /// and of one inside that.
+    Deepest,
+    /// A line around a map, and of a double border in the legend.
+    Outline,
     /// The double border of tiles that a later one joins, and what is between its lines.
     Joined,
     JoinedMiddle,
@@ -77,12 +81,13 @@ pub(crate) const STRIPE_WIDTH: f64 = 2.4;
 
 impl Class {
     /// The classes without a tile's number.
-    pub(crate) const SINGLE: [Self; 12] = [
+    pub(crate) const SINGLE: [Self; 13] = [
         Self::Background,
         Self::Accent,
         Self::Tile,
         Self::OpenTile,
         Self::Inner,
+        Self::Outline,
         Self::Bracket,
         Self::Extent,
         Self::Link,
@@ -92,8 +97,9 @@ impl Class {
         Self::Halo,
     ];
 
-    /// Those of joined tiles, which few pictures have.
+    /// Those of joined tiles, and of a third level, which few pictures have.
     pub(crate) const OF_JOINED: [Self; 2] = [Self::Joined, Self::JoinedMiddle];
+    pub(crate) const OF_DEEPEST: [Self; 1] = [Self::Deepest];
 
     /// Those that only the picture of a plan has.
     pub(crate) const OF_PLAN: [Self; 6] =
@@ -114,6 +120,8 @@ impl Class {
             Self::Tile
             | Self::OpenTile
             | Self::Inner
+            | Self::Deepest
+            | Self::Outline
             | Self::Joined
             | Self::JoinedMiddle
             | Self::Bracket
@@ -142,7 +150,9 @@ impl Class {
             Self::Bracket => Some((Color::Muted, 1.0)),
             Self::OpenTile => Some((Color::Foreground, 2.2)),
             Self::Tile => Some((Color::Foreground, 2.8)),
-            Self::Inner => Some((Color::Foreground, 1.3)),
+            Self::Inner => Some((Color::Frame(0), 1.6)),
+            Self::Deepest => Some((Color::Frame(1), 1.4)),
+            Self::Outline => Some((Color::Foreground, 1.3)),
             Self::Joined => Some((Color::Foreground, 5.2)),
             Self::JoinedMiddle => Some((Color::Background, 1.8)),
             Self::Link => Some((Color::Hatch, 1.2)),

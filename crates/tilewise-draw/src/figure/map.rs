@@ -121,7 +121,7 @@ impl<'a> MapLayout<'a> {
             group.rect(Class::Swatch(Some(color)), (tenths(left + right), tenths(top + down)), (wide, high));
         }
         group.lines(Class::Bracket, self.borders());
-        group.rect(Class::Inner, (left, top), (wide, high));
+        group.rect(Class::Outline, (left, top), (wide, high));
         if let Some(cell) = self.grid.highlighted() {
             const DOT: f64 = 6.0;
             let position = |axis: &Axis, track: usize| axis.tracks.get(track).map_or(0, |track| track.position);

@@ -249,10 +249,11 @@ fn legend(group: &mut Group<'_>, sheet: &Sheet, content: f64, mut y: f64) -> f64
             }
             Swatch::OpenTile => square(Class::OpenTile, 1.0, 0.0),
             Swatch::Joined => {
-                square(Class::Inner, 0.7, 0.0);
-                square(Class::Inner, 3.7, 0.0);
+                square(Class::Outline, 0.7, 0.0);
+                square(Class::Outline, 3.7, 0.0);
             }
             Swatch::Inner => square(Class::Inner, 1.0, 0.0),
+            Swatch::Deepest => square(Class::Deepest, 1.0, 0.0),
             Swatch::Unmarked => {}
             Swatch::Padding => square(Class::Swatch(None), 0.5, 0.0),
             Swatch::Highlight => square(Class::Ring, 1.5, 2.0),

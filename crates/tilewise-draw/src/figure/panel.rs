@@ -23,6 +23,9 @@ const NARROWEST: f64 = 420.0;
 /// The ends of a bracket.
 const TICK: f64 = 5.0;
 
+/// The size of a tile's index in its corner.
+const TILE_INDEX: f64 = 8.5;
+
 /// The space a gap takes.
 const GAP: f64 = 20.0;
 
@@ -244,7 +247,9 @@ impl<'a> PanelLayout<'a> {
         let byte = content.byte().filter(|_| self.panel.grid.has_bytes).map(byte_label);
         let style = if byte.is_some() { Style::Byte } else { Style::Note };
         let note = byte.unwrap_or_else(|| content.note.clone());
-        let baseline = if note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
+        // Tile indices stand above the text.
+        let lowered = if has_tile_indices(&self.panel.grid) { TILE_INDEX / 2.0 } else { 0.0 };
+        let baseline = if note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 } + lowered;
         let muted = cell.color.is_none();
         if !content.text.is_empty() {
             group.text(Text { size, muted, ..Text::new(Style::Cell, (middle, baseline), &content.text) });
@@ -252,13 +257,18 @@ impl<'a> PanelLayout<'a> {
         if !note.is_empty() {
             group.text(Text { muted, ..Text::new(style, (middle, y + h - 5.5), note) });
         }
+        if !content.tile_index.is_empty() {
+            let wide = width(&content.tile_index, TILE_INDEX);
+            let place = (x + 4.0 + wide / 2.0, y + 9.5);
+            group.text(Text { size: TILE_INDEX, muted, ..Text::new(Style::Byte, place, &content.tile_index) });
+        }
         if content.moved {
             group.corner(Class::Accent, (x + w - 2.5, y + 2.5), 7.0);
         }
     }
 
     fn outline(&self, group: &mut Group<'a>) {
-        let [mut joined, mut tile, mut open, mut inner] = [const { Vec::new() }; 4];
+        let [mut joined, mut tile, mut open, mut inner, mut deepest] = [const { Vec::new() }; 5];
         // Neighbours have the same border.
         let mut drawn = HashSet::new();
         for cell in &self.panel.grid.cells {
@@ -276,6 +286,7 @@ impl<'a> PanelLayout<'a> {
                     Edge::Tile if cell.content.is_open => &mut open,
                     Edge::Tile => &mut tile,
                     Edge::Inner => &mut inner,
+                    Edge::Deepest => &mut deepest,
                 };
                 #[expect(clippy::cast_possible_truncation, reason = "a position in a picture")]
                 let place = |at: f64| (at * 10.0).round() as i64;
@@ -284,6 +295,7 @@ impl<'a> PanelLayout<'a> {
                 }
             }
         }
+        group.lines(Class::Deepest, deepest);
         group.lines(Class::Inner, inner);
         group.lines(Class::OpenTile, open);
         group.lines(Class::Tile, tile);
@@ -351,18 +363,27 @@ fn cell_size(grid: &Grid) -> (f64, f64) {
     let notes = notes.chain(bytes.map(|byte| width(&byte_label(byte), NOTE))).fold(0.0, f64::max);
     let names = grid.columns.tracks.iter().flat_map(|track| [&track.name, &track.aside]);
     let names = names.map(|name| width(name, LABEL)).fold(0.0, f64::max);
+    let indices = grid.cells.iter().map(|cell| width(&cell.content.tile_index, TILE_INDEX)).fold(0.0, f64::max);
+    let names = names.max(indices);
     let wide = (texts + 10.0).max(notes + 8.0).max(names + 6.0).clamp(30.0, 112.0).ceil();
-    (wide, if notes > 0.0 || grid.tall { 38.0 } else { 30.0 })
+    let high = if notes > 0.0 || grid.tall { 38.0 } else { 30.0 };
+    (wide, if has_tile_indices(grid) { high + TILE_INDEX } else { high })
+}
+
+fn has_tile_indices(grid: &Grid) -> bool {
+    grid.cells.iter().any(|cell| !cell.content.tile_index.is_empty())
 }
 
 /// The heading with what pictures show beyond terminals.
 fn heading(panel: &Panel) -> String {
     let bits = panel.grid.cells.iter().find_map(|cell| Some(cell.content.bits).filter(|&bits| bits > 0));
-    match bits.filter(|_| panel.grid.has_bytes) {
-        Some(bits) if bits.is_multiple_of(8) => format!("{}, its byte below", panel.heading),
-        Some(_) => format!("{}, its byte:bit below", panel.heading),
-        None => panel.heading.clone(),
-    }
+    let byte = match bits.filter(|_| panel.grid.has_bytes) {
+        Some(bits) if bits.is_multiple_of(8) => ", its byte below",
+        Some(_) => ", its byte:bit below",
+        None => "",
+    };
+    let index = if has_tile_indices(&panel.grid) { ", each tile's index in its corner" } else { "" };
+    format!("{}{byte}{index}", panel.heading)
 }
 
 /// The words and lengths of the brackets around the first tile's rows and columns.

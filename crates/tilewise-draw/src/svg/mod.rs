@@ -36,7 +36,7 @@ fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) ->
     let has = |some: &[Class]| figure.marks().any(|mark| mark.class().is_some_and(|class| some.contains(&class)));
     let of_plan = has(&Class::OF_PLAN);
     let mut shapes = Class::SINGLE.to_vec();
-    for some in [&Class::OF_PLAN[..], &Class::OF_JOINED].into_iter().filter(|some| has(some)) {
+    for some in [&Class::OF_PLAN[..], &Class::OF_JOINED, &Class::OF_DEEPEST].into_iter().filter(|some| has(some)) {
         shapes.extend_from_slice(some);
     }
     writeln!(svg, "<style>{}</style>", style_sheet::css(&id, theme, &shapes))?;

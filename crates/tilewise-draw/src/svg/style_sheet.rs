@@ -18,6 +18,8 @@ pub(super) fn class(class: Class) -> Cow<'static, str> {
         Class::Tile => "tw-tile",
         Class::OpenTile => "tw-open",
         Class::Inner => "tw-inner",
+        Class::Deepest => "tw-deepest",
+        Class::Outline => "tw-outline",
         Class::Joined => "tw-joined",
         Class::JoinedMiddle => "tw-joined-middle",
         Class::Bracket => "tw-bracket",

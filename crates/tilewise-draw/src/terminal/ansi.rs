@@ -93,6 +93,8 @@ impl Ansi {
             (Edge::Tile, true) => '|',
             (Edge::Inner, false) => '┊',
             (Edge::Inner, true) => ':',
+            (Edge::Deepest, false) => '┆',
+            (Edge::Deepest, true) => ';',
         }
     }
 
@@ -105,6 +107,8 @@ impl Ansi {
             (Edge::Tile, true) => '-',
             (Edge::Inner, false) => '┄',
             (Edge::Inner, true) => '.',
+            (Edge::Deepest, false) => '┈',
+            (Edge::Deepest, true) => ',',
         }
     }
 

@@ -89,7 +89,8 @@ fn legend_lines(items: &[String], ansi: &Ansi, width: usize) -> Vec<String> {
 
 fn legend(sheet: &Sheet, ansi: &Ansi) -> Vec<String> {
     let colored = ansi.is_colored();
-    let [joined, tile, inner] = [Edge::Joined, Edge::Tile, Edge::Inner].map(|edge| ansi.vertical(edge));
+    let [joined, tile, inner, deepest] =
+        [Edge::Joined, Edge::Tile, Edge::Inner, Edge::Deepest].map(|edge| ansi.vertical(edge));
     let items = sheet.legend.iter().filter_map(|(swatch, text)| match swatch {
         Swatch::Tiles if colored => Some(format!("{tile} {}", sheet.per_color(text))),
         Swatch::Words if colored => Some(format!("{inner} {}", sheet.per_color(text))),
@@ -98,6 +99,7 @@ fn legend(sheet: &Sheet, ansi: &Ansi) -> Vec<String> {
         Swatch::OpenTile | Swatch::Unmarked => Some(text.clone()),
         Swatch::Joined => Some(format!("{joined} {text}")),
         Swatch::Inner | Swatch::Words => Some(format!("{inner} {text}")),
+        Swatch::Deepest => Some(format!("{deepest} {text}")),
         Swatch::Padding => Some(format!("{} {text}", ansi.padding())),
         Swatch::Highlight => Some(format!("[ ] {text}")),
         // The words in the cells say so.

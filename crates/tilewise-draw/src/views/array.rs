@@ -7,6 +7,7 @@ use crate::{
     padded::Blocks,
     register::Register,
     scene::Panel,
+    text::tuple,
 };
 
 impl Drawing<'_> {
@@ -65,6 +66,7 @@ impl Drawing<'_> {
             text: offset.to_string(),
             color_key: if kind == Kind::Element { self.color_key(place) } else { None },
             highlighted: self.highlighted_offset == Some(offset),
+            tile_index: self.padded.tile_beginning_at(place).map_or_else(String::new, |index| tuple(&index)),
             ..CellContent::default()
         })
     }

@@ -52,7 +52,7 @@ pub(crate) fn sheet(from: &Tiled, to: &Tiled, options: &Options) -> Result<Sheet
     for (_, text) in legend.iter_mut().filter(|(swatch, _)| matches!(swatch, Swatch::Tiles | Swatch::Runs)) {
         text.push_str(" in A");
     }
-    legend.retain(|(swatch, _)| !matches!(swatch, Swatch::Inner | Swatch::Unmarked));
+    legend.retain(|(swatch, _)| !matches!(swatch, Swatch::Inner | Swatch::Deepest | Swatch::Unmarked));
     if panels.iter().any(|panel| panel.grid.cells.iter().any(|cell| cell.content.moved)) {
         legend.push((Swatch::Moved, "at another offset in B".to_owned()));
     }

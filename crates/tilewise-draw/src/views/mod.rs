@@ -3,12 +3,13 @@
 mod array;
 pub(crate) mod compare;
 mod memory;
+mod merged;
 pub(crate) mod steps;
 mod word;
 
 use crate::{
     Error, Options, View,
-    grid::{Colors, Kind},
+    grid::{Colors, Edge, Kind},
     padded::{NO_BLOCK, PaddedArray, TILE},
     plane::Plane,
     scene::{Panel, Sheet, Slider, Swatch},
@@ -56,7 +57,12 @@ fn sheet(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<Sheet, Erro
     let mut colors = Colors::default();
     let mut panels = Vec::new();
     if tiled.tiled_elements() > 0 {
-        panels.extend(parts.iter().map(|part| drawing.panel(*part, &mut colors)));
+        for part in parts {
+            panels.push(drawing.panel(*part, &mut colors));
+            if *part == Part::Array {
+                panels.extend(drawing.merged(&mut colors));
+            }
+        }
     }
     let words = parts.contains(&Part::Words);
     let legend = drawing.legend(&panels, words);
@@ -187,6 +193,9 @@ impl<'a> Drawing<'a> {
         if !words && shown {
             self.name_later_tiles(panels, &mut legend);
         }
+        if let Some(inner) = tiles.get(1).filter(|_| words && panels.iter().any(|panel| panel.grid.has(Edge::Inner))) {
+            legend.push((Swatch::Inner, format!("tile {}", inner.tile())));
+        }
         if cells().any(|cell| cell.content.is_open) {
             legend.push((Swatch::OpenTile, "a tile that goes on outside this plane".to_owned()));
         }
@@ -222,16 +231,22 @@ impl<'a> Drawing<'a> {
         }
         let more = tiles.len().saturating_sub(1 + MOST_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let has_inner = panels.iter().any(|panel| panel.grid.has_inner());
-        match (has_inner, cutting.is_empty()) {
+        let has = |edge| panels.iter().any(|panel| panel.grid.has(edge));
+        match (has(Edge::Inner), cutting.is_empty()) {
             // Inside a tile, what joins others is outlined as far as it reaches there.
-            (true, true) => legend.push((Swatch::Inner, format!("tile {}{more}", names(&joining)))),
+            (true, true) => legend.push((Swatch::Inner, format!("part of a tile {}{more}", names(&joining)))),
             (true, false) => {
                 // What `*` merges may reach from tile to tile.
                 let is_inside =
                     cutting.iter().all(|(_, tile)| tile.dimensions().iter().all(|size| size.size().is_some()));
                 let inside = if is_inside { " inside it" } else { "" };
-                legend.push((Swatch::Inner, format!("tile {}{more}{inside}", names(&cutting))));
+                // Each level has a frame of its own.
+                let (framed, rest) = cutting.split_at(if has(Edge::Deepest) { 1 } else { cutting.len() });
+                let more_here = if rest.is_empty() { &*more } else { "" };
+                legend.push((Swatch::Inner, format!("tile {}{more_here}{inside}", names(framed))));
+                if !rest.is_empty() {
+                    legend.push((Swatch::Deepest, format!("tile {}{more} inside that", names(rest))));
+                }
             }
             (false, true) => {}
             (false, false) => {

@@ -4,12 +4,12 @@ use super::{Drawing, MOST_ROWS, most_columns, summary, title};
 use crate::{
     Error, Options,
     axis::{Axis, Selection},
-    grid::{CellContent, Colors, Edge, GridBuilder, Kind},
+    grid::{Cell, CellContent, Colors, Edge, GridBuilder, Kind},
     padded::NO_BLOCK,
-    scene::{Panel, Sheet},
+    scene::{Panel, Sheet, Swatch},
     text::{counted, list, short_index},
 };
-use tilewise::{Derivation, Operation, Tiled};
+use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 
 /// Steps that are drawn; a layout of two tiles has seven.
 const MOST_STEPS: usize = 12;
@@ -19,18 +19,28 @@ pub(crate) fn sheet(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
     let derivation = tiled.derivation();
     let steps = derivation.steps();
     let mut colors = Colors::default();
-    let mut panels = Vec::new();
+    let mut panels: Vec<Panel> = Vec::new();
     let mut captions = Vec::new();
     if tiled.tiled_elements() > 0 {
         // Colours are assigned in the order of the pictures.
         let drawn = steps.len().min(MOST_STEPS);
-        panels = (0..=drawn).map(|after| drawing.stage(&derivation, after, &mut colors)).collect();
+        for after in 0..=drawn {
+            let panel = drawing.stage(&derivation, after, &mut colors);
+            match panels.last_mut() {
+                Some(last) if is_same_picture(last, &panel) => {
+                    last.heading = format!("{}; {}", last.heading, panel.heading);
+                }
+                _ => panels.push(panel),
+            }
+        }
         captions.push("Each picture is read like a page, line by line: that is the order in memory.".to_owned());
         if steps.len() > drawn {
             captions.push(format!("… {} not drawn.", counted((steps.len() - drawn) as u64, "more step")));
         }
     }
-    let legend = drawing.legend(&panels, false);
+    // Borders are those of the axes that a step has made, those of later tiles, too.
+    let mut legend = drawing.legend(&panels, false);
+    legend.retain(|(swatch, _)| !matches!(swatch, Swatch::Unmarked));
     captions.extend(drawing.captions(options, &[super::Part::Memory]));
     Ok(Sheet {
         title: title(tiled),
@@ -48,12 +58,21 @@ impl Drawing<'_> {
     fn stage(&self, derivation: &Derivation, after: usize, colors: &mut Colors) -> Panel {
         let last = after.checked_sub(1).map(|last| &derivation.steps()[last]);
         let logical = self.tiled.logical_dimensions();
-        let bounds = last.map_or(logical, |step| &step.to);
+        let bounds = last.map_or(logical, |step| &step.to).to_vec();
         let heading = match last {
             None => format!("0. the array [{}]", list(logical)),
-            Some(step) => format!("{after}. {step}"),
+            Some(step) => format!("{after}. {step}{}", formula(step)),
         };
-        let page = Page::of(bounds, self.tiled);
+        let followed = self.highlighted_index.as_ref().and_then(|index| destination(derivation, after, index));
+        let heading = match followed {
+            Some(position) => format!(
+                "{heading}: ({}) at ({})",
+                list(self.highlighted_index.as_deref().unwrap_or_default()),
+                list(&unravel(position, &bounds))
+            ),
+            None => heading,
+        };
+        let page = Page::of(&bounds, self.tiled);
         let content = |row, column| {
             let position = page.position(row, column)?;
             let Some(index) = origin(derivation, after, position) else {
@@ -79,9 +98,8 @@ impl Drawing<'_> {
         // The lines of the buffer are short enough to draw whole; narrower pictures fit side by side.
         let most = if bounds.len() < 2 { most } else { most.min(6) };
         let selection = |most, period, focus| Selection { most, periods: vec![period], focus };
-        let highlighted_index = self.highlighted_index.as_ref().and_then(|index| destination(derivation, after, index));
-        let line = highlighted_index.map(|position| position / page.columns).into_iter().collect();
-        let column = highlighted_index.map(|position| position % page.columns).into_iter().collect();
+        let line = followed.map(|position| position / page.columns).into_iter().collect();
+        let column = followed.map(|position| position % page.columns).into_iter().collect();
         let rows = page.length.div_ceil(page.columns);
         let rows = Axis::new(rows, rows, "line", &selection(MOST_ROWS / 2, page.rows_together, line));
         let columns = Axis::new(page.columns, page.columns, "element", &selection(most, page.columns_together, column));
@@ -97,6 +115,27 @@ impl Drawing<'_> {
         }
         Panel { beside: after > 0, ..Panel::of("step", heading, grid) }
     }
+}
+
+/// What a step does, by the names of the document: d are the bounds, t the tile. Pictures' font has no ⌈ and ⌉.
+fn formula(step: &DerivationStep) -> &'static str {
+    match (&step.operation, step.level) {
+        (Operation::Pad { .. }, Some(_)) => " = ceil(d/t)·t",
+        (Operation::Reshape { groups }, Some(_)) if groups.iter().any(|&(_, to)| to == 2) => {
+            " = (ceil(d/t), t) of each"
+        }
+        (Operation::Transpose { .. }, Some(_)) => " = (ceil(d/t)…, t…)",
+        _ => "",
+    }
+}
+
+/// Whether two pictures show one thing: cells in the same places, with the same borders.
+fn is_same_picture(one: &Panel, other: &Panel) -> bool {
+    let of = |panel: &Panel| -> Vec<_> {
+        let cell = |cell: &Cell| (cell.row, cell.column, cell.content.text.clone(), cell.content.kind, cell.edges);
+        panel.grid.cells.iter().map(cell).collect()
+    };
+    one.grid.cells.len() == other.grid.cells.len() && of(one) == of(other)
 }
 
 /// A row-major array as a page of lines: the leading axes run down, the trailing ones to the right.

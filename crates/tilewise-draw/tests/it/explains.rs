@@ -67,7 +67,7 @@ fn maps_are_to_scale() {
             rect.attribute(name).and_then(|text| text.parse::<f64>().ok()).expect("a number")
         };
         for (name, (data, whole)) in [("width", columns), ("height", rows)] {
-            let share = side("tw-extent", name) / side("tw-inner", name);
+            let share = side("tw-extent", name) / side("tw-outline", name);
             assert!((share - f64::from(data) / f64::from(whole)).abs() < 0.005, "{shape}: {name} {share}");
         }
     }

@@ -95,9 +95,11 @@ fn steps() {
         headings,
         [
             "0. the array [3,5]",
-            "1. pad [3,5] → [4,6]",
-            "2. reshape [4,6] → [2,2,3,2]",
+            "1. pad [3,5] → [4,6] = ceil(d/t)·t",
+            "2. reshape [4,6] → [2,2,3,2] =",
+            "(ceil(d/t), t) of each",
             "3. transpose [2,2,3,2] → [2,3,2,2]",
+            "= (ceil(d/t)…, t…)",
             "4. reshape [2,3,2,2] → [24]",
         ]
     );
@@ -141,7 +143,7 @@ fn joined_tiles_have_a_border() {
                 "0 ║ 0┊ 4┊ 8┊12│ 2┊ 6┊10┊14║",
                 "  ╠═══════════╪═══════════╣",
                 " 0 ║0,0 1,0 0,4 1,4┊0,1 1,1 0,5 1,5┊0,2 1,2 0,6 1,6┊0,3 1,3 0,7 1,7║",
-                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (2,2,1)   ┊ tile (2,2,1)",
+                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (2,2,1)   ┊ part of a tile (2,2,1)",
             ][..],
         ),
         (
@@ -164,7 +166,7 @@ fn joined_tiles_have_a_border() {
             "f32[4,8]{1,0:T(2,4)(*,4,1)}",
             &[
                 "0 ║ 0┊ 4┊ 8┊12│ 2┊ 6┊10┊14║",
-                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (*,4,1)   ┊ tile (*,4,1)",
+                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (*,4,1)   ┊ part of a tile (*,4,1)",
             ],
         ),
         (
@@ -186,4 +188,49 @@ fn joined_tiles_have_a_border() {
             assert!(drawn.contains(line), "{shape}: {line}\n{drawn}");
         }
     }
+}
+
+/// `*` merges dimensions: beside the array is the merged one, with the page's sizes, in which the followed element has one offset.
+#[test]
+fn merged_arrays() {
+    let options = Options::new().with_highlight([1, 6, 7, 10, 9]);
+    let scene = Scene::of(&tiled("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"), &options).expect("an element");
+    let svg = scene.to_svg();
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let merged = cells(&document, "merged");
+    assert_eq!(merged.iter().filter(|cell| cell.offset == Some(12430)).count(), 1);
+    assert!(svg.contains("Merged by * to 2 dimensions: [112,110]"));
+    for shape in ["f32[3,5]{1,0:T(2,2)}", "f32[3,5]"] {
+        let drawn = Scene::of(&tiled(shape), &Options::new()).expect(shape).to_terminal(80);
+        assert!(!drawn.contains("Merged"), "{shape}");
+    }
+}
+
+/// Each level of tiles has a frame of its own, and a tile its index, ⌊e/t⌋, in its corner.
+#[test]
+fn frames_and_tile_indices() {
+    let svg = |shape: &str| Scene::of(&tiled(shape), &Options::new()).expect(shape).to_svg();
+    let three = svg("f32[8,16]{1,0:T(8,8)(4,4)(2,2)}");
+    assert!(three.contains("class=\"tw-inner\"") && three.contains("class=\"tw-deepest\""));
+    assert!(three.contains("tile (4,4) inside it") && three.contains("tile (2,2) inside that"));
+    let figure_1 = svg("f32[3,5]{1,0:T(2,2)}");
+    assert!(!figure_1.contains("class=\"tw-deepest\""));
+    for index in ["(0,0)", "(0,2)", "(1,1)", "(1,2)"] {
+        assert_eq!(figure_1.matches(&format!(">{index}<")).count(), 1, "{index}");
+    }
+}
+
+/// An element followed through the steps is at the document's combined index, and at its offset.
+#[test]
+fn steps_follow_an_element() {
+    let options = Options::new().with_highlight([2, 3]);
+    let strip = Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &options).expect("an element").to_terminal(120);
+    for heading in [
+        "2. reshape [4,6] → [2,2,3,2] = (ceil(d/t), t) of each: (2,3) at (1,0,1,1)",
+        "(2,3) at (1,1,0,1)",
+        "(2,3) at (17)",
+    ] {
+        assert!(strip.contains(heading), "{heading}: {strip}");
+    }
+    assert!(!strip.contains("without a border"));
 }

@@ -31,6 +31,7 @@ pub struct JsonLine<'a, T> {
 enum Body<'a, T> {
     Done(T),
     Failed { error: AsJson<'a, Failure> },
+    Refused { error: AsJson<'a, Failure>, part: T },
 }
 
 impl<'a, T> JsonLine<'a, T> {
@@ -50,5 +51,11 @@ impl<'a, T> JsonLine<'a, &'a T> {
             Err(error) => Body::Failed { error: AsJson(error) },
         };
         Self { schema: 1, input, body }
+    }
+
+    /// The line of an input that a program may not take for what it wants, with its meaning for people.
+    #[must_use]
+    pub fn refused(input: &'a str, error: &'a Failure, part: &'a T) -> Self {
+        Self { schema: 1, input, body: Body::Refused { error: AsJson(error), part } }
     }
 }

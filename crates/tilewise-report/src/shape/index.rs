@@ -1,12 +1,9 @@
 //! Where an element lies, and what lies at an offset.
 
-use super::{
-    formula,
-    input::{Reader, index_of, number},
-};
-use crate::JsonLine;
+use super::input::{Reader, index_of, number};
 use crate::{
-    Terminal, WriteText,
+    JsonLine, Terminal, WriteText,
+    document::{Answer, Plain},
     style::{STRONG, listed, styled},
 };
 use serde::Serialize;
@@ -25,7 +22,7 @@ use tilewise_audit::Failure;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn answer_line(line: &str) -> serde_json::Result<String> {
-    serde_json::to_string(&JsonLine::of_result(line, &Located::read(line, &mut Reader::without_notes())))
+    serde_json::to_string(&JsonLine::of_result(line, &Answer::read(line, false, &mut Reader::without_notes())))
 }
 
 /// An element and its place, from either: what `tilewise index` answers.
@@ -73,9 +70,8 @@ impl Located {
         })
     }
 
-    /// The answer to a line, `SHAPE<TAB>2,3`, `SHAPE<TAB>y=2,x=3` or `SHAPE<TAB>@17`; or to the document's formula with numbers,
-    /// `linear_index_with_tile((2,3), (3,5), (2,2))`. An index with as many numbers as memory has dimensions, and not the array, is one in
-    /// memory.
+    /// The answer to a line, `SHAPE<TAB>2,3`, `SHAPE<TAB>y=2,x=3` or `SHAPE<TAB>@17`. An index with as many numbers as memory has dimensions,
+    /// and not the array, is one in memory.
     ///
     /// # Errors
     /// What is wrong with it, with the span in the line.
@@ -89,18 +85,16 @@ impl Located {
     /// As for [`read`](Self::read).
     pub fn explained(line: &str, reader: &mut Reader) -> Result<Self, Failure> {
         let (tiled, located) = Self::of_line(line, reader)?;
-        let worked = located.index.as_deref().map(|index| tiled.worked_offset(index)).transpose()?;
-        Ok(Self { explanation: worked.map(|worked| worked.to_string()), ..located })
+        Ok(located.with_explanation(&tiled)?)
+    }
+
+    /// With the document's formula worked out.
+    pub(crate) fn with_explanation(self, tiled: &Tiled) -> Result<Self, tilewise::Error> {
+        let worked = self.index.as_deref().map(|index| tiled.worked_offset(index)).transpose()?;
+        Ok(Self { explanation: worked.map(|worked| worked.to_string()), ..self })
     }
 
     fn of_line(line: &str, reader: &mut Reader) -> Result<(Tiled, Self), Failure> {
-        if formula::begins(line) {
-            let (shape, index) = formula::read(line)?;
-            let tiled = Tiled::new(&shape)?;
-            let located =
-                Self::at_index(&shape, &tiled, index).map_err(|error| Failure::from(error).at(0..line.len()))?;
-            return Ok((tiled, located));
-        }
         let Some(tab) = line.rfind('\t') else {
             return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and an index or @offset")
                 .at(0..line.len())
@@ -109,24 +103,38 @@ impl Located {
         let shape = reader.shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
         let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
         let question = tab + 1..line.len();
+        let (plain, is_for_people) = (Plain::of(&line[question.clone()]), reader.is_for_people());
         let locate = || -> Result<Self, Failure> {
+            if is_for_people && !line[question.clone()].is_ascii() {
+                // Digits of another script: an error is that of the whole question.
+                let index = index_of(plain.text(), 0, tiled.array()).map_err(|failure| failure.at(question.clone()))?;
+                return Self::at_any_index(&shape, &tiled, index);
+            }
             if let Some(offset) = line[question.clone()].strip_prefix('@') {
                 return Ok(Self::at_offset(&shape, &tiled, number(offset, question.start + 1)?)?);
             }
             let index = index_of(&line[question.clone()], question.start, tiled.array())?;
-            let is_physical = index.len() != tiled.logical_dimensions().len();
-            if index.len() == tiled.physical_dimensions().len() && is_physical {
-                return Ok(Self::at_offset(&shape, &tiled, tiled.offset_of_physical(&index)?)?);
-            }
-            let located = Self::at_index(&shape, &tiled, index.clone()).map_err(Failure::from);
-            located.map_err(|failure| match &index[..] {
-                [number] if is_physical => failure.with_help(of_one_number(*number, &tiled)),
-                _ => failure,
-            })
+            Self::at_any_index(&shape, &tiled, index)
         };
         // An error without a span gets that of the whole question.
         let located = locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) });
         located.map(|located| (tiled, located))
+    }
+}
+
+impl Located {
+    /// Where an element lies, by its index in the array or, with as many numbers as memory has dimensions, in memory.
+    fn at_any_index(shape: &Shape, tiled: &Tiled, index: Vec<u64>) -> Result<Self, Failure> {
+        let is_physical = index.len() != tiled.logical_dimensions().len();
+        if index.len() == tiled.physical_dimensions().len() && is_physical {
+            return Ok(Self::at_offset(shape, tiled, tiled.offset_of_physical(&index)?)?);
+        }
+        let one = if let [number] = index[..] { Some(number) } else { None };
+        let located = Self::at_index(shape, tiled, index).map_err(Failure::from);
+        located.map_err(|failure| match one {
+            Some(number) if is_physical => failure.with_help(of_one_number(number, tiled)),
+            _ => failure,
+        })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
 use super::{hex::bytes_of_hex, instead::instead_of, lenient};
+use crate::document::{Equation, Plain, bare, is_invisible};
 use std::ops::Range;
 use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
 
-/// A shape in XLA's notation or as programs and documents print it ([`Shape::parse_any`]); a `ShapeProto` as `proto:` and its bytes in hex; or
-/// a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
+/// A shape in XLA's notation or as programs print it ([`Shape::parse_any`]); a call of XLA's `ShapeUtil::MakeShape`; a `ShapeProto` as its
+/// bytes in hex, with `proto:` in front or without; or a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
 /// Python, the page, and tools for agents.
 ///
 /// # Errors
@@ -33,7 +34,14 @@ pub fn parse_shape_as_written(input: &str) -> Result<Shape, Failure> {
     if let Some(digits) = input.strip_prefix("proto:") {
         return decoded(digits, input);
     }
-    Shape::parse_any_as_written(input).or_else(|error| lenient::read(input).ok_or_else(|| unread(error, input)))
+    Shape::parse_any_as_written(input)
+        .or_else(|error| lenient::read(input).or_else(|| printed_proto(input)).ok_or_else(|| unread(error, input)))
+}
+
+/// A proto's bytes in hex as `show --format proto` prints them. All digits of 10 would be a number: no array's proto is.
+fn printed_proto(input: &str) -> Option<Shape> {
+    let has_letter = input.bytes().any(|byte| byte.is_ascii_alphabetic());
+    Shape::decode_proto(&bytes_of_hex(input.trim()).filter(|bytes| has_letter && bytes.first() == Some(&0x10))?).ok()
 }
 
 fn decoded(digits: &str, input: &str) -> Result<Shape, Failure> {
@@ -77,6 +85,19 @@ impl Reader {
         Self { notes: None }
     }
 
+    /// Whether people read the answers: what a program wants strictly is read for them as documents print it.
+    #[must_use]
+    pub fn is_for_people(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// Takes notes of how a text was read.
+    pub(crate) fn note_all(&mut self, notes: Vec<String>) {
+        if let Some(known) = &mut self.notes {
+            known.extend(notes);
+        }
+    }
+
     /// How the texts so far were read, where that is not plain.
     pub fn take_notes(&mut self) -> Vec<String> {
         self.notes.as_mut().map(std::mem::take).unwrap_or_default()
@@ -98,12 +119,21 @@ impl Reader {
     /// # Errors
     /// Those of [`parse_shape`].
     pub fn shape_as_written(&mut self, text: &str) -> Result<Shape, Failure> {
-        let shape = parse_shape_as_written(text)?;
+        let shape = parse_shape_as_written(text)
+            .or_else(|failure| self.is_for_people().then(|| as_documents_print(text)).flatten().ok_or(failure))?;
         if let Some(notes) = &mut self.notes {
             notes.extend(note(text, &shape));
         }
         Ok(shape)
     }
+}
+
+/// The shape of a text with a document's characters, or the array of its equation.
+fn as_documents_print(text: &str) -> Option<Shape> {
+    let plain = Plain::of(text);
+    let written = bare(plain.text());
+    let shape = (written != text).then(|| parse_shape_as_written(written).ok()).flatten();
+    shape.or_else(|| Equation::begins(text).then(|| Some(Equation::element(text).ok()?.0))?)
 }
 
 /// The shape of a text with XLA's default layout where none is written; a message's stays missing.
@@ -129,7 +159,13 @@ fn note(text: &str, shape: &Shape) -> Option<String> {
     };
     let is_named = text.starts_with("proto:") || Shape::begins_like_text_proto(text) || text.contains('@');
     let is_otherwise = if Shape::parse_as_written(text).is_ok() { is_written_otherwise() } else { !is_named };
-    is_otherwise.then(|| format!("note: `{text}` is read as {shape}"))
+    let invisible: String = text
+        .chars()
+        .filter(|c| is_invisible(*c))
+        .map(|c| format!("; U+{:04X} is passed over", u32::from(c)))
+        .take(1)
+        .collect();
+    is_otherwise.then(|| format!("note: `{text}` is read as {shape}{invisible}"))
 }
 
 /// Two shapes of one line, `A<TAB>B`.

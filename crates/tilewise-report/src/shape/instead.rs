@@ -1,6 +1,10 @@
 //! What to write in place of a text that is no shape: the help of its error.
 
-use super::{layout::parse_layout, lenient::element_type};
+use super::{
+    layout::{example, parse_layout},
+    lenient::element_type,
+};
+use crate::document::Plain;
 use tilewise::{Layout, ProgramShape, Shape};
 
 /// What to write, in a sentence; `None` where the error's own help is all that can be said.
@@ -15,10 +19,8 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
         });
     }
     if let Some(layout) = parse_layout(text) {
-        let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
-        return Some(format!(
-            "this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`"
-        ));
+        let shape = example(&layout)?;
+        return Some(format!("this is a layout; put the element type and the dimensions in front: `{shape}`"));
     }
     if let Some(program) = program(text) {
         let shapes: Vec<String> = program
@@ -39,17 +41,30 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
     if let Some(shape) = without_braces(text) {
         return Some(format!("the shell took the braces: quote the shape, such as '{shape}'"));
     }
-    let ascii = ascii(text);
-    if let Some(sizes) =
-        ascii.strip_prefix('[').and_then(|text| text.strip_suffix(']')).or(Some(&ascii)).and_then(sizes)
-    {
-        return Some(format!("name the element type in front of the sizes, such as `f32[{sizes}]`"));
+    let plain = Plain::of(text);
+    let text = plain.text().trim();
+    if let Some(sizes) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).or(Some(text)).and_then(sizes) {
+        let shape = offered(&format!("f32[{sizes}]"))?;
+        // Python's and C++'s brackets may be an order's, too.
+        let order = offered(&format!("f32[{}]{{{sizes}}}", vec!["2"; sizes.split(',').count()].join(",")));
+        return Some(match order.filter(|_| text.starts_with('[')) {
+            Some(_) => {
+                format!("an order of dimensions is `{{{sizes}}}`; sizes have the element type in front, `{shape}`")
+            }
+            None => format!("name the element type in front of the sizes, such as `{shape}`"),
+        });
     }
-    let parts = Parts::read(&ascii).filter(|parts| parts.order.is_none() && !parts.properties.is_empty())?;
-    Some(format!(
-        "this is a part of a layout: write all of the shape, such as `f32[4,8]{{1,0:{}}}`",
-        parts.properties()
-    ))
+    let parts = Parts::read(text).filter(|parts| parts.order.is_none() && !parts.properties.is_empty())?;
+    let properties = parts.properties();
+    let rank = properties.split(')').map(|tile| tile.split(',').count()).max().unwrap_or_default().clamp(2, 64);
+    let layout: Layout =
+        format!("{}:{properties}}}", Layout::row_major(rank).to_string().trim_end_matches('}')).parse().ok()?;
+    Some(format!("this is a part of a layout: write all of the shape, such as `{}`", example(&layout)?))
+}
+
+/// A text that is offered, which must be one that is read.
+fn offered(text: &str) -> Option<Shape> {
+    Shape::parse_any_as_written(text).ok()
 }
 
 /// The shapes of `(f32[2]) -> f32[3]`, or of the line that opens a computation, `ENTRY %main.5 (x: f32[2]) -> f32[3] {`.
@@ -61,8 +76,8 @@ fn program(text: &str) -> Option<ProgramShape> {
 
 /// The shape that was meant, where it can be only one.
 fn corrected(text: &str) -> Option<Shape> {
-    let ascii = ascii(text);
-    let bare = ascii.trim_matches(['\'', '"', '`', ',', ';', '«', '»', ' ']);
+    let plain = Plain::of(text);
+    let bare = plain.text().trim_matches(['\'', '"', '`', ',', ';', ' ']);
     let end = bare.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.')?;
     let (name, rest) = (&bare[..end], &bare[end..]);
     let text = match element_type(name) {
@@ -71,7 +86,10 @@ fn corrected(text: &str) -> Option<Shape> {
     };
     // `Shape: f32[…]`, `XLA label: %x = …`, a jaxpr's `a:f32[…]`
     let unlabelled = text.split_once(':').filter(|(label, _)| !label.contains(['[', '(', '{', '=']));
-    for candidate in [Some(&*text), unlabelled.map(|(_, rest)| rest.trim())].into_iter().flatten() {
+    // Python's tuple of one
+    let without_comma = text.strip_suffix(",)").map(|inside| format!("{inside})"));
+    let candidates = [Some(&*text), unlabelled.map(|(_, rest)| rest.trim()), without_comma.as_deref()];
+    for candidate in candidates.into_iter().flatten() {
         if let Ok(shape) = Shape::parse_any_as_written(candidate) {
             return Some(shape);
         }
@@ -87,19 +105,6 @@ fn corrected(text: &str) -> Option<Shape> {
     let all = Parts { order: None, properties: [own.properties, behind.properties].concat() };
     let colon = if all.properties.is_empty() { "" } else { ":" };
     Shape::parse_as_written(&format!("{}{{{order}{colon}{}}}", shape.without_layout(), all.properties())).ok()
-}
-
-/// The characters of a text as they are in ASCII: full-width ones, and blanks that don't break.
-fn ascii(text: &str) -> String {
-    let plain = |c: char| match c {
-        '\u{ff01}'..='\u{ff5e}' => u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c),
-        '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' => ' ',
-        '【' => '[',
-        '】' => ']',
-        '、' => ',',
-        _ => c,
-    };
-    text.trim().chars().map(plain).collect()
 }
 
 /// What is left of `f32[2,3]{0,1}` where a shell made of its braces an argument for each number: the shape, in quotes.
@@ -119,17 +124,17 @@ fn sizes(text: &str) -> Option<String> {
 
 /// Parts of a layout in any order: `{0,1}`, `[0, 1]`, `T(2,4)(2,1)`, `(2,4)`, `S(1)`, with or without what names them.
 #[derive(Default)]
-struct Parts {
-    order: Option<String>,
+pub(crate) struct Parts {
+    pub(crate) order: Option<String>,
     /// Each by its place in the order of the notation, then as it is written: the tiles without their `T`.
-    properties: Vec<(usize, String)>,
+    pub(crate) properties: Vec<(usize, String)>,
 }
 
 /// The properties of a layout in the order of the notation.
 const PROPERTIES: [&str; 8] = ["T", "L", "#", "*", "E", "S", "SC", "M"];
 
 impl Parts {
-    fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let mut parts = Self::default();
         let mut rest = text.trim();
         while let Some(first) = rest.chars().next() {
@@ -167,7 +172,7 @@ impl Parts {
     }
 
     /// As they stand in a layout: tiles behind each other, with one `T`.
-    fn properties(&self) -> String {
+    pub(crate) fn properties(&self) -> String {
         let mut sorted: Vec<&(usize, String)> = self.properties.iter().collect();
         sorted.sort_by_key(|(place, _)| *place);
         let mut last = None;
@@ -221,9 +226,9 @@ mod tests {
             ),
             ("4x8", "name the element type in front of the sizes, such as `f32[4,8]`"),
             ("[4 x 8]", "name the element type in front of the sizes, such as `f32[4,8]`"),
-            ("S(1)", "this is a part of a layout: write all of the shape, such as `f32[4,8]{1,0:S(1)}`"),
-            ("(2,4)(2,1)", "this is a part of a layout: write all of the shape, such as `f32[4,8]{1,0:T(2,4)(2,1)}`"),
-            ("{0,1}", "this is a layout; put the element type and the dimensions in front: `f32[…,…]{0,1}`"),
+            ("S(1)", "this is a part of a layout: write all of the shape, such as `f32[2,3]{1,0:S(1)}`"),
+            ("(2,4)(2,1)", "this is a part of a layout: write all of the shape, such as `f32[2,3]{1,0:T(2,4)(2,1)}`"),
+            ("{0,1}", "this is a layout; put the element type and the dimensions in front: `f32[2,3]{0,1}`"),
             (
                 "ShapeUtil::MakeShape(F32, {A, B, C, D})",
                 "write sizes for the letters, such as `ShapeUtil::MakeShape(F32, {2, 3, 4, 5})`, or `f32[2,3,4,5]`",

@@ -4,18 +4,18 @@ use crate::Terminal;
 use std::io::{self, Write};
 
 /// Lines with a label each on the left, wrapped beside it.
-pub(super) struct Labelled<'a> {
-    pub(super) to: &'a mut dyn Write,
+pub(crate) struct Labelled<'a> {
+    pub(crate) to: &'a mut dyn Write,
     width: usize,
 }
 
 impl<'a> Labelled<'a> {
-    pub(super) fn new(terminal: &Terminal, to: &'a mut dyn Write) -> Self {
+    pub(crate) fn new(terminal: &Terminal, to: &'a mut dyn Write) -> Self {
         Self { to, width: terminal.width }
     }
 
     /// Shapes are never cut, nor a number and its percent sign.
-    pub(super) fn line(&mut self, label: &str, words: &str) -> io::Result<()> {
+    pub(crate) fn line(&mut self, label: &str, words: &str) -> io::Result<()> {
         let label = format!("  {label:<LABEL$}{}", if label.chars().count() >= LABEL { " " } else { "" });
         let options = textwrap::Options::new(self.width)
             .initial_indent(&label)

@@ -10,7 +10,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::Layout;
+use tilewise::{ElementType, Layout, Shape};
 
 /// What `tilewise show` says of a layout alone, such as `{3,2,0,1:T(8,128)(2,1)}`.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +29,11 @@ impl LayoutSummary {
         Some(Self { layout: format!("{source}"), source })
     }
 
+    /// How many dimensions it orders.
+    pub(crate) fn rank(&self) -> usize {
+        self.source.minor_to_major().len()
+    }
+
     /// The layout's proto, its bytes in hexadecimal.
     #[must_use]
     pub fn proto_hex(&self) -> String {
@@ -43,12 +48,25 @@ impl LayoutSummary {
 }
 
 pub(super) fn parse_layout(text: &str) -> Option<Layout> {
-    if let Some(digits) = text.strip_prefix("proto:") {
-        // A message of a shape has no field 1, one of a layout begins with it.
+    // A message of a shape has no field 1, one of a layout begins with it.
+    let is_named = text.starts_with("proto:");
+    if is_named || text.starts_with("0a") {
+        let digits = text.strip_prefix("proto:").unwrap_or(text);
         return Layout::decode_proto(&bytes_of_hex(digits).filter(|bytes| bytes.first() == Some(&0x0a))?).ok();
     }
     let is_message = text.trim_start().starts_with(|first: char| first.is_ascii_lowercase());
     text.parse().ok().or_else(|| is_message.then(|| Layout::from_text_proto(text).ok())?)
+}
+
+/// An array with a layout: whatever text is offered is read again.
+pub(crate) fn example(layout: &Layout) -> Option<Shape> {
+    let rank = layout.minor_to_major().len();
+    // Small sizes that differ; large ones for a layout that splits a dimension far behind.
+    let [small, large] = [(2..).take(rank).collect::<Vec<u64>>(), vec![1 << 10; rank]];
+    [small, large].into_iter().find_map(|sizes| {
+        let shape = Shape::array(ElementType::F32, sizes).ok()?.with_layout(layout.clone()).ok()?;
+        shape.to_string().parse().ok()
+    })
 }
 
 impl WriteText for LayoutSummary {
@@ -61,9 +79,8 @@ impl WriteText for LayoutSummary {
         for part in self.source.in_words() {
             out.line(&part.text, &part.meaning)?;
         }
-        let sizes = vec!["…"; rank].join(",");
-        let whole = format!("needs the element type and the dimensions, such as f32[{sizes}]{}", self.layout);
-        out.line("size", &whole)?;
+        let such_as = example(&self.source).map_or_else(String::new, |shape| format!(", such as {shape}"));
+        out.line("size", &format!("needs the element type and the dimensions{such_as}"))?;
         writeln!(out.to)
     }
 }

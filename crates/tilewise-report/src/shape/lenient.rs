@@ -6,7 +6,7 @@ use tilewise::{OperationLine, Shape, interop::Notation};
 ///
 /// An operation without its name and an operand; a call of XLA's `ShapeUtil::MakeShape`; a type of MLIR; what NumPy, JAX and PyTorch print of
 /// an array, with the bounds apart from the element type. A missing layout stays missing.
-pub(super) fn read(text: &str) -> Option<Shape> {
+pub(crate) fn read(text: &str) -> Option<Shape> {
     let text = text.trim();
     OperationLine::shape_without_name(text)
         .or_else(|| [made, printed, apart].into_iter().find_map(|form| Shape::parse_as_written(&form(text)?).ok()))
@@ -172,7 +172,7 @@ fn mlir(text: &str) -> Option<Shape> {
 }
 
 /// XLA's name of an element type that another tool names.
-pub(super) fn element_type(name: &str) -> Option<&'static str> {
+pub(crate) fn element_type(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("np.").or(name.strip_prefix("jnp.")).or(name.strip_prefix("torch.")).unwrap_or(name);
     let name = name.strip_prefix("numpy.").or(name.strip_prefix("tf.")).unwrap_or(name);
     Some(match name {

@@ -253,6 +253,11 @@ impl Sizes {
     }
 }
 
+/// Bytes of an array's data where no layout is written.
+pub(crate) fn open_sizes(shape: &Shape) -> Option<u64> {
+    Some(Tiled::new(&with_layouts(shape.clone(), "").ok()?).ok()?.logical_bytes())
+}
+
 impl Operation {
     /// `add.936 = add(exponential.183, broadcast.3115)`, and what it calls.
     fn write(&self, out: &mut Labelled<'_>) -> io::Result<()> {
@@ -327,7 +332,9 @@ impl ShapeSummary {
             let before = dimensions.iter().copied().fold(1, u64::saturating_mul);
             let all = sizes.physical_elements.unwrap_or_default();
             let padded = if all == before { String::new() } else { format!(", padded to {all}") };
-            out.line("in memory", &format!("{} = {before} elements{padded}", product(dimensions)))?;
+            let elements = if before == 1 { "element" } else { "elements" };
+            let counted = if dimensions.len() == 1 { String::new() } else { format!("{} = ", product(dimensions)) };
+            out.line("in memory", &format!("{counted}{before} {elements}{padded}"))?;
         }
         self.write_sizes(out)?;
         match (sizes.xla_array_size, sizes.physical_bytes) {
@@ -336,7 +343,10 @@ impl ShapeSummary {
             }
             _ => {}
         }
-        if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
+        // The memories that a compiler gives an array's tiles in: HBM and VMEM.
+        if array.layout().is_some_and(|layout| layout.tiles().is_empty() && layout.memory_space() < 2)
+            && array.rank() > 0
+        {
             self.write_on_tpus(out)?;
         }
         let causes =

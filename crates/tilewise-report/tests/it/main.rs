@@ -4,6 +4,7 @@ mod advice;
 mod batches;
 mod comparison;
 mod copies;
+mod documents;
 mod joins;
 mod kernels;
 mod layers;

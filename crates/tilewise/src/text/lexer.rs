@@ -195,11 +195,18 @@ impl<'a> Lexer<'a> {
         let end = self.position + rest.chars().next().map_or(0, char::len_utf8);
         let found = match rest.chars().next() {
             None => String::from("the text ends"),
-            Some(c) if c.is_control() => format!("there is U+{:04X}", u32::from(c)),
+            Some(c) if is_unseen(c) => format!("there is U+{:04X}", u32::from(c)),
             Some(c) => format!("there is `{c}`"),
         };
         self.error(ErrorKind::Syntax, self.position..end, format!("expected {what}, but {found}"))
     }
+}
+
+/// Whether a character shows nothing, so that its number names it: control characters, blanks but ASCII's, and marks of no width.
+fn is_unseen(c: char) -> bool {
+    let has_no_width =
+        matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
+    c.is_control() || c.is_whitespace() && c != ' ' || has_no_width || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 const SEPARATE: &str = "separate sizes by commas, such as `2,3`";

@@ -39,7 +39,7 @@ impl Row {
             "delete_dimension" => shape.delete_dimension(dimensions()[0]),
             "delete_dimensions" => shape.delete_dimensions(&dimensions()),
             "drop_degenerate_dimensions" => shape.drop_degenerate_dimensions(),
-            "permute_dimensions" => shape.permute_dimensions(&dimensions()),
+            "permute_dimensions" | "permute_dimensions_ignoring_layout" => shape.permute_dimensions(&dimensions()),
             "move_dim_to_major" => shape.move_dim_to_major(dimensions()[0]),
             "with_descending_layout_and_same_physical_layout" => {
                 shape.with_descending_layout_and_same_physical_layout()
@@ -75,6 +75,17 @@ impl Row {
                 .fold(ShapeEqual::new(), ignoring)
                 .holds(shape, self.other())
                 .to_string(),
+            "dynamic_shape_is_compatible" => shape.dynamic_shape_is_compatible(self.other()).to_string(),
+            "is_prefix_of" => shape.is_prefix_of(self.other()).to_string(),
+            "byte_size_of" => shape.byte_size_of(self.numbers()[0]).expect("a size").to_string(),
+            "byte_strides" => {
+                let strides = shape.as_array().expect("an array").byte_strides().expect("strides");
+                strides.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+            }
+            "can_upcast" => {
+                let [one, two] = [shape, self.other()].map(|shape| shape.element_type().expect("an array"));
+                format!("{} {}", one.can_upcast(two), one.higher_precision(two))
+            }
             "true_rank" => shape.as_array().expect("an array").true_rank().to_string(),
             "subshape_count" => shape.subshapes().count().to_string(),
             "leaf_count" => shape.leaves().count().to_string(),
@@ -132,6 +143,31 @@ fn answers_are_xlas() {
     }
     println!("{compared} answers of XLA's functions compared, {} differ", differ.len());
     assert!(compared > 1000 && differ.is_empty(), "{} differ: {:#?}", differ.len(), &differ[..differ.len().min(12)]);
+}
+
+/// A tuple comes behind its elements, and what the function makes of those is in it.
+#[test]
+fn walks_in_post_order_are_the_definition() {
+    fn defined(shape: &Shape, path: &[usize], parts: &mut Vec<(Vec<usize>, Shape)>) {
+        if shape.as_array().is_none() {
+            for (position, element) in shape.elements().enumerate() {
+                defined(&element, &[path, &[position]].concat(), parts);
+            }
+        }
+        parts.push((path.to_vec(), shape.clone()));
+    }
+    for text in ["f32[2]", "()", "(f32[2], ((), token[], (s8[])), (u8[1], b(f32[3])))"] {
+        let shape: Shape = text.parse().expect(text);
+        let mut parts = Vec::new();
+        defined(&shape, &[], &mut parts);
+        assert_eq!(shape.subshapes_post_order(), parts, "{text}");
+        let mut visited = Vec::new();
+        let mapped = shape.map_subshapes_post_order(|path, part| {
+            visited.push((path.to_vec(), part.clone()));
+            Ok::<_, Error>(part.clone())
+        });
+        assert_eq!((mapped, visited), (Ok(shape), parts), "{text}");
+    }
 }
 
 #[test]

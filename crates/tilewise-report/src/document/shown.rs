@@ -1,0 +1,102 @@
+//! Answers to what was typed in place of a shape or an index.
+
+use super::{Equation, PartOfShape};
+use crate::{
+    Terminal, WriteText,
+    shape::{Located, Reader, ShapeSummary},
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise_audit::Failure;
+
+/// What `tilewise show` answers to a text: a shape's summary, an equation worked out; for people also the meaning of a part alone, which is no
+/// shape for a program.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Shown {
+    /// A shape, or the result of an operation.
+    Shape(Box<ShapeSummary>),
+    /// An equation of the document.
+    Equation(Box<Equation>),
+    /// A layout or another part alone.
+    Part(Box<PartOfShape>),
+}
+
+impl Shown {
+    /// The answer to a text.
+    ///
+    /// # Errors
+    /// Those of [`ShapeSummary::read`] and [`Equation::read`], with the span.
+    pub fn read(text: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        if Equation::begins(text) && tilewise::Shape::parse_any_as_written(text).is_err() {
+            match Equation::read(text) {
+                Ok(equation) => {
+                    reader.note_all(equation.notes());
+                    return Ok(Self::Equation(Box::new(equation)));
+                }
+                // A function's name alone has a meaning.
+                Err(failure) => return part(text, reader).ok_or(failure),
+            }
+        }
+        match ShapeSummary::read(text, reader) {
+            Ok(summary) => Ok(Self::Shape(Box::new(summary))),
+            Err(failure) => part(text, reader).ok_or(failure),
+        }
+    }
+}
+
+/// The meaning of a part, for people.
+fn part(text: &str, reader: &Reader) -> Option<Shown> {
+    reader.is_for_people().then(|| PartOfShape::read(text).map(|part| Shown::Part(Box::new(part))))?
+}
+
+impl WriteText for Shown {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Shape(summary) => summary.write_text(terminal, out),
+            Self::Equation(equation) => equation.write_text(terminal, out),
+            Self::Part(part) => part.write_text(terminal, out),
+        }
+    }
+}
+
+/// What `tilewise index` answers to a line: where an element lies, or an equation worked out.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// An element and its place.
+    Located(Box<Located>),
+    /// An equation of the document.
+    Equation(Box<Equation>),
+}
+
+impl Answer {
+    /// The answer to a line, `SHAPE<TAB>2,3`, `SHAPE<TAB>@17` or an equation; `is_explained` asks for the document's formula worked out.
+    ///
+    /// # Errors
+    /// Those of [`Located::read`] and [`Equation::read`], with the span in the line.
+    pub fn read(line: &str, is_explained: bool, reader: &mut Reader) -> Result<Self, Failure> {
+        if !line.contains('\t') && Equation::begins(line) {
+            let equation = Equation::read(line)?;
+            reader.note_all(equation.notes());
+            return Ok(Self::Equation(Box::new(equation)));
+        }
+        let located = if is_explained { Located::explained(line, reader) } else { Located::read(line, reader) };
+        Ok(Self::Located(Box::new(located?)))
+    }
+
+    /// Whether an equation has a member that differs from the first.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        matches!(self, Self::Equation(equation) if !equation.holds())
+    }
+}
+
+impl WriteText for Answer {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Located(located) => located.write_text(terminal, out),
+            Self::Equation(equation) => equation.write_text(terminal, out),
+        }
+    }
+}
