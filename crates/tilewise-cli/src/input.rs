@@ -1,13 +1,14 @@
 //! Items from arguments, or from standard input one a line.
 
-use crate::output::Output;
+use crate::{output::Output, values::parse_size};
 use std::{
-    fs,
+    fs::File,
     io::{self, BufRead, Read},
     path::Path,
 };
 use tilewise::OperationLine;
 use tilewise_audit::Failure;
+use tilewise_hlo::ErrorKind;
 use tilewise_report::Pair;
 
 /// Calls `each` with the two arguments as a line, or with every line of standard input where the first is `-`.
@@ -131,13 +132,24 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// The bytes of a file; `-` is standard input.
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file, at most `limit`; `-` is standard input.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        tilewise_hlo::read_bytes(io::stdin().lock(), limit)
     } else {
-        fs::read(path)
+        let file = File::open(path).map_err(|error| Failure::new("io", format!("can't be read: {error}")).in_file(path))?;
+        tilewise_hlo::read_bytes(file, limit)
     };
-    read.map_err(|error| Failure::new("io", format!("can't be read: {error}")).in_file(path))
+    read.map_err(|error| match error.kind() {
+        ErrorKind::TooLarge => Failure::from(error).with_help("`--max-input SIZE` reads more").in_file(path),
+        _ => Failure::from(error).in_file(path),
+    })
+}
+
+/// `--max-input`, of verbs that read programs, messages and logs.
+#[derive(clap::Args)]
+pub(crate) struct InputArgs {
+    /// Most bytes that are read of an input, decompressed
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub(crate) max_input: u64,
 }

@@ -1,6 +1,7 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
 use crate::{
+    input::InputArgs,
     output::{FormatArgs, Output},
     values::parse_generation,
 };
@@ -29,6 +30,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
     #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             output.item(&input, Ok(page))?;
             continue;
         }
-        let explanation = explanation(file, args.tpu);
+        let explanation = explanation(file, args);
         if explanation.is_ok() && args.files.len() > 1 {
             output.text(&format!("{}\n", styled(FAINT, visible(&input))))?;
         }
@@ -48,7 +51,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Item<Explanation>, Failure> {
-    let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file, u64::MAX) };
-    Ok(Item(tilewise_audit::explain(message?, tpu)))
+fn explanation(file: &Path, args: &Args) -> Result<Item<Explanation>, Failure> {
+    let limit = args.input.max_input;
+    let message = if file == Path::new("-") { read_stream(io::stdin().lock(), limit) } else { read_log(file, limit) };
+    Ok(Item(tilewise_audit::explain(message?, args.tpu)))
 }
