@@ -42,10 +42,10 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
 }
 
 /// Bytes that tell whether an input may hold a program: of anything else no more is read.
-const TELLING: usize = 64 << 20;
+const TELLING: usize = 16 << 20;
 
 /// The bytes of a file, a pipe or a device for [`decode`]: at most `limit`, and of what can't be a program, which may have no end, the
-/// first 64 MiB, whose lines or bytes [`decode`] and [`Module::parse`] then refuse.
+/// first 16 MiB, whose lines or bytes [`decode`] and [`Module::parse`] then refuse.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ const TELLING: usize = 64 << 20;
 ///
 /// assert_eq!(read_bytes(&b"HloModule m"[..], 11)?, b"HloModule m");
 /// assert_eq!(read_bytes(&b"HloModule m"[..], 10).unwrap_err().kind(), ErrorKind::TooLarge);
-/// assert!(read_bytes(std::io::repeat(0), u64::MAX)?.len() <= 64 << 20);
+/// assert!(read_bytes(std::io::repeat(0), u64::MAX)?.len() <= 16 << 20);
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
 pub fn read_bytes(mut input: impl Read, limit: u64) -> Result<Vec<u8>, Error> {

@@ -89,7 +89,9 @@ impl Access {
         let Some((place, function)) = program.rsplit_once(':').filter(|_| !is_file) else {
             let file = self.resolve(Path::new(program))?;
             if !file.is_file() {
-                return Err(Failure::new("not_a_file", "a program is FILE.py:FUNCTION, or one file of HLO").in_file(&file));
+                return Err(
+                    Failure::new("not_a_file", "a program is FILE.py:FUNCTION, or one file of HLO").in_file(&file)
+                );
             }
             return in_unicode(&file).map(str::to_owned);
         };

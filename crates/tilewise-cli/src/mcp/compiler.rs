@@ -71,7 +71,8 @@ async fn asked(
     let allowed = access.allowed_modules().iter().map(|module| format!("--allow-module={module}"));
     let format = "--format=json".to_owned();
     // A name that looks like an option is none.
-    let arguments = [verb.to_owned(), format].into_iter().chain(allowed).chain(options).chain(["--".to_owned(), program]);
+    let arguments =
+        [verb.to_owned(), format].into_iter().chain(allowed).chain(options).chain(["--".to_owned(), program]);
     processes.answer(&arguments.collect::<Vec<_>>(), access).await
 }
 

@@ -28,9 +28,7 @@ pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
     }
     let message = match (&arguments.text, &arguments.path) {
         (Some(text), None) => read_stream(text.as_bytes(), access.limits().file_bytes)?,
-        (None, Some(path)) => {
-            read_log(&access.resolve(path)?, access.limits().file_bytes)?
-        }
+        (None, Some(path)) => read_log(&access.resolve(path)?, access.limits().file_bytes)?,
         _ => return Err(Failure::new("usage", "give either `text` or `path`").into()),
     };
     let tpu = arguments.tpu.as_deref().map(generation).transpose()?;

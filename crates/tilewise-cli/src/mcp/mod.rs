@@ -56,7 +56,8 @@ pub(crate) fn serve(args: &Args) -> io::Result<()> {
     let access = Access::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
-        let session = Server::new(access).serve(requests::Client::of_standard_streams()).await.map_err(io::Error::other)?;
+        let session =
+            Server::new(access).serve(requests::Client::of_standard_streams()).await.map_err(io::Error::other)?;
         session.waiting().await.map_err(io::Error::other).map(|_| ())
     });
     // What still runs is dropped, and with it the processes that compile.

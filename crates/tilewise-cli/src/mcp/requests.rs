@@ -13,6 +13,7 @@ use std::{
     io::{self, BufRead, Read, Write},
     thread,
 };
+use tilewise_report::to_visible_json;
 use tokio::sync::{mpsc, oneshot};
 
 /// The longest request that is read: none may fill the memory.
@@ -76,10 +77,7 @@ impl Client {
 impl Transport<RoleServer> for Client {
     type Error = io::Error;
 
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let sender = self.sender.clone();
         async move { sender.send(Sent::Message(Box::new(message))).await.map_err(|_| io::ErrorKind::BrokenPipe.into()) }
     }
@@ -98,7 +96,7 @@ impl Transport<RoleServer> for Client {
 }
 
 fn write(output: &mut impl Write, message: &TxJsonRpcMessage<RoleServer>) -> io::Result<()> {
-    serde_json::to_writer(&mut *output, message)?;
+    to_visible_json(output, message)?;
     output.write_all(b"\n")?;
     output.flush()
 }
@@ -153,7 +151,8 @@ fn read(line: Line) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
         Line::Whole(line) => line,
         Line::TooLong(id) => {
             let most = LONGEST >> 20;
-            let message = format!("the request is longer than {most} MiB: write what it says to a file, and give its `path`");
+            let message =
+                format!("the request is longer than {most} MiB: write what it says to a file, and give its `path`");
             return Err((id.and_then(request_id), ErrorData::invalid_request(message, None)));
         }
     };

@@ -123,7 +123,9 @@ impl Server {
         };
         _ = self.worker.send(Box::new(work));
         said(match tokio::time::timeout(LONGEST_WORK, answer).await {
-            Ok(answer) => answer.unwrap_or_else(|_| Err(Failure::new("internal", "the tool can't work any more").into())),
+            Ok(answer) => {
+                answer.unwrap_or_else(|_| Err(Failure::new("internal", "the tool can't work any more").into()))
+            }
             Err(_) => {
                 let message = format!("not done after {} seconds", LONGEST_WORK.as_secs());
                 let help = "run `tilewise` on the file, which has no such limit";
@@ -231,7 +233,9 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Ok(_permit) = self.requests.try_acquire() else {
             let message = format!("{MOST_REQUESTS} requests wait for an answer, the most that a server takes");
-            return Ok(said(Err(Failure::new("busy", message).with_help("ask again when one is answered").into())).into());
+            return Ok(
+                said(Err(Failure::new("busy", message).with_help("ask again when one is answered").into())).into()
+            );
         };
         let cancelled = context.ct.clone();
         let called = self.tool_router.call(ToolCallContext::new(self, request, context));

@@ -36,7 +36,9 @@ impl Limits {
         // Of what isn't there, the folder that would hold it: whether there is such a file elsewhere is not said.
         let place = match &found {
             Ok(found) => Some(found.clone()),
-            Err(_) => std::path::absolute(path).map_err(unreadable)?.ancestors().find_map(|part| part.canonicalize().ok()),
+            Err(_) => {
+                std::path::absolute(path).map_err(unreadable)?.ancestors().find_map(|part| part.canonicalize().ok())
+            }
         };
         if !roots.iter().any(|root| place.as_ref().is_some_and(|place| place.starts_with(root))) {
             let roots: Vec<String> = roots.iter().map(|root| format!("`{}`", root.display())).collect();
