@@ -47,10 +47,16 @@ fn without_entities(text: String) -> String {
     if !has(&text, b"&gt;") || has(&text, b"->") {
         return text;
     }
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&")
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&")
+        .replace("<pre>", "")
+        .replace("</pre>", "")
 }
 
-/// The text without lines that are a fence of Markdown.
+/// The text without lines that are a fence of Markdown, and where the program is fenced, without what isn't.
 fn without_fences(text: String) -> String {
     let is_fence = |line: &str| {
         let language = line.trim().strip_prefix("```");
@@ -59,7 +65,14 @@ fn without_fences(text: String) -> String {
     if !has(&text, b"```") || !text.lines().any(is_fence) {
         return text;
     }
-    text.split_inclusive('\n').filter(|line| !is_fence(line)).collect()
+    let before = header(&text).map_or("", |(_, after)| &text[..text.len() - after.len()]);
+    let has_fenced_header = before.lines().filter(|line| is_fence(line)).count() % 2 == 1;
+    let mut is_fenced = false;
+    let is_kept = |line: &&str| {
+        is_fenced ^= is_fence(line);
+        !is_fence(line) && (is_fenced || !has_fenced_header)
+    };
+    text.split_inclusive('\n').filter(is_kept).collect()
 }
 
 /// What stands before the first header on its line, and all after that line.
@@ -139,6 +152,7 @@ mod tests {
             each_line(|_, line| format!("+{line}")),
             each_line(|_, line| format!("\x1b[36m{line}\x1b[0m")),
             format!("```hlo\n{PROGRAM}```\n"),
+            format!("It is:\n```\n{PROGRAM}```\nand prints\n```\nnothing else\n```\n").replace("nothing else\n", ""),
             PROGRAM.replace(' ', "\u{a0}"),
             PROGRAM.to_owned(),
         ];
