@@ -34,6 +34,8 @@ def programs() -> Iterator[tuple[str, str]]:
     """Names and texts of programs."""
     for folder in ("examples", "testing/programs"):
         for path in sorted((ROOT / folder).rglob("*.hlo*")):
+            if ".pb" in path.suffixes:
+                continue
             data = path.read_bytes()
             text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
             # A file may hold several.
@@ -54,10 +56,10 @@ def readable() -> Iterator[tuple[str, str]]:
 def told(program: str) -> Any:
     """What is told of a program, without its names."""
     report = tw.audit(program)
-    spaces = [(each.memory_space, each.physical_bytes, each.padding_bytes, each.live_bytes) for each in report.memory_spaces]
-    advice = [(each.kind, each.saving_bytes) for each in report.advice]
+    spaces = [(each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes) for each in report.memory_spaces]
+    advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
     sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
-    return {"spaces": spaces, "advice": advice, "sizes": sizes, "tpu": report.tpu, "fits": report.fits, "total": report.total_bytes}
+    return {"spaces": spaces, "advice": advice, "sizes": sizes, "tpu": report.tpu, "fits": report.fits, "total": report.peak_bytes}
 
 
 # Strings, and what isn't in one.
