@@ -96,7 +96,7 @@ impl Access {
             return in_unicode(&file).map(str::to_owned);
         };
         if !is_identifier(function) {
-            let message = format!("`{function}` is no name of a function: a program is FILE.py:FUNCTION");
+            let message = format!("`{function}` isn't a function's name: a program is FILE.py:FUNCTION");
             return Err(Failure::new("not_a_program", message));
         }
         if Path::new(place).extension().is_some_and(|extension| extension == "py") {
@@ -112,7 +112,7 @@ impl Access {
         if self.allowed_modules.iter().any(|module| module == place) {
             return Ok(program.to_owned());
         }
-        let message = format!("`{place}` is no file FILE.py, and no module that this server runs programs of");
+        let message = format!("`{place}` isn't a file FILE.py, and no module that this server runs programs of");
         let help = format!("a program is FILE.py:FUNCTION; `tilewise mcp --allow-module {place}` allows this module's");
         let kind = if is_module(place) { "module_not_allowed" } else { "not_a_program" };
         let failure = Failure::new(kind, message);
@@ -121,7 +121,7 @@ impl Access {
 }
 
 fn in_unicode(file: &Path) -> Result<&str, Failure> {
-    file.to_str().ok_or_else(|| Failure::new("not_utf8", "the file's name is no Unicode").in_file(file))
+    file.to_str().ok_or_else(|| Failure::new("not_utf8", "the file's name isn't Unicode").in_file(file))
 }
 
 fn is_identifier(text: &str) -> bool {

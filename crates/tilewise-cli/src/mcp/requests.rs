@@ -161,7 +161,7 @@ fn read(line: Line) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
         return Ok(None);
     }
     let is_no_json = |why: &dyn std::fmt::Display| {
-        (None, ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line is no JSON: {why}"), None))
+        (None, ErrorData::new(ErrorCode::PARSE_ERROR, format!("the line isn't JSON: {why}"), None))
     };
     let text = str::from_utf8(line).map_err(|error| is_no_json(&error))?;
     let value: Value = serde_json::from_str(&with_whole_characters(text)).map_err(|error| is_no_json(&error))?;

@@ -129,7 +129,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
             raise ValueError(message) from error
         return found
     if place not in modules:
-        message = f"{place!r} is no file FILE.py: --allow-module {place} runs the function of a module"
+        message = f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module"
         raise ValueError(message)
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
