@@ -56,10 +56,20 @@ def readable() -> Iterator[tuple[str, str]]:
 def told(program: str) -> Any:
     """What is told of a program, without its names."""
     report = tw.audit(program)
-    spaces = [(each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes) for each in report.memory_spaces]
+    spaces = [
+        (each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes)
+        for each in report.memory_spaces
+    ]
     advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
     sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
-    return {"spaces": spaces, "advice": advice, "sizes": sizes, "tpu": report.tpu, "fits": report.fits, "total": report.peak_bytes}
+    return {
+        "spaces": spaces,
+        "advice": advice,
+        "sizes": sizes,
+        "tpu": report.tpu,
+        "fits": report.fits,
+        "total": report.peak_bytes,
+    }
 
 
 # Strings, and what isn't in one.
@@ -101,7 +111,12 @@ def _spaced(chance: random.Random, text: str) -> str:
 def _commented(chance: random.Random, text: str) -> str:
     """Comments where XLA prints none."""
     words = chance.choice(("/*index=5*/", "/* a, b = c(d) */", "/*}*/", "/*HloModule*/"))
-    return re.sub(r"^(  (?:ROOT )?%?[\w.-]+ = )", lambda start: start[1] + (words if chance.random() < 0.3 else ""), text, flags=re.M)
+    return re.sub(
+        r"^(  (?:ROOT )?%?[\w.-]+ = )",
+        lambda start: start[1] + (words if chance.random() < 0.3 else ""),
+        text,
+        flags=re.M,
+    )
 
 
 def _without_comments(_: random.Random, text: str) -> str:
@@ -116,7 +131,9 @@ def _without_locations(_: random.Random, text: str) -> str:
 def _moved(chance: random.Random, text: str) -> str:
     """Computations in another order, each before its caller: the first two that don't call each other."""
     blocks = re.split(r"(?<=^}\n)", text, flags=re.M)
-    for at in chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ():
+    for at in (
+        chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
+    ):
         one, other = blocks[at], blocks[at + 1]
         name = re.search(r"^\s*(ENTRY )?%?([\w.-]+) \(", one)
         is_entry = "ENTRY " in one or "ENTRY " in other
@@ -132,7 +149,9 @@ def _wrapped(chance: random.Random, text: str) -> str:
         lambda: "\n".join(f"> {line}" for line in lines),
         lambda: "\n".join(f"{number}:{line}" for number, line in enumerate(lines, 1)),
         lambda: "\n".join(f"[worker-{chance.randrange(10)}] {line}" for line in lines),
-        lambda: "\n".join(f"I1125 10:00:0{number % 10}.000000 7 dump.cc:12] {line}" for number, line in enumerate(lines)),
+        lambda: "\n".join(
+            f"I1125 10:00:0{number % 10}.000000 7 dump.cc:12] {line}" for number, line in enumerate(lines)
+        ),
         lambda: f"The program:\n```hlo\n{text}\n```\nand a question\n",
         lambda: "\n".join(f"\x1b[36m{line}\x1b[0m" for line in lines),
         lambda: "\ufeff" + text,
@@ -177,7 +196,11 @@ def main(count: int, seed: int) -> int:
             if differing.total() <= 20:
                 with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as kept:
                     kept.write(rewritten)
-                print(f"{kept.name}: {name}: {'+'.join(ways)}: {[(before.get(part), after.get(part)) for part in parts][:1]}"[:400])
+                print(
+                    f"{kept.name}: {name}: {'+'.join(ways)}: {[(before.get(part), after.get(part)) for part in parts][:1]}"[
+                        :400
+                    ]
+                )
     print(f"{count} rewrites of {len(known)} programs: {differing.total()} differences")
     return int(differing.total() > 0)
 

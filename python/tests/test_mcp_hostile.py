@@ -244,7 +244,10 @@ def test_code_is_run_only_as_the_server_was_started_to(server: Callable[..., Cli
 
     client = server("--allow-code", "--allow-module=json")
     imported = {f"train.py:{name}": {"not_a_program"} for name in ("call", "system", "run")}
-    attacks(client, {**never, **imported, "json:JSONDecoder.decode": {"not_a_program"}, "json.tool:main": {"module_not_allowed"}})
+    attacks(
+        client,
+        {**never, **imported, "json:JSONDecoder.decode": {"not_a_program"}, "json.tool:main": {"module_not_allowed"}},
+    )
     # What is allowed is run.
     client.told("fit", program="marks.py:make", tpu="v5e", largest={"b": "1..2"})
     assert mark.exists()

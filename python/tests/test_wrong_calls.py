@@ -1,5 +1,6 @@
 """Calls that nobody means: each ends with a TypeError, a ValueError, or the package's own error, within little memory."""
 
+# ruff: noqa: E501 - of a program in a string
 from __future__ import annotations
 
 import subprocess

@@ -53,7 +53,7 @@ Status: TypeAlias = (
 )
 
 own_sessions = True
-"""Whether workers lead a session each, so that Ctrl-C is for this process to handle. Those of a server end with its group."""
+"""Whether workers lead a session each, so that Ctrl-C is for this process to handle. A server's end with its group."""
 
 PREFIX = "tilewise-compiler-"
 """How the names of the workers' folders begin, which the temporary folder has only while they run."""

@@ -1,7 +1,7 @@
-"""A verb for `tilewise mcp`: ``python -m tilewise._served VERB …``, which answers through a pipe, and ends with the server.
+"""A verb for `tilewise mcp`: ``python -m tilewise._served VERB …``, which answers through a pipe and ends with it.
 
-The pipe takes the place of standard input, the one stream that nothing writes to before this module has put it away. The server starts the
-process as the first of a group, and ends the whole group.
+The pipe takes the place of standard input, the one stream that nothing writes to before this module has put it away.
+The server starts the process as the first of a group, and ends the whole group.
 """
 
 from __future__ import annotations

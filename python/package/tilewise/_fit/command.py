@@ -103,7 +103,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
     """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
     Args:
-        program: its name. ``MODULE:NAME`` is one of the modules that are allowed, since ``subprocess:call`` is such a name, too.
+        program: its name. ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
         modules: the modules whose functions may be run.
 
     Raises:
