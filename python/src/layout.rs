@@ -4,6 +4,7 @@ use crate::{
     builtins::{str_of, tuple, tuple_repr},
     element_type::{PyElementType, element_type},
     errors::{Error, Result},
+    few::{self, Few},
     travel::{Reduced, native},
 };
 use pyo3::{
@@ -83,11 +84,11 @@ impl PyLayout {
         }
         let [index_type, pointer_type] =
             types.map(|given| given.filter(|given| !given.is_none()).map(element_type).transpose());
-        let minor_to_major: Vec<usize> = minor_to_major.extract()?;
+        let minor_to_major: Few<usize> = minor_to_major.extract()?;
         let tiles: Vec<Tile> = tiles.iter().map(tile_of).collect::<Result<_, _>>()?;
         let splits =
             split_configs.into_iter().map(|(dimension, split_indices)| SplitConfig { dimension, split_indices });
-        let layout = Layout::new(minor_to_major)?
+        let layout = Layout::new(minor_to_major.0)?
             .with_tiles(tiles)?
             .with_tail_padding_alignment(tail_padding_alignment)?
             .with_element_size_in_bits(element_size_in_bits.unwrap_or(0))?
@@ -106,8 +107,9 @@ impl PyLayout {
     ///     Layout((2, 1, 0))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn row_major(rank: usize) -> Self {
-        Self(Layout::row_major(rank))
+    fn row_major(rank: usize) -> Result<Self> {
+        few::check(rank)?;
+        Ok(Self(Layout::row_major(rank)))
     }
 
     /// The layout of that rank whose dimensions ascend from minor to major, `{0,…,N-1}`: the first dimension varies fastest.
@@ -117,8 +119,9 @@ impl PyLayout {
     ///     Layout((0, 1, 2))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn ascending(rank: usize) -> Self {
-        Self(Layout::ascending(rank))
+    fn ascending(rank: usize) -> Result<Self> {
+        few::check(rank)?;
+        Ok(Self(Layout::ascending(rank)))
     }
 
     /// The layout of that rank whose dimensions descend from minor to major: `row_major` under XLA's other name.
@@ -128,8 +131,9 @@ impl PyLayout {
     ///     Layout((2, 1, 0))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn descending(rank: usize) -> Self {
-        Self(Layout::descending(rank))
+    fn descending(rank: usize) -> Result<Self> {
+        few::check(rank)?;
+        Ok(Self(Layout::descending(rank)))
     }
 
     /// A layout with this order of dimensions, the slowest-varying first, and nothing else.
@@ -142,7 +146,7 @@ impl PyLayout {
     ///     Layout((2, 0, 1))
     #[staticmethod]
     #[pyo3(signature = (major_to_minor, /), text_signature = "(major_to_minor, /)")]
-    fn from_major_to_minor(major_to_minor: Vec<usize>) -> Result<Self> {
+    fn from_major_to_minor(major_to_minor: Few<usize>) -> Result<Self> {
         Ok(Self(Layout::from_major_to_minor(major_to_minor)?))
     }
 
@@ -210,7 +214,7 @@ impl PyLayout {
     ///     >>> Layout((0, 2, 1)).are_dimensions_consecutive((0, 2))
     ///     True
     #[pyo3(signature = (dimensions, /), text_signature = "($self, dimensions, /)")]
-    fn are_dimensions_consecutive(&self, dimensions: Vec<usize>) -> bool {
+    fn are_dimensions_consecutive(&self, dimensions: Few<usize>) -> bool {
         self.0.are_dimensions_consecutive(&dimensions)
     }
 

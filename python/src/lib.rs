@@ -14,6 +14,7 @@ mod drawing;
 mod element_type;
 mod errors;
 mod explanation;
+mod few;
 mod files;
 mod index;
 mod integers;

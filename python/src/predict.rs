@@ -4,6 +4,7 @@ use crate::{
     builtins::str_of,
     element_type::element_type,
     errors::{Error, Result},
+    few::Few,
     shape::{PyShape, shape_of},
     tpu::generation,
 };
@@ -56,7 +57,7 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 #[pyo3(signature = (shape, dimensions, *, tpu))]
 pub(crate) fn free_reshapes(
     shape: &Bound<'_, PyAny>,
-    dimensions: Vec<u64>,
+    dimensions: Few<u64>,
     tpu: &Bound<'_, PyAny>,
 ) -> Result<Vec<(PyShape, PyShape)>> {
     let found = tpu::free_reshapes(&open_shape_of(shape)?, &dimensions, generation(tpu)?)?;

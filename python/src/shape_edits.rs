@@ -4,6 +4,7 @@ use crate::{
     builtins::tuple,
     element_type::element_type,
     errors::Result,
+    few::Few,
     shape::{PyShape, shape_of},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
@@ -133,7 +134,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]").insert_dimensions_at_index(0, [1, 2])
     ///     Shape('f32[1,2,3,5]{3,2,1,0}')
     #[pyo3(signature = (index, bounds, /), text_signature = "($self, index, bounds, /)")]
-    fn insert_dimensions_at_index(&self, index: usize, bounds: Vec<u64>) -> Result<Self> {
+    fn insert_dimensions_at_index(&self, index: usize, bounds: Few<u64>) -> Result<Self> {
         Ok(Self::new(self.as_shape().insert_dimensions_at_index(index, &bounds)?))
     }
 
@@ -158,8 +159,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,4,5]").delete_dimensions([0, -1])
     ///     Shape('f32[4]{0}')
     #[pyo3(signature = (dimensions, /), text_signature = "($self, dimensions, /)")]
-    fn delete_dimensions(&self, dimensions: Vec<i64>) -> Result<Self> {
-        Ok(Self::new(self.as_shape().delete_dimensions(&numbers(self, dimensions)?)?))
+    fn delete_dimensions(&self, dimensions: Few<i64>) -> Result<Self> {
+        Ok(Self::new(self.as_shape().delete_dimensions(&numbers(self, dimensions.0)?)?))
     }
 
     /// The array with those dimensions only whose number the function is true of; otherwise as `delete_dimension`.
@@ -192,8 +193,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,4,5]{0,2,1:T(2,2)}").permute_dimensions((2, 0, 1))
     ///     Shape('f32[5,3,4]{1,0,2:T(2,2)}')
     #[pyo3(signature = (permutation, /), text_signature = "($self, permutation, /)")]
-    fn permute_dimensions(&self, permutation: Vec<i64>) -> Result<Self> {
-        Ok(Self::new(self.as_shape().permute_dimensions(&numbers(self, permutation)?)?))
+    fn permute_dimensions(&self, permutation: Few<i64>) -> Result<Self> {
+        Ok(Self::new(self.as_shape().permute_dimensions(&numbers(self, permutation.0)?)?))
     }
 
     /// The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the order of dimensions is all that stays
@@ -281,7 +282,7 @@ impl PyShape {
     ///     >>> Shape("(f32[2], (token[], s8[]))").subshape((1, 1))
     ///     Shape('s8[]')
     #[pyo3(signature = (index, /), text_signature = "($self, index, /)")]
-    fn subshape(&self, index: Vec<usize>) -> Option<Self> {
+    fn subshape(&self, index: Few<usize>) -> Option<Self> {
         self.as_shape().subshape(&index).map(Self::new)
     }
 
@@ -298,7 +299,7 @@ impl PyShape {
     ///     >>> Shape("(f32[2], (token[], s8[]))").replace_subshape((1, 0), "u8[4]")
     ///     Shape('(f32[2]{0}, (u8[4]{0}, s8[]))')
     #[pyo3(signature = (index, part, /), text_signature = "($self, index, part, /)")]
-    fn replace_subshape(&self, index: Vec<usize>, part: &Bound<'_, PyAny>) -> Result<Self> {
+    fn replace_subshape(&self, index: Few<usize>, part: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(self.as_shape().replace_subshape(&index, &shape_of(part)?)?))
     }
 
@@ -470,7 +471,7 @@ impl PyShape {
     fn reshape_leaves_dimensions_unmodified(
         &self,
         to: &Bound<'_, PyAny>,
-        dimensions: Vec<usize>,
+        dimensions: Few<usize>,
     ) -> Result<Option<Vec<usize>>> {
         Ok(self.as_shape().reshape_leaves_dimensions_unmodified(&shape_of(to)?, &dimensions)?)
     }
@@ -502,9 +503,9 @@ impl PyShape {
     ///     >>> Shape("f32[2,3]").bump_indices((0, 2))
     ///     (1, 0)
     #[pyo3(signature = (index, /), text_signature = "($self, index, /)")]
-    fn bump_indices<'py>(&self, py: Python<'py>, mut index: Vec<u64>) -> Result<Option<Bound<'py, PyTuple>>> {
-        let goes_on = self.array()?.bump_indices(&mut index)?;
-        Ok(if goes_on { Some(tuple(py, &index)?) } else { None })
+    fn bump_indices<'py>(&self, py: Python<'py>, mut index: Few<u64>) -> Result<Option<Bound<'py, PyTuple>>> {
+        let goes_on = self.array()?.bump_indices(&mut index.0)?;
+        Ok(if goes_on { Some(tuple(py, &index.0)?) } else { None })
     }
 
     /// Calls a function with the index of each element, in the order of the dimensions in memory, the most minor counting fastest, until it
@@ -534,16 +535,16 @@ impl PyShape {
         &self,
         py: Python<'_>,
         visit: &Bound<'_, PyAny>,
-        base: Option<Vec<u64>>,
-        count: Option<Vec<u64>>,
-        step: Option<Vec<u64>>,
+        base: Option<Few<u64>>,
+        count: Option<Few<u64>>,
+        step: Option<Few<u64>>,
     ) -> Result<bool> {
         let array = self.array()?;
-        let base = base.unwrap_or_else(|| vec![0; array.rank()]);
+        let base = base.map_or_else(|| vec![0; array.rank()], |base| base.0);
         let bounds = array.dimensions().iter().zip(&base);
         let all = || bounds.map(|(dimension, base)| dimension.bound().unwrap_or(0).saturating_sub(*base)).collect();
-        let count = count.unwrap_or_else(all);
-        let step = step.unwrap_or_else(|| vec![1; array.rank()]);
+        let count = count.map_or_else(all, |count| count.0);
+        let step = step.map_or_else(|| vec![1; array.rank()], |step| step.0);
         let call = |index: &[u64]| flow(tuple(py, index).and_then(|index| visit.call1((index,))));
         walked(array.for_each_index_in(&base, &count, &step, call)?)
     }

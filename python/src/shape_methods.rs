@@ -5,6 +5,7 @@ use crate::{
     drawing::{PyDrawing, Request},
     element_type::{PyElementType, element_type},
     errors::{Class, Error, Result},
+    few::Few,
     index,
     layout::{PyLayout, layout_of},
     predict::open_shape_of,
@@ -62,7 +63,7 @@ impl PyShape {
     #[pyo3(name = "array", signature = (element_type, dimensions, layout = None))]
     fn of_array(
         element_type: &Bound<'_, PyAny>,
-        dimensions: Vec<u64>,
+        dimensions: Few<u64>,
         layout: Option<&Bound<'_, PyLayout>>,
     ) -> Result<Self> {
         let shape = Shape::array(self::element_type(element_type)?, dimensions)?;
@@ -464,12 +465,12 @@ impl PyShape {
     fn slice_runs<'py>(
         &self,
         py: Python<'py>,
-        start: Vec<u64>,
-        limit: Vec<u64>,
-        strides: Option<Vec<u64>>,
+        start: Few<u64>,
+        limit: Few<u64>,
+        strides: Option<Few<u64>>,
         order: &str,
     ) -> Result<Bound<'py, PyArray2<i64>>> {
-        slices::slice_runs(py, self.tiled()?, &start, &limit, strides.as_deref(), order)
+        slices::slice_runs(py, self.tiled()?, &start, &limit, strides.as_deref().map(Vec::as_slice), order)
     }
 
     /// How the buffer is made from the array, step by step: pad, reshape, transpose.
@@ -512,14 +513,21 @@ impl PyShape {
         &self,
         view: &str,
         compare: Option<&Bound<'_, PyAny>>,
-        highlight: Option<Vec<u64>>,
+        highlight: Option<Few<u64>>,
         slices: Option<std::collections::BTreeMap<i64, u64>>,
         theme: &str,
     ) -> Result<PyDrawing> {
         let compare = compare.map(shape_of).transpose()?.map(Self::new);
         let slices = slices.unwrap_or_default();
         let (view, theme) = (view.to_owned(), theme.to_owned());
-        PyDrawing::of(Request { shape: self.clone(), view, compare, highlight, slices, theme })
+        PyDrawing::of(Request {
+            shape: self.clone(),
+            view,
+            compare,
+            highlight: highlight.map(|index| index.0),
+            slices,
+            theme,
+        })
     }
 
     /// For notebooks: the text, its meaning, and the picture.

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,7 @@ def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
             for tool in ("audit", "explain", "what_is_alive"):
                 assert kind in await session.refused(tool, path=path), (tool, path)
         assert "not_hlo" in await session.refused("audit", path=str(tmp_path / "head.hlo"))
-        assert "outside_root" in await session.refused(
+        assert "not_a_program" in await session.refused(
             "fit", program="/etc/passwd:make", tpu="v5e", largest={"b": "1..2"}
         )
         assert "outside_root" in await session.refused("check_change", before="/etc/passwd", after="a", tpu="v5e")
@@ -107,14 +106,10 @@ def test_a_program_without_an_end_is_killed(tmp_path: Path) -> None:
         refused = await session.refused("fit", program=program, tpu="v5e", largest={"b": "1..2"})
         assert "not done after 5 seconds" in refused
 
-    run(work, tmp_path, options=("--compile-limit=5",))
+    run(work, tmp_path, options=("--allow-code", "--compile-limit=5"))
     process = tmp_path / "process"
     if process.exists():
         number = int(process.read_text(encoding="utf-8"))
-        # It ends itself when it sees that nobody is connected.
-        until = time.monotonic() + 60
-        while _runs(number) and time.monotonic() < until:
-            time.sleep(0.05)
         assert not _runs(number)
 
 
@@ -353,7 +348,7 @@ def test_hostile_arguments_have_an_answer_or_an_error(tool: str, tmp_path: Path)
             assert _most_memory(server) < MEMORY, (tool, str(arguments)[:200])
         assert (await session.ask("explain", text="E1001"))["name"] == "E1001"
 
-    run(work, tmp_path)
+    run(work, tmp_path, options=("--allow-code",))
 
 
 def _server_of(process: int) -> int:
@@ -395,7 +390,7 @@ def test_the_session_of_the_documents(tmp_path: Path, monkeypatch: pytest.Monkey
             assert _holds(answer, part), (tool, answer)
         assert "nothing" in (await session.refused("check_change", **{**arguments, "before": "nothing.py:make"}))
 
-    run(work, tmp_path, EXAMPLES)
+    run(work, tmp_path, EXAMPLES, options=("--allow-code",))
 
 
 def test_the_skill_names_tools_that_exist() -> None:

@@ -1,12 +1,13 @@
 //! Items from arguments, or from standard input one a line.
 
-use crate::output::Output;
+use crate::{output::Output, values::parse_size};
 use std::{
-    fs,
+    fs::File,
     io::{self, BufRead, Read},
     path::Path,
 };
 use tilewise_audit::Failure;
+use tilewise_hlo::ErrorKind;
 use tilewise_report::{LinesOfItem, Pair};
 
 /// Calls `each` with the two arguments as a line, or with every line of standard input where the first is `-`.
@@ -35,6 +36,9 @@ pub(crate) fn each_pair(
 /// Longer lines are errors, and are not kept in memory.
 const LONGEST_LINE: u64 = 4 << 20;
 
+/// A line that goes on for longer is taken for the last: what has no line ends may have no end.
+const ENDLESS_LINE: u64 = 256 << 20;
+
 /// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
 ///
 /// Lines are never trimmed. One that is not text, or too long, is an error of its own. Operations, protos and equations over several lines are
@@ -48,7 +52,7 @@ pub(crate) fn each_item(
             each(argument, Ok(()))?;
             continue;
         }
-        let mut lines = Lines { input: io::stdin().lock(), next: None };
+        let mut lines = Lines { input: io::stdin().lock(), next: None, is_endless: false };
         if lines.is_message()? {
             let (text, readable) = lines.message()?;
             each(&text, readable)?;
@@ -90,6 +94,8 @@ struct Lines<R> {
     input: R,
     /// One that was read ahead.
     next: Option<Line>,
+    /// Whether the last one was given up.
+    is_endless: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -117,12 +123,15 @@ impl<R: BufRead> Lines<R> {
             return Ok(Some(line));
         }
         let mut line = Vec::new();
+        if self.is_endless {
+            return Ok(None);
+        }
         if self.input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
         let complete = line.pop_if(|last| *last == b'\n').is_some();
         if !complete && line.len() as u64 > LONGEST_LINE {
-            skip_line(&mut self.input)?;
+            self.is_endless = !skip_line(&mut self.input)?;
             let text = String::from_utf8_lossy(&line[..80]).into_owned();
             return Ok(Some(Line {
                 text,
@@ -140,29 +149,44 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Reads on to the end of the line without keeping it.
-fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
-    loop {
+/// Reads on to the end of the line without keeping it, and returns whether there is one.
+fn skip_line(lines: &mut impl BufRead) -> io::Result<bool> {
+    let mut skipped = 0_u64;
+    while skipped < ENDLESS_LINE {
         let buffer = lines.fill_buf()?;
         let length = buffer.len();
         match buffer.iter().position(|&byte| byte == b'\n') {
             Some(at) => {
                 lines.consume(at + 1);
-                return Ok(());
+                return Ok(true);
             }
-            None if length == 0 => return Ok(()),
+            None if length == 0 => return Ok(true),
             None => lines.consume(length),
         }
+        skipped += length as u64;
     }
+    Ok(false)
 }
 
-/// The bytes of a file; `-` is standard input.
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file, at most `limit`; `-` is standard input.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        tilewise_hlo::read_bytes(io::stdin().lock(), limit)
     } else {
-        fs::read(path)
+        let file =
+            File::open(path).map_err(|error| Failure::new("io", format!("can't be read: {error}")).in_file(path))?;
+        tilewise_hlo::read_bytes(file, limit)
     };
-    read.map_err(|error| Failure::new("io", format!("can't be read: {error}")).in_file(path))
+    read.map_err(|error| match error.kind() {
+        ErrorKind::TooLarge => Failure::from(error).with_help("`--max-input SIZE` reads more").in_file(path),
+        _ => Failure::from(error).in_file(path),
+    })
+}
+
+/// `--max-input`, of verbs that read programs, messages and logs.
+#[derive(clap::Args)]
+pub(crate) struct InputArgs {
+    /// Most bytes that are read of an input, decompressed
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub(crate) max_input: u64,
 }

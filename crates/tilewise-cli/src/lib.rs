@@ -19,9 +19,11 @@ use cli::Cli;
 use commands::python;
 pub use commands::python::asks_compiler;
 use std::{
+    borrow::Cow,
     ffi::OsString,
     path::{Path, PathBuf},
 };
+use tilewise::visible_lines;
 use tilewise_audit::Failure;
 
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
@@ -37,8 +39,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let Cli { color, command } = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(usage) => {
-            // Help and version are such errors too, with status 0.
-            let _ = usage.print();
+            // Help and version are such errors too, with status 0. What of an argument a terminal would obey is shown.
+            let plain = usage.render().to_string();
+            match visible_lines(&plain) {
+                Cow::Borrowed(_) => _ = usage.print(),
+                Cow::Owned(shown) => anstream::eprint!("{shown}"),
+            }
             return u8::try_from(usage.exit_code()).unwrap_or(2);
         }
     };

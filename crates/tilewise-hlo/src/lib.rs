@@ -81,7 +81,7 @@ pub use module::Module;
 pub use opcode::Opcode;
 pub use operands::{Operand, Operands};
 pub use profile::{Profile, ProfiledProgram, is_profile};
-pub use read::{DECOMPRESSION_LIMIT, decode, read, read_head, read_text};
+pub use read::{DECOMPRESSION_LIMIT, decode, read, read_bytes, read_head, read_text};
 #[cfg(feature = "unstable-testing")]
 #[doc(hidden)]
 pub use steps::steps;

@@ -1,14 +1,15 @@
 //! Files, compressed or not.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
-use crate::document::Document;
+use crate::document::{Document, is_proto};
 use crate::error::{Error, ErrorKind};
 use crate::module::Module;
+use crate::profile::is_profile;
 
-/// The most bytes that [`read`] and [`read_text`] decompress a file to: what [`Module::parse`] can hold, 4 GiB − 1.
+/// The most bytes of a file that [`read`] and [`read_text`] take, decompressed: what [`Module::parse`] can hold, 4 GiB − 1.
 pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 
 /// Reads a file of HLO, text or proto, plain or gzip, whatever its name.
@@ -36,9 +37,61 @@ pub fn read(path: impl AsRef<Path>) -> Result<Module, Error> {
 /// file first.
 pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
-    let read = fs::read(path)
-        .map_err(|error| Error::new(ErrorKind::Io, None, format!("can't be read: {error}")).caused_by(error));
+    let read = File::open(path).map_err(unreadable).and_then(|file| read_bytes(file, DECOMPRESSION_LIMIT));
     read.and_then(|bytes| decode(bytes, DECOMPRESSION_LIMIT)).map_err(|error| error.in_file(path))
+}
+
+/// Bytes that tell whether an input may hold a program: of anything else no more is read.
+const TELLING: usize = 16 << 20;
+
+/// The bytes of a file, a pipe or a device for [`decode`]: at most `limit`, and of what can't be a program, which may have no end, the
+/// first 16 MiB, whose lines or bytes [`decode`] and [`Module::parse`] then refuse.
+///
+/// # Errors
+///
+/// [`Io`](ErrorKind::Io), and [`TooLarge`](ErrorKind::TooLarge) for more than `limit` bytes.
+///
+/// ```
+/// use tilewise_hlo::{ErrorKind, read_bytes};
+///
+/// assert_eq!(read_bytes(&b"HloModule m"[..], 11)?, b"HloModule m");
+/// assert_eq!(read_bytes(&b"HloModule m"[..], 10).unwrap_err().kind(), ErrorKind::TooLarge);
+/// assert!(read_bytes(std::io::repeat(0), u64::MAX)?.len() <= 16 << 20);
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+pub fn read_bytes(mut input: impl Read, limit: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    // One more tells that there is more.
+    let most = limit.saturating_add(1);
+    input.by_ref().take(most.min(TELLING as u64)).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() == TELLING {
+        if may_be_program(&bytes) {
+            input.take(most - TELLING as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+        } else if let Some(end) = memchr::memrchr(b'\n', &bytes) {
+            bytes.truncate(end + 1);
+        }
+    }
+    if bytes.len() as u64 > limit {
+        let message = format!("more than {limit} bytes, the most that are read");
+        return Err(Error::new(ErrorKind::TooLarge, None, message));
+    }
+    Ok(bytes)
+}
+
+/// Whether bytes begin as something that [`decode`] reads, or are a text with a program or a plan.
+fn may_be_program(head: &[u8]) -> bool {
+    let begins = |start: &&[u8]| head.starts_with(start);
+    if [&[0x1f, 0x8b][..], &[0xff, 0xfe], &[0xfe, 0xff]].iter().any(begins) || is_profile(head) || is_proto(head) {
+        return true;
+    }
+    // The last letter may be cut.
+    let is_text = str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let words: [&[u8]; 4] = [b"HloModule", b"ENTRY", b"BufferAssignment", b"allocation "];
+    is_text && words.iter().any(|word| memchr::memmem::find(head, word).is_some())
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::new(ErrorKind::Io, None, format!("can't be read: {error}")).caused_by(error)
 }
 
 /// The text of bytes, as [`Document::decode`] reads them.

@@ -229,6 +229,10 @@ fn is_whole_at_front(message: &Message) -> bool {
 
 /// Where messages may be: around each sign, on whole lines.
 fn windows(text: &[u8]) -> Vec<Range<usize>> {
+    // A file may be zeros for gigabytes: `copytruncate` of a log that goes on being written at its old place.
+    if text.iter().all(|byte| *byte == 0) {
+        return Vec::new();
+    }
     let mut hits: Vec<usize> = Vec::new();
     for finder in FINDERS.iter() {
         let mut last = None;

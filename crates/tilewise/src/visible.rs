@@ -57,12 +57,24 @@ fn escaped(text: &str, has_lines: bool) -> Cow<'_, str> {
 
 /// Whether a byte may begin a character that acts; in a text of lines, line feeds are too many to stop at.
 fn begins_what_acts(byte: u8, has_lines: bool) -> bool {
-    byte < b' ' && !(has_lines && byte == b'\n') || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)
+    byte < b' ' && !(has_lines && byte == b'\n') || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3)
 }
 
+/// Whether a character moves others, ends lines or is not seen, such as the letters U+E0000 to U+E007F, in which text can be hidden.
 fn acts(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 #[cfg(test)]

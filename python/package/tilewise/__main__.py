@@ -15,6 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _tilewise.asks_compiler(["tilewise", *given]):
         from tilewise import _kernel_command
+        from tilewise._answers import apart
         from tilewise._fit import command, locked
 
         verbs = {
@@ -23,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "audit": locked.audited,
             "kernel": _kernel_command.main,
         }
-        return verbs[given[0]](given[1:])
+        with apart() as answers:
+            return verbs[given[0]](given[1:], answers)
     # What the verb `mcp` asks a compiler, it asks this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)
     # Python's own handler would only take effect after the native call returns.

@@ -52,10 +52,15 @@ Status: TypeAlias = (
     | Literal["timeout"]
 )
 
+own_sessions = True
+"""Whether workers lead a session each, so that Ctrl-C is for this process to handle. A server's end with its group."""
+
 PREFIX = "tilewise-compiler-"
 """How the names of the workers' folders begin, which the temporary folder has only while they run."""
 
 _PROBE = {"xla_tpu_max_hbm_size_mib": 64, "xla_tpu_rematerialization_min_size_in_bytes": 2**60}
+
+_LAST_WORDS = 4096
 
 _START_SECONDS = 300.0
 _IDLE_SECONDS = 60.0
@@ -143,7 +148,6 @@ class _Worker:
         arguments = f"{theirs.fileno()}, {self.folder!r}"
         program = f"import sys; sys.path[:] = {sys.path!r}; from tilewise import _worker; _worker.main({arguments})"
         with theirs, open(Path(self.folder) / "output", "wb") as output:
-            # Its own session: Ctrl-C is for this process to handle.
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 stdin=subprocess.DEVNULL,
@@ -151,7 +155,7 @@ class _Worker:
                 stderr=output,
                 env={**ENVIRONMENT, **os.environ, **ONLY_COMPILES, **self._libtpu},
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,
+                start_new_session=own_sessions,
             )
 
     def send(self, request: Callable[..., Any]) -> None:
@@ -187,7 +191,7 @@ class _Worker:
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
                 how = signal.Signals(-code).name
-        said = (Path(self.folder) / "output").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        said = _end_of(Path(self.folder) / "output").strip().splitlines()
         return "; ".join([f"the process died: {how}", *said[-1:]])
 
     def end(self) -> None:
@@ -196,6 +200,13 @@ class _Worker:
         self._process.wait()
         self._connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _end_of(file: Path) -> str:
+    """The last of what a process printed, which may be of any length."""
+    with open(file, "rb") as printed:
+        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LAST_WORDS))
+        return printed.read().decode(errors="replace")
 
 
 class Compiler:

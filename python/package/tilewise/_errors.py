@@ -42,7 +42,7 @@ class Error(ValueError):
     ) -> None:
         whole = message
         if excerpt is not None:
-            whole += "\n" + textwrap.indent(excerpt, "  ")
+            whole += "\n" + textwrap.indent(str(excerpt), "  ")
         if help is not None:
             whole += f"\nhelp: {help}"
         super().__init__(whole)

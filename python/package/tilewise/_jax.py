@@ -42,7 +42,7 @@ def from_jax(value: Any, /) -> Shape | Layout:
     """
     if hasattr(value, "major_to_minor"):
         return _layout(value, memory_space=0)
-    if hasattr(value, "format"):
+    if hasattr(value, "format") and hasattr(value, "sharding"):
         dimensions = value.sharding.shard_shape(value.shape)
         return Shape.array(value.dtype, dimensions, _layout_of_format(value.format))
     if hasattr(value, "layout") and hasattr(value, "sharding"):
@@ -88,6 +88,9 @@ def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
 
     if isinstance(layout, Shape):
         layout = layout.layout
+    if not isinstance(layout, Layout):
+        message = f"to_jax takes a Layout or a Shape that has one, not {type(layout).__name__}"
+        raise TypeError(message)
     order = tuple(reversed(layout.minor_to_major))
     if not tiles:
         return JaxLayout(major_to_minor=order)

@@ -6,10 +6,10 @@ import argparse
 import functools
 import json
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from tilewise._answers import Answers
 from tilewise._blocks import BlockSuggestions, suggest_blocks
 from tilewise._fit.command import factory, setting, values
 from tilewise._kernels import KernelBudgets, kernel_budget
@@ -18,30 +18,30 @@ from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 _ALL = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], answers: Answers) -> int:
     """Print what the kernels take, or which blocks to try; 1 if one doesn't fit or no choice is left, 2 for errors."""
     given = _parser().parse_args(arguments)
     # Before JAX is imported: libtpu looks around for a TPU when it is loaded, and logs what it doesn't find.
     os.environ.update({**ENVIRONMENT, **os.environ, **ONLY_COMPILES})
     try:
-        make = factory(given.program)
+        make = factory(given.program, given.allow_module)
         settings = dict(map(setting, given.set))
         if given.space:
             with_settings = functools.partial(make, **settings)
             space = dict(map(values, given.space))
             found = suggest_blocks(with_settings, tpu=given.tpu, space=space, compile=given.compile)
-            print(_suggestions(given.program, found) if given.format == "json" else found)
+            answers.text(_suggestions(given.program, found) if given.format == "json" else found)
             return 0 if found.choices else 1
         f, *args = make(**settings)
         tpus = _ALL if given.tpu == "all" else (given.tpu,)
         budgets = [kernel_budget(f, *args, tpu=tpu, compile=given.compile) for tpu in tpus]
     # The file and what it calls may raise anything.
     except Exception as error:
-        return _failed(given, f"{type(error).__name__}: {error}")
+        return _failed(given, f"{type(error).__name__}: {error}", answers)
     if given.format == "json":
-        print("\n".join(_budgets(given.program, kernels) for kernels in budgets))
+        answers.text("\n".join(_budgets(given.program, kernels) for kernels in budgets))
     else:
-        print(budgets[0] if len(budgets) == 1 else _side_by_side(budgets))
+        answers.text(budgets[0] if len(budgets) == 1 else _side_by_side(budgets))
     return max(map(_status, budgets))
 
 
@@ -58,11 +58,11 @@ def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
     )
 
 
-def _failed(given: argparse.Namespace, message: str) -> int:
+def _failed(given: argparse.Namespace, message: str, answers: Answers) -> int:
     if given.format == "json":
-        print(_line(given.program, error={"kind": "python", "message": message, "span": None}))
+        answers.text(_line(given.program, error={"kind": "python", "message": message, "span": None}))
     else:
-        print(f"error: {message}", file=sys.stderr)
+        answers.error(message)
     return 2
 
 
@@ -111,6 +111,7 @@ def _parser() -> Any:
     parser = argparse.ArgumentParser(prog="tilewise kernel")
     parser.add_argument("program", metavar="FILE.py:FACTORY")
     parser.add_argument("--tpu", required=True, help="a generation, or all; with --space one")
+    parser.add_argument("--allow-module", action="append", default=[])
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--space", action="append", default=[], metavar="NAME=A,B,C")

@@ -72,6 +72,9 @@ def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int]
         >>> devices.shape["data"], devices.shape["model"]
         (4, 2)
     """
+    if not isinstance(topology, str):
+        message = f"a topology is written as v5e:4x2, not {type(topology).__name__}"
+        raise TypeError(message)
     jax = jax_for_tpus()
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     devices = devices_of(topology)

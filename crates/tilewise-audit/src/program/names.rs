@@ -4,14 +4,20 @@ use super::origin::op_name;
 use tilewise::Shape;
 use tilewise_hlo::Instruction;
 
-/// An argument's name in the program, such as `params['w']`.
+/// An argument's name in the program, such as `params['w']`; without metadata its instruction's, `%param.1`, which is no name in Python.
 pub(crate) fn name(argument: &Instruction<'_>) -> String {
-    op_name(argument).filter(|name| !name.is_empty() && !root(name).contains('/')).unwrap_or_else(|| "x".to_owned())
+    let of_metadata = op_name(argument).filter(|name| !name.is_empty() && !root(name).contains('/'));
+    of_metadata.unwrap_or_else(|| format!("%{}", argument.name()))
+}
+
+/// Whether a name is an instruction's, where the program tells no other.
+pub(crate) fn is_of_instruction(name: &str) -> bool {
+    name.starts_with('%')
 }
 
 /// The parameter of the Python function that an argument is part of.
 pub(crate) fn root(name: &str) -> &str {
-    name.split(['[', '.']).next().unwrap_or(name)
+    if is_of_instruction(name) { name } else { name.split(['[', '.']).next().unwrap_or(name) }
 }
 
 /// Parts of a training state, and what optimizers keep of each parameter: trees of their own.

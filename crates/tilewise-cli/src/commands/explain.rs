@@ -1,6 +1,7 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
 use crate::{
+    input::InputArgs,
     output::{FormatArgs, Output},
     values::parse_generation,
 };
@@ -30,6 +31,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
     #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             continue;
         }
         let mut kept = Vec::new();
-        let explanation = explanation(file, args.tpu, &mut kept);
+        let explanation = explanation(file, args, &mut kept);
         if let Err(failure) = &explanation
             && failure.kind == "not_an_oom_message"
         {
@@ -57,12 +60,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 }
 
 /// The start of a standard input in `kept`: prose is read again.
-fn explanation(file: &Path, tpu: Option<Generation>, kept: &mut Vec<u8>) -> Result<Item<Explanation>, Failure> {
+fn explanation(file: &Path, args: &Args, kept: &mut Vec<u8>) -> Result<Item<Explanation>, Failure> {
+    let limit = args.input.max_input;
     let message = match file == Path::new("-") {
-        true => read_stream(Keeping { input: io::stdin().lock(), kept }),
-        false => read_log(file, u64::MAX),
+        true => read_stream(Keeping { input: io::stdin().lock(), kept }, limit),
+        false => read_log(file, limit),
     };
-    Ok(Item(tilewise_audit::explain(message?, tpu)))
+    Ok(Item(tilewise_audit::explain(message?, args.tpu)))
 }
 
 /// Of a text without a message: the notation in a page or a paragraph; or the verb that reads it.

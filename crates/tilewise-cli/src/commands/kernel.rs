@@ -1,6 +1,6 @@
 //! `tilewise kernel`: what a Pallas kernel takes of VMEM and SMEM.
 
-use super::draw::write_budget;
+use super::{draw::write_budget, python::Allowing};
 use crate::{
     input::read_bytes,
     output::{FormatArgs, Output, Status, terminal::terminal},
@@ -19,6 +19,9 @@ use tilewise_report::{
     KernelBudget, OperandCost,
     style::{STRONG, styled},
 };
+
+/// Bytes of the text of kernels, of which each is a line or a few.
+const LONGEST: u64 = 16 << 20;
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -69,6 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=A,B,C")]
     space: Vec<String>,
     #[command(flatten)]
+    allowed: Allowing,
+    #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
@@ -78,7 +83,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             .with_help("a text has no body to compile: give the function, as in mine.py:make");
         return output.failure(&args.file.to_string_lossy(), failure);
     }
-    let text = read_bytes(&args.file).and_then(|bytes| {
+    let text = read_bytes(&args.file, LONGEST).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|_| Failure::new("not_utf8", "the text is not UTF-8").in_file(&args.file))
     });
     let text = match text {

@@ -6,7 +6,7 @@ use crate::{
     values::Tpu,
 };
 use std::io;
-use tilewise::tpu::Generation;
+use tilewise::{tpu::Generation, visible};
 use tilewise_audit::Failure;
 use tilewise_report::{
     PredictedShape,
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         for (position, &generation) in Generation::ALL.iter().enumerate() {
             output.item_as(input, predicted(generation), |predicted, out| {
                 if position == 0 {
-                    writeln!(out, "{}", styled(STRONG, input))?;
+                    writeln!(out, "{}", styled(STRONG, visible(input)))?;
                 }
                 writeln!(out, "{}", predicted.row())
             })?;

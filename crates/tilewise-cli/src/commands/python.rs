@@ -64,6 +64,8 @@ pub(crate) struct Fit {
     /// Append rows as they come, and resume from them
     #[arg(long, value_name = "FILE.jsonl")]
     out: Option<String>,
+    #[command(flatten)]
+    allowed: Allowing,
     /// Exit with 3 if sizes were not tried or have no answer
     #[arg(long)]
     strict: bool,
@@ -106,6 +108,14 @@ pub(crate) struct Lock {
     format: String,
 }
 
+/// Programs that are functions of installed modules: `subprocess:call` isn't a program by accident.
+#[derive(clap::Args)]
+pub(crate) struct Allowing {
+    /// Also run a program MODULE:FACTORY of this Python module
+    #[arg(long, value_name = "MODULE")]
+    allow_module: Vec<String>,
+}
+
 /// How a program is made and compared with another or a lock.
 #[derive(clap::Args)]
 pub(crate) struct Comparing {
@@ -115,6 +125,8 @@ pub(crate) struct Comparing {
     /// A setting of the factory
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    allowed: Allowing,
     /// The program's name in the lock [default: the function's]
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -174,10 +186,10 @@ fn interpreter() -> OsString {
     env::var_os(VARIABLE).unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into())
 }
 
-/// The package's command line, without arguments.
-pub(crate) fn command() -> Command {
+/// A module of the package as a program, without arguments.
+pub(crate) fn command(module: &str) -> Command {
     let mut command = Command::new(interpreter());
-    command.args(["-m", "tilewise"]);
+    command.args(["-m", module]);
     command
 }
 
@@ -216,7 +228,7 @@ pub(crate) fn run(arguments: &[OsString]) -> u8 {
         say(format!("error: {message}\nhelp: {}", help.unwrap_or_default()));
         return 2;
     }
-    let mut command = command();
+    let mut command = command("tilewise");
     command.args(arguments);
     match replaced_by(command) {
         Ok(status) => status,

@@ -1,4 +1,4 @@
-//! What of the machine's files the tools read: an agent may be led to ask for any.
+//! What of the machine the tools read and run: an agent may be led to ask for anything.
 
 use crate::{commands::audit::Limits, values::parse_size};
 use std::{
@@ -7,13 +7,18 @@ use std::{
     time::Duration,
 };
 use tilewise_audit::Failure;
-use tilewise_report::style::bytes;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Folder whose files the tools may read, with all below it; may be given several times [default: the working folder]
     #[arg(long = "root", value_name = "FOLDER")]
     roots: Vec<PathBuf>,
+    /// Let `fit` and `check_change` run FILE.py:FUNCTION of files below a root: Python, which may do whatever you may
+    #[arg(long)]
+    allow_code: bool,
+    /// Let them run MODULE:FUNCTION of this installed Python module, too; may be given several times
+    #[arg(long = "allow-module", value_name = "MODULE")]
+    allowed_modules: Vec<String>,
     /// Largest file that the tools read, decompressed
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
     file_limit: u64,
@@ -25,12 +30,12 @@ pub(crate) struct Args {
     compile_limit: u64,
 }
 
-/// The files that the tools may read.
+/// The files that the tools may read, and the code that they may run.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    /// Absolute, without links.
-    roots: Vec<PathBuf>,
     limits: Limits,
+    allows_code: bool,
+    allowed_modules: Vec<String>,
     compile_limit: Duration,
 }
 
@@ -44,14 +49,18 @@ impl Access {
             Ok(_) => Err(io::Error::other(format!("{}: no folder", root.display()))),
             Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", root.display()))),
         });
-        let limits = Limits { file_bytes: args.file_limit, files: args.folder_limit };
-        let compile_limit = Duration::from_secs(args.compile_limit);
-        Ok(Self { roots: roots.collect::<io::Result<_>>()?, limits, compile_limit })
+        let roots = roots.collect::<io::Result<_>>()?;
+        Ok(Self {
+            limits: Limits { file_bytes: args.file_limit, files: args.folder_limit, roots: Some(roots) },
+            allows_code: args.allow_code,
+            allowed_modules: args.allowed_modules.clone(),
+            compile_limit: Duration::from_secs(args.compile_limit),
+        })
     }
 
-    /// How much is read of what may be read.
-    pub(super) fn limits(&self) -> Limits {
-        self.limits
+    /// Which files are read, and how much of them.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// How long a tool may take that runs the compiler.
@@ -59,43 +68,67 @@ impl Access {
         self.compile_limit
     }
 
-    /// Refuses what isn't a regular file or a folder below a root, and a file that is too large.
-    pub(super) fn check(&self, path: &Path) -> Result<(), Failure> {
-        let unreadable = |error: io::Error| Failure::new("io", format!("can't be read: {error}")).in_file(path);
-        let found = fs::canonicalize(path).map_err(unreadable)?;
-        if !self.roots.iter().any(|root| found.starts_with(root)) {
-            let roots: Vec<String> = self.roots.iter().map(|root| format!("`{}`", root.display())).collect();
-            let message = format!("outside of what this server reads, which is {}", roots.join(" and "));
-            let help = "start it in the folder, or with `tilewise mcp --root FOLDER`";
-            return Err(Failure::new("outside_root", message).in_file(path).with_help(help));
-        }
-        let metadata = fs::metadata(&found).map_err(unreadable)?;
-        if metadata.is_dir() {
-            return Ok(());
-        }
-        if !metadata.is_file() {
-            return Err(
-                Failure::new("not_a_file", "neither a file nor a folder, but a device, pipe or socket").in_file(path)
-            );
-        }
-        if metadata.len() > self.limits.file_bytes {
-            return Err(self.too_large(metadata.len()).in_file(path));
-        }
-        Ok(())
+    /// The module that a program may be a function of, beside files.
+    pub(super) fn allowed_modules(&self) -> &[String] {
+        &self.allowed_modules
     }
 
-    fn too_large(&self, length: u64) -> Failure {
-        let (length, limit) = (bytes(length), bytes(self.limits.file_bytes));
-        let message = format!("the file has {length}, and this server reads up to {limit}");
-        Failure::new("too_large", message)
-            .with_help("start it with a larger `--file-limit`, or run `tilewise` on the file")
+    /// The file or folder that a path leads to, below a root. Every tool reads what this returns.
+    pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, Failure> {
+        self.limits.resolve(path)
     }
 
-    /// Refuses a program of Python, `FILE.py:FUNCTION`, or a file, that isn't below a root. What doesn't exist is another
-    /// error.
-    pub(super) fn check_program(&self, program: &str) -> Result<(), Failure> {
-        let file = program.rsplit_once(':').map_or(program, |(file, _)| file);
-        let path = [program, file].map(Path::new).into_iter().find(|path| path.exists());
-        path.map_or(Ok(()), |path| self.check(path))
+    /// A program as the Python package takes it: `FILE.py:FUNCTION`, or a file of HLO, by its path without links; or a function of a
+    /// module that was allowed by name.
+    ///
+    /// # Errors
+    /// Nothing else is taken, and of these no code that the server wasn't started to run.
+    pub(super) fn program(&self, program: &str) -> Result<String, Failure> {
+        // As the package decides: a file's name may have a colon.
+        let is_file = Path::new(program).exists();
+        let Some((place, function)) = program.rsplit_once(':').filter(|_| !is_file) else {
+            let file = self.resolve(Path::new(program))?;
+            if !file.is_file() {
+                return Err(
+                    Failure::new("not_a_file", "a program is FILE.py:FUNCTION, or one file of HLO").in_file(&file)
+                );
+            }
+            return in_unicode(&file).map(str::to_owned);
+        };
+        if !is_identifier(function) {
+            let message = format!("`{function}` isn't a function's name: a program is FILE.py:FUNCTION");
+            return Err(Failure::new("not_a_program", message));
+        }
+        if Path::new(place).extension().is_some_and(|extension| extension == "py") {
+            if !self.allows_code {
+                let message = "this server runs no code: it was started without `--allow-code`";
+                let help = "`tilewise mcp --allow-code` runs FILE.py:FUNCTION of files below its folders; compare files of HLO \
+                            without it, by `diff_programs`";
+                return Err(Failure::new("code_not_allowed", message).with_help(help));
+            }
+            let file = self.resolve(Path::new(place))?;
+            return Ok(format!("{}:{function}", in_unicode(&file)?));
+        }
+        if self.allowed_modules.iter().any(|module| module == place) {
+            return Ok(program.to_owned());
+        }
+        let message = format!("`{place}` isn't a file FILE.py, and no module that this server runs programs of");
+        let help = format!("a program is FILE.py:FUNCTION; `tilewise mcp --allow-module {place}` allows this module's");
+        let kind = if is_module(place) { "module_not_allowed" } else { "not_a_program" };
+        let failure = Failure::new(kind, message);
+        Err(if is_module(place) { failure.with_help(help) } else { failure })
     }
+}
+
+fn in_unicode(file: &Path) -> Result<&str, Failure> {
+    file.to_str().ok_or_else(|| Failure::new("not_utf8", "the file's name isn't Unicode").in_file(file))
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        && text.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+}
+
+fn is_module(text: &str) -> bool {
+    text.split('.').all(is_identifier)
 }

@@ -1,17 +1,18 @@
 //! Tools that ask the compiler, through the Python package.
 
-use super::{Access, Answer, next};
-use crate::commands::python;
+use super::{
+    Access, Answer, PRINTED, Refusal, next,
+    processes::{Answered, Processes},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, io::ErrorKind, process::Stdio};
-use tilewise_audit::Failure;
-use tokio::process::Command;
+use std::collections::BTreeMap;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Search {
-    /// The factory of the program, FILE.py:FUNCTION: it takes the sizes and returns the function and its arguments.
+    /// The factory of the program, FILE.py:FUNCTION: it takes the sizes and returns the function and its arguments. It is run:
+    /// the server must be started with --allow-code, and the file be below its folders.
     program: String,
     /// TPU generations, such as v5e, or v5e,v6e.
     tpu: String,
@@ -24,40 +25,63 @@ pub(super) struct Search {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Change {
-    /// The program as it was: FILE.py:FUNCTION, or a file of optimized HLO.
+    /// The program as it was: a file of optimized HLO, or FILE.py:FUNCTION, which is run: the server must be started with
+    /// --allow-code, and the file be below its folders.
     before: String,
-    /// The program as it is.
+    /// The program as it is, likewise.
     after: String,
     /// The TPU generation to compile for, such as v5e.
     tpu: String,
 }
 
-pub(super) async fn fit(search: &Search, access: &Access) -> Answer {
-    access.check_program(&search.program)?;
-    let mut arguments = vec!["fit".to_owned(), format!("--tpu={}", search.tpu)];
+pub(super) async fn fit(search: &Search, access: &Access, processes: &Processes) -> Answer {
+    let program = access.program(&search.program)?;
     let named = |option: &'static str, values: &BTreeMap<String, String>| -> Vec<String> {
         values.iter().map(|(name, value)| format!("--{option}={name}={value}")).collect()
     };
-    arguments.extend(named("largest", &search.largest));
-    arguments.extend(named("grid", &search.grid));
-    // A name that looks like an option is none.
-    arguments.extend(["--".to_owned(), search.program.clone()]);
-    let mut rows = lines(&arguments, access).await?;
+    let mut options = vec![format!("--tpu={}", search.tpu)];
+    options.extend(named("largest", &search.largest));
+    options.extend(named("grid", &search.grid));
+    let Answered { values: mut rows, printed } = asked("fit", options, program, access, processes).await?;
     let errors = errors_apart(&mut rows);
-    Ok(json!({
-        "rows": rows,
-        "errors": errors,
-        "next": [next("explain", json!({ "text": "checkpoint" }), "what lets a larger batch fit")],
-    }))
+    Ok(with_prints(
+        json!({
+            "rows": rows,
+            "errors": errors,
+            "next": [next("explain", json!({ "text": "checkpoint" }), "what lets a larger batch fit")],
+        }),
+        printed,
+    ))
 }
 
-pub(super) async fn check_change(change: &Change, access: &Access) -> Answer {
-    let Change { before, after, tpu } = change;
-    access.check_program(before)?;
-    access.check_program(after)?;
-    let arguments = ["audit", &format!("--against={before}"), &format!("--tpu={tpu}"), "--", after];
-    let compared = lines(&arguments.map(str::to_owned), access).await?;
-    Ok(json!({ "compared": compared }))
+pub(super) async fn check_change(change: &Change, access: &Access, processes: &Processes) -> Answer {
+    let [before, after] = [&change.before, &change.after].map(|program| access.program(program));
+    let options = vec![format!("--against={}", before?), format!("--tpu={}", change.tpu)];
+    let Answered { values, printed } = asked("audit", options, after?, access, processes).await?;
+    Ok(with_prints(json!({ "compared": values }), printed))
+}
+
+async fn asked(
+    verb: &str,
+    options: Vec<String>,
+    program: String,
+    access: &Access,
+    processes: &Processes,
+) -> Result<Answered, Refusal> {
+    let allowed = access.allowed_modules().iter().map(|module| format!("--allow-module={module}"));
+    let format = "--format=json".to_owned();
+    // A name that looks like an option is none.
+    let arguments =
+        [verb.to_owned(), format].into_iter().chain(allowed).chain(options).chain(["--".to_owned(), program]);
+    processes.answer(&arguments.collect::<Vec<_>>(), access).await
+}
+
+/// An answer, and apart from it what the program printed on the way.
+pub(super) fn with_prints(mut answer: Value, printed: String) -> Value {
+    if !printed.is_empty() {
+        answer[PRINTED] = printed.into();
+    }
+    answer
 }
 
 /// Takes what the compiler said out of rows, and leaves the number of its first such words there: many sizes are refused in
@@ -77,35 +101,6 @@ fn errors_apart(rows: &mut [Value]) -> Vec<Value> {
         row["error"] = number.into();
     }
     errors.into_iter().map(|(_, said)| said).collect()
-}
-
-/// What the package prints as JSON, a value a line. The program that it runs may have no end: it is killed when its time is
-/// up, and when the client asks no longer.
-async fn lines(arguments: &[String], access: &Access) -> Result<Vec<Value>, Failure> {
-    let mut command = Command::from(python::command());
-    let (verb, others) = arguments.split_first().map_or((None, &[][..]), |(verb, others)| (Some(verb), others));
-    command.args(verb).arg("--format=json").args(others).stdin(Stdio::null()).kill_on_drop(true);
-    let limit = access.compile_limit();
-    let output = tokio::time::timeout(limit, command.output()).await.map_err(|_| {
-        let help = "start it with a larger `--compile-limit`, or run `tilewise` on the program";
-        Failure::new("too_long", format!("not done after {} seconds", limit.as_secs())).with_help(help)
-    })?;
-    let output = output.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => python::missing(&arguments[0]),
-        _ => Failure::new("io", format!("can't run Python: {error}")),
-    })?;
-    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if errors.contains("No module named tilewise") {
-        return Err(python::missing(&arguments[0]));
-    }
-    let values: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
-    match values {
-        Ok(values) if !values.is_empty() => Ok(values),
-        _ => {
-            let said = errors.trim().trim_start_matches("error: ");
-            Err(Failure::new("compiler", if said.is_empty() { text.trim() } else { said }))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -27,12 +27,9 @@ pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
         return Ok(json(&page));
     }
     let message = match (&arguments.text, &arguments.path) {
-        (Some(text), None) => read_stream(text.as_bytes())?,
-        (None, Some(path)) => {
-            access.check(path)?;
-            read_log(path, access.limits().file_bytes)?
-        }
-        _ => return Err(Failure::new("usage", "give either `text` or `path`")),
+        (Some(text), None) => read_stream(text.as_bytes(), access.limits().file_bytes)?,
+        (None, Some(path)) => read_log(&access.resolve(path)?, access.limits().file_bytes)?,
+        _ => return Err(Failure::new("usage", "give either `text` or `path`").into()),
     };
     let tpu = arguments.tpu.as_deref().map(generation).transpose()?;
     let explanation = tilewise_audit::explain(message, tpu);

@@ -7,6 +7,7 @@
 mod access;
 mod compiler;
 mod messages;
+mod processes;
 mod programs;
 mod requests;
 mod resources;
@@ -20,20 +21,46 @@ use serde_json::{Value, json};
 use server::Server;
 use std::io;
 use tilewise_audit::Failure;
+use tilewise_report::AsJson;
 
 /// What a tool answers, or why it can't.
-type Answer = Result<Value, Failure>;
+type Answer = Result<Value, Refusal>;
+
+/// The field for what a program prints while it is compiled: its words, beside the answer and never a part of it.
+const PRINTED: &str = "program_printed";
+
+/// An error as it is answered.
+#[derive(Debug)]
+struct Refusal(Value);
+
+impl Refusal {
+    /// The Python package's own.
+    fn of_package(error: Value, printed: String) -> Self {
+        Self(compiler::with_prints(json!({ "error": error }), printed))
+    }
+
+    /// Ours of what the program printed, too.
+    fn of_program(failure: Failure, printed: String) -> Self {
+        Self(compiler::with_prints(Self::from(failure).0, printed))
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self(json!({ "error": AsJson(&failure) }))
+    }
+}
 
 /// Serves one client on standard input and output, until it closes them.
 pub(crate) fn serve(args: &Args) -> io::Result<()> {
     let access = Access::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
-        let streams = (requests::requests(), tokio::io::stdout());
-        let session = Server::new(access).serve(streams).await.map_err(io::Error::other)?;
+        let session =
+            Server::new(access).serve(requests::Client::of_standard_streams()).await.map_err(io::Error::other)?;
         session.waiting().await.map_err(io::Error::other).map(|_| ())
     });
-    // A thread may still wait for standard input.
+    // What still runs is dropped, and with it the processes that compile.
     runtime.shutdown_background();
     served
 }

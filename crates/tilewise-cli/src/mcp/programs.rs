@@ -69,8 +69,8 @@ impl Program {
     fn audited(&self, access: &Access) -> Result<AuditOutput, Failure> {
         let (source, contents) = match (&self.path, &self.text) {
             (Some(path), None) => {
-                access.check(path)?;
-                (path.to_string_lossy().into_owned(), programs_in(path, self.module.as_deref(), access.limits()))
+                let found = access.resolve(path)?;
+                (path.to_string_lossy().into_owned(), programs_in(&found, self.module.as_deref(), access.limits()))
             }
             (None, Some(text)) => ("text".to_owned(), Content::read(text.clone().into_bytes())),
             _ => return Err(Failure::new("usage", "give either `path` or `text`")),
@@ -171,7 +171,7 @@ pub(super) fn what_is_alive(moment: &Moment, access: &Access) -> Answer {
         (Some(step), _) if (1..=order.len()).contains(&step) => step - 1,
         (Some(step), _) => {
             let message = format!("step {step} is not one of 1 to {}", order.len());
-            return Err(Failure::new("no_such_step", message));
+            return Err(Failure::new("no_such_step", message).into());
         }
         (None, Some(name)) => by_name(name)?,
         (None, None) => peak.map_or(0, |peak| peak.moment),

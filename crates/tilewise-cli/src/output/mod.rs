@@ -7,11 +7,14 @@ pub(crate) mod terminal;
 use anstream::AutoStream;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::{
+    fmt,
+    io::{self, BufWriter, StdoutLock, Write},
+};
 use terminal::terminal;
 use tilewise::visible;
 use tilewise_audit::Failure;
-use tilewise_report::{JsonLine, Reader, Terminal, WriteText, failure_text};
+use tilewise_report::{JsonLine, Reader, Terminal, WriteText, failure_text, to_visible_json};
 
 /// Writes a line for people to standard error: what of it a terminal would obey, such as a part of a file's name, is shown.
 pub(crate) fn say(words: impl AsRef<str>) {
@@ -61,6 +64,18 @@ impl Status {
     }
 }
 
+/// Why the rest of a batch isn't read.
+#[derive(Debug)]
+struct NoBatch;
+
+impl std::error::Error for NoBatch {}
+
+impl fmt::Display for NoBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{MOST_FAILED} items in a row have no answer: the rest is not read")
+    }
+}
+
 /// The two streams of one run, and its status so far.
 pub(crate) struct Output {
     format: Format,
@@ -68,14 +83,25 @@ pub(crate) struct Output {
     terminal: Terminal,
     stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
     status: Status,
+    /// Items since the last one that had an answer.
+    failed_in_a_row: usize,
 }
+
+/// So many items in a row without an answer are no batch of shapes, but some other file.
+const MOST_FAILED: usize = 20_000;
 
 impl Output {
     /// Opens standard output for the run of one verb, and closes it with everything written.
     pub(crate) fn run(format: Format, verb: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Status> {
         let stdout = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
-        let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine };
-        verb(&mut output)?;
+        let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine, failed_in_a_row: 0 };
+        match verb(&mut output) {
+            Err(error) if error.get_ref().is_some_and(|error| error.is::<NoBatch>()) => {
+                output.stdout.flush()?;
+                say(format!("error: {error}"));
+            }
+            done => done?,
+        }
         output.stdout.flush()?;
         Ok(output.status)
     }
@@ -108,12 +134,16 @@ impl Output {
         result: Result<T, Failure>,
         human: impl FnOnce(&T, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.failed_in_a_row = if result.is_ok() { 0 } else { self.failed_in_a_row + 1 };
         if result.is_err() {
             self.raise(Status::BadInput);
         }
+        if self.failed_in_a_row > MOST_FAILED {
+            return Err(io::Error::other(NoBatch));
+        }
         match (result, self.format) {
             (result, Format::Json) => {
-                serde_json::to_writer(&mut self.stdout, &JsonLine::of_result(input, &result))?;
+                to_visible_json(&mut self.stdout, &JsonLine::of_result(input, &result))?;
                 self.stdout.write_all(b"\n")
             }
             (Ok(body), Format::Human) => human(&body, &mut self.stdout),

@@ -3,13 +3,15 @@
 use std::{fs, path::Path, process::Command};
 
 /// What acts, and how it is shown.
-const ACTS: [(&str, &str); 9] = [
-    ("\u{1b}[31m", r"\u{1b}[31m"),
+const ACTS: [(&str, &str); 10] = [
+    // A colour is taken off.
+    ("\u{1b}[31m", ""),
     ("\u{1b}]0;title\u{7}", r"\u{1b}]0;title\u{7}"),
     ("\u{9b}2J", r"\u{9b}2J"),
     ("\rFits", r"\rFits"),
     ("\u{7f}", r"\u{7f}"),
     ("\u{202e}", r"\u{202e}"),
+    ("\u{200b}", r"\u{200b}"),
     ("\u{2066}", r"\u{2066}"),
     // As XLA escapes them.
     (r"\033[2J", r"\u{1b}[2J"),

@@ -7,6 +7,7 @@ mod foreign;
 mod grammar;
 mod line;
 mod shown;
+mod wrapping;
 
 use crate::error::{Error, Warning, WarningKind, check_size};
 use crate::record::{ComputationRecord, Data, InstructionRecord};

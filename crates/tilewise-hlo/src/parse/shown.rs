@@ -1,5 +1,6 @@
-//! A text as it is read: no character in it acts on who prints it, and a line feed ends each line.
+//! A text as it is read: without what was put around it, no character in it acts on who prints it, and a line feed ends each line.
 
+use super::wrapping::unwrapped;
 use crate::scan::{peek, string_end};
 use memchr::memmem;
 use std::borrow::Cow;
@@ -7,9 +8,10 @@ use tilewise::visible_lines;
 
 /// The text without control characters, which a terminal that prints its names would obey. XLA prints none.
 pub(super) fn shown(source: String) -> String {
-    let source = line_breaks(source);
-    if let Cow::Owned(shown) = visible_lines(&source) {
-        return shown;
+    let source = unwrapped(line_breaks(source));
+    let (mark, text) = source.split_at(if source.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
+    if let Cow::Owned(shown) = visible_lines(text) {
+        return format!("{mark}{shown}");
     }
     source
 }

@@ -1,7 +1,7 @@
 //! JSON Lines.
 
 use super::Exporter;
-use crate::{AuditOutput, JsonLine};
+use crate::{AuditOutput, JsonLine, to_visible_json};
 use std::io::{self, Write};
 
 /// A line for each program: [`JsonLine`].
@@ -10,7 +10,7 @@ pub struct Json;
 
 impl Exporter for Json {
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, &JsonLine::of(&output.report.source, output))?;
+        to_visible_json(out, &JsonLine::of(&output.report.source, output))?;
         out.write_all(b"\n")
     }
 }

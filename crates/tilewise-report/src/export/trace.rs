@@ -9,7 +9,7 @@ use super::{
     events::{Block, Event, Space, spaces},
     has_plan,
 };
-use crate::{AuditOutput, summary::NOT_MEASURED};
+use crate::{AuditOutput, summary::NOT_MEASURED, to_visible_json};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -40,7 +40,7 @@ fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     let axis = Axis(report.moments());
     let name = if axis.0.is_some() { format!("{name}, times {NOT_MEASURED}") } else { name.to_owned() };
-    serde_json::to_writer(&mut *out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;
+    to_visible_json(out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;
     let end = report.order().count();
     for space in spaces(report) {
         let peak = report.memory_space(space.number).and_then(|total| total.peak.as_ref());
@@ -72,7 +72,7 @@ fn write_space(
     let name = memory_space_name(space.number);
     let mut emit = |event: Value| -> io::Result<()> {
         out.write_all(b",\n")?;
-        Ok(serde_json::to_writer(&mut *out, &event)?)
+        to_visible_json(out, &event)
     };
     let counter = |track: &str, moment: usize, bytes: u64| json!({"ph": "C", "pid": 1, "ts": axis.at(moment), "name": track, "args": {"bytes": bytes}});
     let owners = Owners::of(space);

@@ -15,7 +15,11 @@ pub(super) struct Variable<'a> {
 
 impl<'a> Variable<'a> {
     pub(super) fn of(name: &'a str) -> Self {
-        if is_path(name) { Self { name, note: "" } } else { Self { name: "x", note: "  # x: the argument" } }
+        if is_path(name) {
+            Self { name, note: "" }
+        } else {
+            Self { name: "argument", note: "  # argument: this array" }
+        }
     }
 }
 

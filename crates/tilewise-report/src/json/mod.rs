@@ -6,10 +6,12 @@ mod fields;
 mod line;
 mod time;
 mod together;
+mod visible;
 
 pub(crate) use fields::placed_elsewhere;
 pub use line::JsonLine;
 pub(crate) use time::TimeView;
+pub use visible::to_visible_json;
 
 use crate::{Terminal, WriteText};
 use serde::{Serialize, Serializer};

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from tilewise._answers import Answers
 from tilewise._fit.adapters import adapter
 from tilewise._fit.factory import FromFile
 from tilewise._fit.result import Fit
@@ -18,21 +19,18 @@ from tilewise._kept import write_whole
 FORMATS = ("human", "json", "csv", "markdown", "html")
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], answers: Answers) -> int:
     """Search, print, and return the exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors, 130 Ctrl-C."""
     given = _parser().parse_args(arguments)
     if not given.largest and not given.target:
-        print(
-            "error: say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256",
-            file=sys.stderr,
-        )
+        answers.error("say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256")
         return 2
     try:
-        server = _server(given)
+        server = _server(given, answers)
         if server is not None:
             return server
         found = fit(
-            factory(given.program),
+            factory(given.program, given.allow_module),
             tpu=given.tpu.split(","),
             topology=None if given.topology is None else given.topology.split(","),
             largest=dict(map(sizes, given.largest)) or None,
@@ -47,13 +45,14 @@ def main(arguments: Sequence[str]) -> int:
             workers=given.workers,
             timeout=given.timeout,
             out=given.out,
+            progress=answers.shows_progress,
         )
     except (ValueError, TypeError, ImportError, AttributeError, OSError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        answers.error(error)
         return 2
     text = _formatted(found, given.format)
     if given.output is None:
-        print(text)
+        answers.text(text)
     else:
         write_whole(Path(given.output), (text + "\n").encode())
     if found.interrupted:
@@ -61,14 +60,14 @@ def main(arguments: Sequence[str]) -> int:
     if not found and not found.answered:
         first = found.errors[0]
         words = next(iter((first.error or "").strip().splitlines()), first.status)
-        print(f"error: no program has an answer, such as {dict(first.settings)}: {words}", file=sys.stderr)
+        answers.error(f"no program has an answer, such as {dict(first.settings)}: {words}")
         return 3 if given.strict and first.status in ("crashed", "timeout") else 2
     if given.strict and (found.gaps or found.errors):
         return 3 if found or found.errors else 1
     return 0 if found else 1
 
 
-def _server(given: argparse.Namespace) -> int | None:
+def _server(given: argparse.Namespace, answers: Answers) -> int | None:
     """The exit status if the factory is a server's, whose programs are loaded together; else ``None``."""
     from tilewise._fit.together import fitted
 
@@ -83,7 +82,7 @@ def _server(given: argparse.Namespace) -> int | None:
     compiled = f"\nCompiled for {axis}={', '.join(map(str, asked))}."
     text = texts[given.format]() if given.format in texts else str(found) + compiled
     if given.output is None:
-        print(text)
+        answers.text(text)
     else:
         write_whole(Path(given.output), (text + "\n").encode())
     return int(found.fits is not True)
@@ -100,11 +99,15 @@ def _formatted(found: Fit, name: str) -> str:
     return formats[name]()
 
 
-def factory(program: str) -> Callable[..., Any]:
-    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
+def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
+    """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
+
+    Args:
+        program: its name. ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
+        modules: the modules whose functions may be run.
 
     Raises:
-        ValueError: the text has no name.
+        ValueError: the text has no name, or the module isn't allowed.
         OSError, ImportError, AttributeError: there is none.
     """
     library = adapter(program)
@@ -112,7 +115,7 @@ def factory(program: str) -> Callable[..., Any]:
         return library
     place, colon, name = program.rpartition(":")
     if not colon or not name:
-        message = f"the program is FILE.py:FACTORY or MODULE:FACTORY, not {program!r}"
+        message = f"the program is FILE.py:FACTORY, not {program!r}"
         raise ValueError(message)
     if place.endswith(".py") or "/" in place:
         found = FromFile(place, name)
@@ -125,6 +128,9 @@ def factory(program: str) -> Callable[..., Any]:
             message = f"{place} can't be run: {type(error).__name__}: {error}"
             raise ValueError(message) from error
         return found
+    if place not in modules:
+        message = f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module"
+        raise ValueError(message)
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     loaded: Any = importlib.import_module(place)
@@ -201,5 +207,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--cache", default=DEFAULT_CACHE)
     add("--no-cache", action="store_true")
     add("--strict", action="store_true")
+    add("--allow-module", action="append", default=[])
     add("--format", choices=FORMATS, default="human")
     return parser

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._answers import Answers
 from tilewise._audit import audit
 from tilewise._comparison import Comparison
 from tilewise._fit import lock
@@ -88,6 +88,7 @@ def of_program(
     settings: Mapping[str, Any],
     root: Path,
     libtpu: str | None = None,
+    modules: Collection[str] = (),
 ) -> Made:
     """A program.
 
@@ -96,6 +97,7 @@ def of_program(
         tpu, topology, settings: what it is for, and made with.
         root: the folder that files are relative to.
         libtpu: the version that compiles it, or compiled the file.
+        modules: those whose functions may be run.
     """
     if is_factory(program):
         if tpu is None:
@@ -103,7 +105,7 @@ def of_program(
         # As a lock has it, from the folder that files are relative to; as it is given, from here.
         file, _, maker = program.rpartition(":")
         found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
-        made = program_made(factory(found), settings, Place(tpu, topology))
+        made = program_made(factory(found, modules), settings, Place(tpu, topology))
         compiled = of_function(
             made.f,
             made.args,
@@ -170,7 +172,15 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         kept: dict[str, Any] = before.get("settings") or {} if before else {}
         settings: dict[str, Any] = dict(map(setting, given.set)) or kept
         tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
-        made = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root, libtpu=given.libtpu)
+        made = of_program(
+            program,
+            tpu=tpu,
+            topology=topology,
+            settings=settings,
+            root=root,
+            libtpu=given.libtpu,
+            modules=given.allow_module,
+        )
         wanted = given.name or made.name
         before = before or locked.get(wanted)
         if before is None:
@@ -180,16 +190,16 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
     return found
 
 
-def _print(compared: list[Comparison], given: argparse.Namespace) -> int:
+def _print(compared: list[Comparison], given: argparse.Namespace, answers: Answers) -> int:
     if given.format == "json":
-        print("\n".join(each.to_json() for each in compared))
+        answers.text("\n".join(each.to_json() for each in compared))
     else:
-        print(_tilewise.comparison_words([each.text for each in compared], given.format))
+        answers.text(_tilewise.comparison_words([each.text for each in compared], given.format))
     statuses = [_STATUS[each.verdict] for each in compared]
     return 3 if 3 in statuses else max(statuses)
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], answers: Answers) -> int:
     """``tilewise lock``: exit status 0 the same or better, 1 worse, 2 usage, 3 another compiler."""
     parser = _parser("lock")
     parser.add_argument("program", nargs="*")
@@ -200,10 +210,10 @@ def main(arguments: Sequence[str]) -> int:
     path = Path(given.output)
     try:
         if given.check:
-            return _print(_check(given, path, given.program), given)
+            return _print(_check(given, path, given.program), given, answers)
         _write(given, path)
     except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        answers.error(error)
         return 2
     return 0
 
@@ -216,12 +226,22 @@ def _write(given: argparse.Namespace, path: Path) -> None:
             message = f"{name} of {path} was no program of Python: lock it anew"
             raise ValueError(message)
         again = of_program(
-            each["program"], tpu=each["tpu"], topology=each["topology"], settings=each["settings"], root=root
+            each["program"],
+            tpu=each["tpu"],
+            topology=each["topology"],
+            settings=each["settings"],
+            root=root,
+            modules=given.allow_module,
         )
         programs[name] = again.entry
     for program in given.program:
         made = of_program(
-            program, tpu=given.tpu, topology=given.topology, settings=dict(map(setting, given.set)), root=root
+            program,
+            tpu=given.tpu,
+            topology=given.topology,
+            settings=dict(map(setting, given.set)),
+            root=root,
+            modules=given.allow_module,
         )
         programs[given.name or made.name] = made.entry
     if not programs:
@@ -229,7 +249,7 @@ def _write(given: argparse.Namespace, path: Path) -> None:
     lock.update(path, programs)
 
 
-def audited(arguments: Sequence[str]) -> int:
+def audited(arguments: Sequence[str], answers: Answers) -> int:
     """``tilewise audit FILE.py:FACTORY…``, ``--together`` or ``--against`` a lock, another program or libtpu."""
     parser = _parser("audit")
     parser.add_argument("program", nargs="+")
@@ -244,22 +264,28 @@ def audited(arguments: Sequence[str]) -> int:
             message = "of a FILE.py:FACTORY only programs together are written, to FILE.html"
             raise ValueError(message)
         if given.together:
-            return _print_together(given)
+            return _print_together(given, answers)
         if given.against is None:
-            return _print_reports([_made(each, given, given.libtpu).report for each in given.program], given)
+            return _print_reports([_made(each, given, given.libtpu).report for each in given.program], given, answers)
         path = Path(given.against)
         if path.suffix == ".lock" or _is_lock(path):
-            return _print(_check(given, path, given.program), given)
-        return _print([_beside(each, given) for each in given.program], given)
+            return _print(_check(given, path, given.program), given, answers)
+        return _print([_beside(each, given) for each in given.program], given, answers)
     except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        answers.error(error)
         return 2
 
 
 def _made(program: str, given: argparse.Namespace, libtpu: str | None) -> Made:
     settings = dict(map(setting, given.set))
     return of_program(
-        program, tpu=given.tpu, topology=given.topology, settings=settings, root=Path.cwd(), libtpu=libtpu
+        program,
+        tpu=given.tpu,
+        topology=given.topology,
+        settings=settings,
+        root=Path.cwd(),
+        libtpu=libtpu,
+        modules=given.allow_module,
     )
 
 
@@ -278,25 +304,26 @@ def _beside(program: str, given: argparse.Namespace) -> Comparison:
     return Comparison(_tilewise.compare_reports(before.report, after.report, name, **_allowed(given)))
 
 
-def _print_reports(reports: Sequence[Report], given: argparse.Namespace) -> int:
+def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers: Answers) -> int:
     """The reports; exit status 1 if one doesn't fit the TPU."""
     words: dict[str, Callable[[Report], str]] = {"human": str, "json": _tilewise.Report.to_json}
     if given.format not in words:
         message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"
         raise ValueError(message)
-    print("\n".join(map(words[given.format], reports)))
+    answers.text("\n".join(map(words[given.format], reports)))
     return int(any(report.fits is False for report in reports))
 
 
-def _print_together(given: argparse.Namespace) -> int:
+def _print_together(given: argparse.Namespace, answers: Answers) -> int:
     """Programs that are loaded at once; exit status 1 if they don't fit."""
     together = summed(given)
     if given.format == "json":
-        print(json.dumps({"schema": 1, "input": " ".join(given.program), "together": json.loads(together.to_json())}))
+        summed_up = {"schema": 1, "input": " ".join(given.program), "together": json.loads(together.to_json())}
+        answers.text(json.dumps(summed_up))
     elif given.out:
         write_whole(given.out, together.to_html().encode())
     else:
-        print(together.to_html() if given.format == "html" else together)
+        answers.text(together.to_html() if given.format == "html" else together)
     return int(together.fits is False)
 
 
@@ -314,7 +341,8 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     for name in ("--tpu", "--topology", "--name", "--libtpu"):
         add(name)
-    add("--set", action="append", default=[])
+    for name in ("--set", "--allow-module"):
+        add(name, action="append", default=[])
     add("--tolerance", default="1%")
     add("--exact", action="store_true")
     add("--any-compiler", action="store_true")

@@ -122,6 +122,9 @@ class FitRow:
             >>> FitRow.from_dict(found.rows[0].to_dict()) == found.rows[0]
             True
         """
+        if not isinstance(held, Mapping):
+            message = f"a row is a mapping, as to_dict gives it, not {type(held).__name__}"
+            raise TypeError(message)
         return _row(held)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tilewise._types import Member
 
 
-def members(program: str, settings: Mapping[str, Any]) -> dict[str, Member]:
+def members(program: str, settings: Mapping[str, Any], modules: Collection[str]) -> dict[str, Member]:
     """The programs that ``FILE.py:FACTORY`` makes, by name; a file of HLO is one, by its path."""
     place, colon, name = program.rpartition(":")
     if not colon or Path(program).exists():
         return {program: program}
     del place
-    make = factory(program)
+    make = factory(program, modules)
     returned: Any = make(**taken(make, settings))
     if not is_set(returned):
         returned = {name: returned}
@@ -40,7 +40,7 @@ def _member(returned: Any) -> Member:
 
 def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple[Together, list[int]] | None:
     """A server's programs with as many pages as fit, and the counts they were compiled for; ``None`` of one program."""
-    make = factory(given.program)
+    make = factory(given.program, given.allow_module)
 
     def programs(count: int) -> Any:
         return make(**{axis: count})
@@ -73,7 +73,7 @@ def summed(given: argparse.Namespace) -> Together:
     settings = dict(map(setting, given.set))
     programs: dict[str, Member] = {}
     for program in given.program:
-        for name, member in members(program, settings).items():
+        for name, member in members(program, settings, given.allow_module).items():
             if name in programs:
                 message = f"two programs are called {name!r}: name them in one factory that returns a dict"
                 raise ValueError(message)

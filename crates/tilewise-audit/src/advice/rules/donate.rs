@@ -9,7 +9,7 @@ use crate::{
         program::{BufferChanges, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{name, root},
+    program::{is_of_instruction, name, root},
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tilewise::{Shape, tpu::allocated_bytes};
@@ -51,9 +51,12 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let roots: BTreeSet<String> =
         updated.iter().filter_map(|argument| Some(root_of(&argument.live()?.instruction))).collect();
     let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
-    let finding = UndonatedState {
-        roots: roots.into_iter().collect(),
-        jit: Some(Jit { function: program.function().to_owned(), library: library(program) }),
+    // What has no name in Python is donated by its number there.
+    let finding = if roots.iter().any(|root| is_of_instruction(root)) {
+        UndonatedState { roots: Vec::new(), jit: None }
+    } else {
+        let jit = Jit { function: program.function().to_owned(), library: library(program) };
+        UndonatedState { roots: roots.into_iter().collect(), jit: Some(jit) }
     };
     Some(Proposal {
         buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },

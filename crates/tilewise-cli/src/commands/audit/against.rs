@@ -1,7 +1,10 @@
 //! `tilewise audit AFTER --against BEFORE`: a program beside another one or its plan lock.
 
-use super::{Args, AuditFormat, Found, Limits, Request, dump, judge, sink::written};
-use crate::output::{Output, Status};
+use super::{Args, AuditFormat, Found, Request, dump, judge, sink::written};
+use crate::{
+    input::read_bytes,
+    output::{Output, Status},
+};
 use std::{
     collections::BTreeSet,
     io,
@@ -106,6 +109,9 @@ fn listed(lock: &Lock) -> String {
     }
 }
 
+/// Bytes of a lock, which has a KiB a program.
+const LONGEST_LOCK: u64 = 64 << 20;
+
 /// The lock in a file; `None` in another file, and in what can be read only once.
 fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
     let is_named = path.extension().is_some_and(|end| end == "lock");
@@ -113,9 +119,9 @@ fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
         return Ok(None);
     }
     let failed = |failure: Failure| (path.display().to_string(), failure);
-    match std::fs::read(path) {
+    match read_bytes(path, LONGEST_LOCK) {
         Ok(file) if is_named || Lock::is_lock(&file) => Lock::parse(&file).map(Some).map_err(failed),
-        Err(error) if is_named => Err(failed(Failure::new("io", error.to_string()))),
+        Err(failure) if is_named => Err(failed(failure)),
         _ => Ok(None),
     }
 }
@@ -130,7 +136,7 @@ fn repository(path: &Path) -> Option<PathBuf> {
 /// The one program in a file.
 fn program(request: &Request<'_>, path: &Path) -> Result<Box<AuditOutput>, (String, Failure)> {
     let source = path.display().to_string();
-    let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref(), Limits::NONE)
+    let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref(), &request.args.limits())
         .iter()
         .flat_map(|input| request.answer(input).1)
         .collect::<Vec<_>>();

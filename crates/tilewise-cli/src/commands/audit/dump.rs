@@ -4,7 +4,7 @@ use super::programs::{self, Input, InputResult, Limits};
 use crate::output::say;
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs, io, iter,
     path::{Path, PathBuf},
 };
 use tilewise_audit::Failure;
@@ -19,7 +19,7 @@ const PROFILE_HEAD: u64 = 1 << 10;
 
 /// The programs in what was asked for: of a folder, the final ones; of a profile, each. What was taken and left of a
 /// folder is said. With the name of a `module`, only profiles' programs of that name.
-pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>, limits: Limits) -> Vec<InputResult> {
+pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>, limits: &Limits) -> Vec<InputResult> {
     let mut inputs = Vec::new();
     for path in paths {
         let found = if path.is_dir() { in_folder(path, module, limits) } else { in_file(path, module, limits) };
@@ -31,7 +31,7 @@ pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>, limits: Limits) ->
     inputs
 }
 
-fn in_folder(folder: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<InputResult>, Failure> {
+fn in_folder(folder: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<InputResult>, Failure> {
     let dump = Dump::of(folder, module, limits)?;
     dump.report(folder);
     let unreadable = dump.unreadable.into_iter().map(|(path, failure)| Err((path.display().to_string(), failure)));
@@ -39,7 +39,7 @@ fn in_folder(folder: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<
 }
 
 /// The file, or the programs in it if it is a profile.
-fn in_file(path: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<InputResult>, Failure> {
+fn in_file(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<InputResult>, Failure> {
     // What is read of a pipe is gone.
     let head = path.is_file().then(|| tilewise_hlo::read_head(path, PROFILE_HEAD).ok()).flatten();
     if head.is_some_and(|head| tilewise_hlo::is_profile(&head)) {
@@ -53,7 +53,7 @@ fn in_file(path: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<Inpu
 
 /// The files of a folder that are audited, in their order, but for profiles.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let Dump { taken, unreadable, .. } = Dump::of(folder, None, Limits::NONE)?;
+    let Dump { taken, unreadable, .. } = Dump::of(folder, None, &Limits::NONE)?;
     let taken = taken.into_iter().filter(|input| input.profiled.is_none()).map(|input| input.path);
     Ok(taken.chain(unreadable.into_iter().map(|(path, _)| path)).collect())
 }
@@ -69,11 +69,23 @@ struct Dump {
 
 impl Dump {
     /// With the name of a `module`, only profiles' programs of that name.
-    fn of(folder: &Path, module: Option<&str>, limits: Limits) -> Result<Self, Failure> {
-        let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
-        let all = files_in(folder, limits.files);
-        let all = all.map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
+    fn of(folder: &Path, module: Option<&str>, limits: &Limits) -> Result<Self, Failure> {
+        let (mut files, mut kinds) = (Vec::new(), Vec::new());
+        let unreadable_because = |error: io::Error| Failure::new("io", format!("can't be read: {error}"));
+        let Listed { files: all, unreadable } = files_in(folder, limits.files).map_err(unreadable_because)?;
+        let named = |(path, error): (PathBuf, io::Error)| {
+            let failure = unreadable_because(error).in_file(&path);
+            (path, failure)
+        };
+        let mut unreadable: Vec<(PathBuf, Failure)> = unreadable.into_iter().map(named).collect();
         for path in all {
+            let path = match limits.resolve(&path) {
+                Ok(path) => path,
+                Err(failure) => {
+                    unreadable.push((path, failure));
+                    continue;
+                }
+            };
             match tilewise_hlo::read_head(&path, HEAD) {
                 Ok(_) if fs::metadata(&path).is_ok_and(|file| file.len() > limits.file_bytes) => {
                     let message = format!("has more than {} bytes, the most that are read", limits.file_bytes);
@@ -84,10 +96,7 @@ impl Dump {
                     kinds.push((path.to_string_lossy().into_owned(), FileKind::of(&head)));
                     files.push(path);
                 }
-                Err(error) => {
-                    let failure = Failure::new("io", format!("can't be read: {error}")).in_file(&path);
-                    unreadable.push((path, failure));
-                }
+                Err(error) => unreadable.push(named((path, error))),
             }
         }
         let Selection { mut programs, left, .. } = dump::select(&kinds);
@@ -140,7 +149,7 @@ impl Dump {
 }
 
 /// The first of these files that has the compiler's plan of a program.
-fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>, limits: Limits) -> Option<&'a PathBuf> {
+fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>, limits: &Limits) -> Option<&'a PathBuf> {
     let mut plans = plans.peekable();
     plans.peek()?;
     let module = Module::parse(programs::read(program, limits).ok()?.text).ok()?;
@@ -148,24 +157,46 @@ fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>, limits:
     plans.find(|path| read(path).is_some_and(|plan| dump::is_plan_of(&plan, &module)))
 }
 
-/// The files in a folder and the folders in it, so many at most, sorted. Links to folders are not followed.
-fn files_in(folder: &Path, most: usize) -> io::Result<Vec<PathBuf>> {
-    let (mut files, mut seen) = (Vec::new(), 0_usize);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
+/// What a folder and the folders in it hold.
+#[derive(Default)]
+struct Listed {
+    /// Sorted.
+    files: Vec<PathBuf>,
+    /// Folders that can't be listed, or not to their end.
+    unreadable: Vec<(PathBuf, io::Error)>,
+}
+
+/// The files in a folder and the folders in it, `most` at the most. Links to folders are not followed.
+///
+/// # Errors
+/// The folder itself can't be listed, or holds more.
+fn files_in(folder: &Path, most: usize) -> io::Result<Listed> {
+    let (mut listed, mut seen) = (Listed::default(), 0_usize);
+    let mut folders = Vec::new();
+    let mut next = Some((folder.to_owned(), fs::read_dir(folder)?));
+    while let Some((folder, entries)) = next {
+        for entry in entries {
             seen += 1;
             if seen > most {
                 return Err(io::Error::other(format!("it holds more than {most} files, the most that are looked at")));
             }
-            match entry.file_type()? {
-                kind if kind.is_dir() => folders.push(entry.path()),
-                _ if entry.path().is_file() => files.push(entry.path()),
-                _ => {}
+            match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
+                Ok((path, kind)) if kind.is_dir() => folders.push(path),
+                Ok((path, _)) if path.is_file() => listed.files.push(path),
+                Ok(_) => {}
+                Err(error) => listed.unreadable.push((folder.clone(), error)),
             }
         }
+        // One that can't be listed is left out, and the others are not.
+        next = iter::from_fn(|| folders.pop()).find_map(|folder| match fs::read_dir(&folder) {
+            Ok(entries) => Some((folder, entries)),
+            Err(error) => {
+                listed.unreadable.push((folder, error));
+                None
+            }
+        });
     }
-    files.sort();
-    Ok(files)
+    listed.files.sort();
+    listed.unreadable.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(listed)
 }

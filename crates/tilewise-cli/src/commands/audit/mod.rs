@@ -9,6 +9,7 @@ mod together;
 
 use crate::{
     commands::python::Comparing,
+    input::InputArgs,
     output::{Format, Output, Status, say},
     values::{CopyLimit, DrawTheme, Limit, parse_generation, parse_size},
 };
@@ -97,12 +98,19 @@ pub(crate) struct Args {
     pages: Option<PagesOf>,
     #[command(flatten, next_help_heading = "With --against")]
     comparing: Comparing,
+    #[command(flatten)]
+    input: InputArgs,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: AuditFormat,
 }
 
 impl Args {
+    /// How much is read.
+    const fn limits(&self) -> Limits {
+        Limits { file_bytes: self.input.max_input, ..Limits::NONE }
+    }
+
     /// Whether something is asked that only a program answers, not a plan without one.
     const fn judges_programs(&self) -> bool {
         self.fail_above.is_some() || self.fail_on_copies.is_some()
@@ -184,7 +192,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if let Some(before) = &args.against {
         return against::run(before, args, output);
     }
-    let inputs = dump::inputs(&args.paths, args.module.as_deref(), Limits::NONE);
+    let inputs = dump::inputs(&args.paths, args.module.as_deref(), &args.limits());
     let source = |input: &InputResult| match input {
         Ok(input) => input.path.to_string_lossy().into_owned().into(),
         Err((source, _)) => source.clone().into(),
@@ -212,7 +220,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 /// What is in a file, or in those of a folder that hold final programs.
 #[cfg(feature = "mcp")]
-pub(crate) fn programs_in(path: &Path, module: Option<&str>, limits: Limits) -> Vec<Result<Content, Failure>> {
+pub(crate) fn programs_in(path: &Path, module: Option<&str>, limits: &Limits) -> Vec<Result<Content, Failure>> {
     let inputs = dump::inputs(&[path.to_owned()], module, limits).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }

@@ -2,24 +2,64 @@
 
 use crate::input::read_bytes;
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tilewise_audit::{Content, Failure, dump};
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Profile, ProfiledProgram};
+use tilewise_report::style::bytes;
 
-/// How much is read.
-#[derive(Clone, Copy, Debug)]
+/// Which files are read, and how much of them.
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Bytes of a file, decompressed.
     pub(crate) file_bytes: u64,
     /// Files of a folder.
     pub(crate) files: usize,
+    /// The folders below which files are read: absolute, without links. `None` is anywhere.
+    pub(crate) roots: Option<Arc<[PathBuf]>>,
 }
 
 impl Limits {
     /// All that there is.
-    pub(crate) const NONE: Self = Self { file_bytes: DECOMPRESSION_LIMIT, files: usize::MAX };
+    pub(crate) const NONE: Self = Self { file_bytes: DECOMPRESSION_LIMIT, files: usize::MAX, roots: None };
+
+    /// The file or folder that a path leads to, absolute and without links where only some folders are read.
+    ///
+    /// # Errors
+    /// It isn't below these folders (`outside_root`), isn't a regular file or a folder (`not_a_file`), or is too large.
+    pub(crate) fn resolve(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let Some(roots) = &self.roots else { return Ok(path.to_owned()) };
+        let unreadable = |error: io::Error| Failure::new("io", format!("can't be read: {error}")).in_file(path);
+        let found = fs::canonicalize(path);
+        // Of what isn't there, the folder that would hold it: whether there is such a file elsewhere is not said.
+        let place = match &found {
+            Ok(found) => Some(found.clone()),
+            Err(_) => {
+                std::path::absolute(path).map_err(unreadable)?.ancestors().find_map(|part| part.canonicalize().ok())
+            }
+        };
+        if !roots.iter().any(|root| place.as_ref().is_some_and(|place| place.starts_with(root))) {
+            let roots: Vec<String> = roots.iter().map(|root| format!("`{}`", root.display())).collect();
+            let message = format!("outside of what this server reads, which is {}", roots.join(" and "));
+            let help = "start it in the folder, or with `tilewise mcp --root FOLDER`";
+            return Err(Failure::new("outside_root", message).in_file(path).with_help(help));
+        }
+        let found = found.map_err(unreadable)?;
+        let metadata = fs::metadata(&found).map_err(unreadable)?;
+        if !metadata.is_dir() && !metadata.is_file() {
+            let message = "neither a file nor a folder, but a device, pipe or socket";
+            return Err(Failure::new("not_a_file", message).in_file(path));
+        }
+        if metadata.is_file() && metadata.len() > self.file_bytes {
+            let (length, limit) = (bytes(metadata.len()), bytes(self.file_bytes));
+            let message = format!("the file has {length}, and this server reads up to {limit}");
+            let help = "start it with a larger `--file-limit`, or run `tilewise` on the file";
+            return Err(Failure::new("too_large", message).in_file(path).with_help(help));
+        }
+        Ok(found)
+    }
 }
 
 /// A file to audit, and of a dump the file with the compiler's own plan of the same program; or a program of a profile.
@@ -36,21 +76,20 @@ pub(super) struct Input {
 pub(super) type InputResult = Result<Input, (String, Failure)>;
 
 impl Input {
-    pub(super) fn of_file(path: PathBuf, limits: Limits) -> Self {
-        Self { path, buffer_assignment: None, profiled: None, limits }
+    pub(super) fn of_file(path: PathBuf, limits: &Limits) -> Self {
+        Self { path, buffer_assignment: None, profiled: None, limits: limits.clone() }
     }
 
     /// The programs of a profile, or only those that a name means.
-    pub(super) fn of_profile(path: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<Self>, Failure> {
-        let bytes = fs::read(path).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
-        let profile = Profile::decode(bytes, limits.file_bytes)?;
+    pub(super) fn of_profile(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<Self>, Failure> {
+        let profile = Profile::decode(read_bytes(path, limits.file_bytes)?, limits.file_bytes)?;
         let programs = profile.iter().flat_map(|profile| &profile.programs);
         let is_meant = |program: &&ProfiledProgram| module.is_none_or(|module| program.is_called(module));
         let inputs = programs.filter(is_meant).map(|program| Self {
             path: path.join(program.name()),
             buffer_assignment: None,
             profiled: Some(program.clone()),
-            limits,
+            limits: limits.clone(),
         });
         let inputs: Vec<Self> = inputs.collect();
         match (module, profile) {
@@ -82,21 +121,21 @@ impl Input {
     fn document(&self) -> Result<Document, Failure> {
         let mut document = match &self.profiled {
             Some(program) => program.document().map_err(|error| Failure::from(error).in_file(&self.path))?,
-            None => read(&self.path, self.limits)?,
+            None => read(&self.path, &self.limits)?,
         };
         if let Some(path) = &self.buffer_assignment {
-            document.buffer_assignment = read_buffer_assignment(path, self.limits)?;
+            document.buffer_assignment = read_buffer_assignment(path, &self.limits)?;
         }
         Ok(document)
     }
 }
 
-pub(super) fn read(path: &Path, limits: Limits) -> Result<Document, Failure> {
-    let document = Document::decode(read_bytes(path)?, limits.file_bytes);
+pub(super) fn read(path: &Path, limits: &Limits) -> Result<Document, Failure> {
+    let document = Document::decode(read_bytes(path, limits.file_bytes)?, limits.file_bytes);
     document.map_err(|error| Failure::from(error).in_file(path))
 }
 
 /// The buffer assignment in a file, as text or with a program's proto.
-pub(super) fn read_buffer_assignment(path: &Path, limits: Limits) -> Result<Option<BufferAssignment>, Failure> {
+pub(super) fn read_buffer_assignment(path: &Path, limits: &Limits) -> Result<Option<BufferAssignment>, Failure> {
     dump::plan_in(read(path, limits)?).map_err(|failure| failure.in_file(path))
 }

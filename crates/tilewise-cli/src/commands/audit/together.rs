@@ -1,6 +1,6 @@
 //! `tilewise audit --together A B C`: programs that are loaded on one device at once.
 
-use super::{Args, AuditFormat, Found, Limits, Request, dump};
+use super::{Args, AuditFormat, Found, Request, dump};
 use crate::{
     commands::draw,
     output::{Output, Status, say},
@@ -57,7 +57,7 @@ fn summed(args: &Args) -> Result<Together, (String, Failure)> {
     }
     let request = Request { args, tpu: args.tpu, takes_plans: false };
     let mut programs: Vec<Box<AuditOutput>> = Vec::new();
-    for input in dump::inputs(&args.paths, args.module.as_deref(), Limits::NONE) {
+    for input in dump::inputs(&args.paths, args.module.as_deref(), &args.limits()) {
         let (source, found) = request.answer(&input);
         for found in found {
             match found {

@@ -1,0 +1,210 @@
+"""Programs rewritten so that they mean the same: what is told of each must stay, sizes, verdict and advice.
+
+    python conformance/rewrites.py [COUNT] [SEED]
+
+Needs the Python package. Programs are those of `examples` and `testing/programs`. Names in answers are of the rewritten program; so
+figures are compared, and the kinds of advice with what each frees. The exit status is 1 if an answer differs.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import gzip
+import itertools
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import tilewise as tw
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST = 120
+LARGEST = 300_000
+"""Bytes of a program: many rewrites of small ones find more than few of large ones."""
+
+Rewrite = Callable[[random.Random, str], str]
+
+
+def programs() -> Iterator[tuple[str, str]]:
+    """Names and texts of programs."""
+    for folder in ("examples", "testing/programs"):
+        for path in sorted((ROOT / folder).rglob("*.hlo*")):
+            if ".pb" in path.suffixes:
+                continue
+            data = path.read_bytes()
+            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+            # A file may hold several.
+            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.M)):
+                if module.strip() and len(module) <= LARGEST:
+                    yield f"{path.relative_to(ROOT)}:{number}", module
+
+
+def readable() -> Iterator[tuple[str, str]]:
+    """Those that are programs, from all over the list."""
+    every = list(programs())
+    for name, text in every[:: max(1, len(every) // MOST)]:
+        with contextlib.suppress(tw.Error):
+            told(text)
+            yield name, text
+
+
+def told(program: str) -> Any:
+    """What is told of a program, without its names."""
+    report = tw.audit(program)
+    spaces = [
+        (each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes)
+        for each in report.memory_spaces
+    ]
+    advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
+    sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
+    return {
+        "spaces": spaces,
+        "advice": advice,
+        "sizes": sizes,
+        "tpu": report.tpu,
+        "fits": report.fits,
+        "total": report.peak_bytes,
+    }
+
+
+# Strings, and what isn't in one.
+_PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"]+')
+
+
+def _outside_strings(text: str, change: Callable[[str], str]) -> str:
+    return _PARTS.sub(lambda part: part[0] if part[0].startswith('"') else change(part[0]), text)
+
+
+def _renamed(chance: random.Random, text: str) -> str:
+    """Computations by other names. Instructions keep theirs: the compiler's order of equals is of their names."""
+    prefix = chance.choice(("zz_", "a", "renamed.", "_"))
+    names = set(re.findall(r"^(?:ENTRY )?%([\w.-]+) \(", text, re.M))
+    entry = re.search(r"^ENTRY %([\w.-]+) ", text, re.M)
+    names -= {entry[1]} if entry else set()
+    if not names:
+        return text
+    found = re.compile(r"%(" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")(?![\w.-])")
+    instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.M))
+    return _outside_strings(
+        text, lambda part: found.sub(lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}", part)
+    )
+
+
+def _without_marks(_: random.Random, text: str) -> str:
+    """Names without `%`, as XLA's shorter texts have them."""
+    return _outside_strings(text, lambda part: re.sub(r"%(?=[A-Za-z_])", "", part))
+
+
+def _spaced(chance: random.Random, text: str) -> str:
+    """Other white space between lines and before them."""
+    indent = chance.choice(("", " ", "\t", "        "))
+    lines = (line.replace("  ", indent, 1) if line.startswith("  ") else line for line in text.split("\n"))
+    end = chance.choice(("\n", "\n\n", " \n", "\r\n"))
+    return end.join(lines)
+
+
+def _commented(chance: random.Random, text: str) -> str:
+    """Comments where XLA prints none."""
+    words = chance.choice(("/*index=5*/", "/* a, b = c(d) */", "/*}*/", "/*HloModule*/"))
+    return re.sub(
+        r"^(  (?:ROOT )?%?[\w.-]+ = )",
+        lambda start: start[1] + (words if chance.random() < 0.3 else ""),
+        text,
+        flags=re.M,
+    )
+
+
+def _without_comments(_: random.Random, text: str) -> str:
+    return _outside_strings(text, lambda part: re.sub(r"/\*index=\d+\*/", "", part))
+
+
+def _without_locations(_: random.Random, text: str) -> str:
+    """Columns and ends of source lines, which no answer has."""
+    return re.sub(r" (?:source_column|source_end_line|source_end_column)=\d+", "", text)
+
+
+def _moved(chance: random.Random, text: str) -> str:
+    """Computations in another order, each before its caller: the first two that don't call each other."""
+    blocks = re.split(r"(?<=^}\n)", text, flags=re.M)
+    for at in (
+        chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
+    ):
+        one, other = blocks[at], blocks[at + 1]
+        name = re.search(r"^\s*(ENTRY )?%?([\w.-]+) \(", one)
+        is_entry = "ENTRY " in one or "ENTRY " in other
+        if name and not is_entry and not re.search(re.escape(name[2]) + r"(?![\w.-])", other):
+            blocks[at], blocks[at + 1] = other, one
+    return "".join(blocks)
+
+
+def _wrapped(chance: random.Random, text: str) -> str:
+    """As it comes from mails, chats, terminals and logs."""
+    lines = text.split("\n")
+    ways: tuple[Callable[[], str], ...] = (
+        lambda: "\n".join(f"> {line}" for line in lines),
+        lambda: "\n".join(f"{number}:{line}" for number, line in enumerate(lines, 1)),
+        lambda: "\n".join(f"[worker-{chance.randrange(10)}] {line}" for line in lines),
+        lambda: "\n".join(
+            f"I1125 10:00:0{number % 10}.000000 7 dump.cc:12] {line}" for number, line in enumerate(lines)
+        ),
+        lambda: f"The program:\n```hlo\n{text}\n```\nand a question\n",
+        lambda: "\n".join(f"\x1b[36m{line}\x1b[0m" for line in lines),
+        lambda: "\ufeff" + text,
+        lambda: text.replace(" ", "\u00a0") if "\u00a0" not in text else text,
+    )
+    return chance.choice(ways)()
+
+
+REWRITES: tuple[Rewrite, ...] = (
+    _renamed,
+    _without_marks,
+    _spaced,
+    _commented,
+    _without_comments,
+    _without_locations,
+    _moved,
+)
+
+
+def main(count: int, seed: int) -> int:
+    """Compare, and print the differences."""
+    chance = random.Random(seed)
+    known = [(name, text, told(text)) for name, text in itertools.islice(readable(), MOST)]
+    differing: collections.Counter[str] = collections.Counter()
+    for number in range(count):
+        name, text, before = known[number % len(known)]
+        chosen = chance.sample(REWRITES, k=chance.randint(1, 3))
+        rewritten = text
+        for rewrite in chosen:
+            rewritten = rewrite(chance, rewritten)
+        ways = [rewrite.__name__ for rewrite in chosen]
+        if chance.random() < 0.3 and _spaced not in chosen:
+            rewritten = _wrapped(chance, rewritten)
+            ways.append("_wrapped")
+        try:
+            after = told(rewritten)
+        except tw.Error as error:
+            after = {"error": str(error).splitlines()[0]}
+        if after != before:
+            parts = [part for part in {**before, **after} if before.get(part) != after.get(part)]
+            differing[f"{name}: {'+'.join(ways)}: {parts}"] += 1
+            if differing.total() <= 20:
+                with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as kept:
+                    kept.write(rewritten)
+                print(
+                    f"{kept.name}: {name}: {'+'.join(ways)}: {[(before.get(part), after.get(part)) for part in parts][:1]}"[
+                        :400
+                    ]
+                )
+    print(f"{count} rewrites of {len(known)} programs: {differing.total()} differences")
+    return int(differing.total() > 0)
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:]]
+    sys.exit(main(*(numbers + [10_000, 1][len(numbers) :])))
