@@ -19,7 +19,7 @@ pub(crate) use names::{
     numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
-    MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on, target,
+    MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on,
 };
 pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, op_name, source_line, traced};

@@ -414,7 +414,7 @@ impl Instruction<'_> {
     #[must_use]
     pub fn joins_slices(&self) -> bool {
         self.opcode() == Opcode::CustomCall
-            && self.attribute("custom_call_target").is_some_and(|target| target.contains("Concat"))
+            && self.custom_call_target().is_some_and(|target| target.contains("Concat"))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
         purpose::is_input,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name, target},
+    program::{any_fused, name},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
@@ -107,7 +107,7 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
             any_fused(&at, |at| {
                 // Rows are ranked one by one.
                 !is_softmax(at)
-                    && !target(at).is_some_and(|target| RANKING.contains(&target))
+                    && !at.custom_call_target().is_some_and(|target| RANKING.contains(&target))
                     && matches!(
                         at.opcode(),
                         Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft

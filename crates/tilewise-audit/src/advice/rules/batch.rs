@@ -154,12 +154,9 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
 /// Whether convolutions go over neighbours; products of matrices are convolutions, too.
 fn slides_windows(program: &ProgramModel<'_>) -> bool {
     let is_window = |at: &Instruction<'_>| {
-        let sizes = || {
-            at.attribute("window")?.trim_matches(['{', '}']).split(' ').find_map(|field| field.strip_prefix("size="))
-        };
         at.opcode() == Opcode::Convolution
             && op_name(at).is_some_and(|name| name.contains("conv_general_dilated"))
-            && sizes().is_some_and(|sizes| sizes.split('x').any(|size| size != "1"))
+            && at.window().is_some_and(|window| window.iter().any(|along| along.size != 1))
     };
     program.machine.generation().is_some() && program.module.instructions().any(|at| is_window(&at))
 }

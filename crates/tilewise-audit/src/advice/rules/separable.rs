@@ -206,8 +206,7 @@ fn candidates(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &Hash
 fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &HashSet<String>) -> Vec<u64> {
     let is_of_state = |size: u64| program.parameters().iter().any(|at| has_bound(at, size) && is_state(states)(at));
     let counted = |at: &Instruction<'_>| {
-        let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
-        vec![at.shape().ok()?.dimensions().get(place?)?.bound()?].into()
+        vec![at.shape().ok()?.dimensions().get(at.iota_dimension()?)?.bound()?].into()
     };
     let drawn = |at: &Instruction<'_>| {
         let shape = at.shape().ok()?;

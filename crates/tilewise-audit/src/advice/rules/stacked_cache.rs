@@ -135,7 +135,7 @@ impl<'m> Stack<'m> {
         let element = |at: &Instruction<'m>| {
             let of = at.operands().next()?.instruction()?;
             let is_element = at.opcode() == Opcode::GetTupleElement && of.index() == carried.index();
-            at.attribute("index").filter(|_| is_element)?.parse::<usize>().ok()
+            at.tuple_index().filter(|_| is_element)
         };
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for (number, next) in root.operands().enumerate() {
