@@ -287,17 +287,17 @@ impl<'f> Check<'f> {
                 let (result, operand) = (shape(op)?, shape(first)?);
                 let sizes = instruction.dynamic_slice_sizes()?;
                 has_type_of(&result, &operand)
-                    && result
-                        .dimensions()
-                        .iter()
-                        .map(|it| it.bound())
-                        .eq(sizes.into_iter().map(Some))
+                    && result.dimensions().iter().map(|it| it.bound()).eq(sizes.into_iter().map(Some))
             }
             Opcode::Slice => {
                 let (result, operand) = (shape(op)?, shape(first)?);
                 let limits = instruction.slice_limits()?;
                 has_type_of(&result, &operand)
-                    && result.dimensions().iter().map(|it| it.bound()).eq(limits.iter().map(|limits| Some(limits.size())))
+                    && result
+                        .dimensions()
+                        .iter()
+                        .map(|it| it.bound())
+                        .eq(limits.iter().map(|limits| Some(limits.size())))
             }
             _ => true,
         };

@@ -413,8 +413,7 @@ impl Instruction<'_> {
     /// Whether this joins slices of an array again that a TPU's compiler copies one by one.
     #[must_use]
     pub fn joins_slices(&self) -> bool {
-        self.opcode() == Opcode::CustomCall
-            && self.custom_call_target().is_some_and(|target| target.contains("Concat"))
+        self.opcode() == Opcode::CustomCall && self.custom_call_target().is_some_and(|target| target.contains("Concat"))
     }
 }
 

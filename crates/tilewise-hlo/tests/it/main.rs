@@ -3,6 +3,7 @@
 mod cases;
 mod dataflow;
 mod elements;
+mod factors;
 mod forms;
 mod grammar;
 mod malformed;

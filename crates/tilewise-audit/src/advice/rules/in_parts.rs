@@ -72,9 +72,8 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
     let is_it = |bound: &u64| *bound > 0 && bound.is_multiple_of(size);
     let has_it = |bounds: &[u64]| bounds.iter().any(is_it);
     let operand = |number: usize| bounds(&at.operands().nth(number)?.instruction()?);
-    let along = |bounds: &[u64], dimensions: Vec<usize>| {
-        Some(dimensions.iter().any(|at| bounds.get(*at).is_some_and(is_it)))
-    };
+    let along =
+        |bounds: &[u64], dimensions: Vec<usize>| Some(dimensions.iter().any(|at| bounds.get(*at).is_some_and(is_it)));
     let is_cut = |whole: &[u64], part: &[u64]| {
         whole.len() != part.len() || whole.iter().zip(part).any(|(whole, part)| is_it(whole) && whole != part)
     };
@@ -87,9 +86,7 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
         }
         Opcode::AddDependency | Opcode::OptimizationBarrier | Opcode::Transpose => Some(false),
         Opcode::Constant => Some(has_it(&bounds(at)?)),
-        Opcode::Iota => {
-            Some(bounds(at)?.get(at.iota_dimension()?).is_some_and(is_it))
-        }
+        Opcode::Iota => Some(bounds(at)?.get(at.iota_dimension()?).is_some_and(is_it)),
         // Split up, its parts would go by another size.
         Opcode::Bitcast | Opcode::Reshape => Some(has_it(&operand(0)?) && !has_it(&bounds(at)?)),
         Opcode::Reduce | Opcode::Sort => along(&operand(0)?, at.dimensions()?),
@@ -97,9 +94,8 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
         Opcode::Convolution => {
             // Only the batch of the left operand and the output features of the right one stay apart.
             let found = at.convolution_dimensions()?;
-            let mixes = |apart: usize, bounds: &[u64]| {
-                bounds.iter().enumerate().any(|(at, bound)| at != apart && is_it(bound))
-            };
+            let mixes =
+                |apart: usize, bounds: &[u64]| bounds.iter().enumerate().any(|(at, bound)| at != apart && is_it(bound));
             let is_grouped = found.batch_groups > 1 || found.feature_groups > 1;
             Some(is_grouped || mixes(found.input.batch, &operand(0)?) || mixes(found.kernel.batch, &operand(1)?))
         }

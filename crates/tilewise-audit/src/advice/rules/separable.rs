@@ -205,9 +205,7 @@ fn candidates(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &Hash
 /// merged with others; none of what a gradient's own arrays have.
 fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &HashSet<String>) -> Vec<u64> {
     let is_of_state = |size: u64| program.parameters().iter().any(|at| has_bound(at, size) && is_state(states)(at));
-    let counted = |at: &Instruction<'_>| {
-        vec![at.shape().ok()?.dimensions().get(at.iota_dimension()?)?.bound()?].into()
-    };
+    let counted = |at: &Instruction<'_>| vec![at.shape().ok()?.dimensions().get(at.iota_dimension()?)?.bound()?].into();
     let drawn = |at: &Instruction<'_>| {
         let shape = at.shape().ok()?;
         let bounds = shape.leaves().flat_map(|(_, leaf)| leaf.dimensions().to_vec());

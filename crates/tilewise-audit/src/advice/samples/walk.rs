@@ -199,7 +199,9 @@ impl Walk {
             | Opcode::CollectivePermuteDone
             | Opcode::OptimizationBarrier => handed_on(),
             _ if at.joins_slices() => vec![self.whole(&operands, values, to)],
-            Opcode::CustomCall if at.custom_call_target().is_some_and(|target| HANDING_ON.contains(&target)) => handed_on(),
+            Opcode::CustomCall if at.custom_call_target().is_some_and(|target| HANDING_ON.contains(&target)) => {
+                handed_on()
+            }
             opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
         if at.opcode() == Opcode::Sort {
