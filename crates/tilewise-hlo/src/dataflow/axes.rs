@@ -128,6 +128,7 @@ impl Axes {
         for instruction in module.instructions() {
             builder.relate(&instruction);
         }
+        builder.unite_beginnings();
         builder.interface();
         builder.finish()
     }
@@ -181,6 +182,8 @@ struct Builder<'m> {
     /// Of the steps of asynchronous chains, the start; of that, what it has been handed, and the leaves of all of it.
     starts: HashMap<usize, usize>,
     handed: HashMap<usize, (Vec<Option<usize>>, usize)>,
+    /// Nodes of which another is the first places.
+    beginnings: Vec<(u32, u32)>,
     factors: Factors,
 }
 
@@ -200,8 +203,8 @@ impl<'m> Builder<'m> {
                 classes.add(*size);
             }
         }
-        let (events, computations, starts, handed, factors) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, factors }
+        let (events, computations, starts, handed, beginnings, factors) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -248,6 +251,8 @@ impl<'m> Builder<'m> {
         let operand = |number: usize| at.operand_indices().nth(number).flatten();
         match at.opcode() {
             Parameter | AfterAll | Infeed | Outfeed => {}
+            // What is moved as bytes is the array again where its slices are joined; between, tiles would cut its dimensions.
+            Bitcast if at.reads_bytes() => {}
             Tuple => {
                 for (element, operand) in at.operand_indices().enumerate() {
                     if let (Some(operand), Some(to)) = (operand, self.form(this).element(element)) {
@@ -323,7 +328,12 @@ impl<'m> Builder<'m> {
                     self.operate(at, AllGather, &operands, (this, results));
                 }
             }
+            CustomCall if at.joins_slices() => {
+                let whole = self.sliced(at);
+                whole.into_iter().for_each(|whole| self.same_all(whole, this));
+            }
             opcode => {
+                self.note_beginnings(at);
                 let operands: Vec<Option<usize>> = at.operand_indices().collect();
                 let leaves = 0..self.form(this).leaves.len();
                 self.operate(at, opcode, &operands, (this, leaves));
@@ -363,7 +373,7 @@ impl<'m> Builder<'m> {
             let slot = self.slot(at, leaf) + number(first.dimension);
             if let [place] = places {
                 match nodes[place.factor] {
-                    Some(node) => self.classes.unite(&[slot], &[node]),
+                    Some(node) => _ = self.classes.unite(&[slot], &[node]),
                     None => nodes[place.factor] = Some(slot),
                 }
                 continue;
@@ -427,7 +437,10 @@ impl<'m> Builder<'m> {
             (start, own)
         };
         self.starts.insert(this, start);
-        let callee = callee(at, &[CallRole::Calls, CallRole::ToApply]).map(|callee| self.ends(&callee));
+        // Some name what they run at the start alone.
+        let first = self.module.instruction(start).unwrap_or(*at);
+        let callee = callee(&first, &[CallRole::Calls, CallRole::ToApply, CallRole::Called]);
+        let callee = callee.map(|callee| self.ends(&callee));
         for operand in own {
             let count = operand.map_or(0, |operand| self.form(operand).leaves.len());
             let (handed, leaf) = self.handed.entry(start).or_default();
@@ -449,11 +462,62 @@ impl<'m> Builder<'m> {
         if let Some(ends) = callee {
             ends.1.into_iter().for_each(|root| self.same((root, 0), (this, results.start), results.len()));
         } else if let Some(wrapped) = at.wrapped_opcode().filter(|_| at.opcode() == Opcode::AsyncDone) {
-            // The attributes are the start's.
-            let attributes = self.module.instruction(start).unwrap_or(*at);
             let (handed, _) = self.handed.remove(&start).unwrap_or_default();
-            self.operate(&attributes, wrapped, &handed, (this, results));
+            self.operate(&first, wrapped, &handed, (this, results));
         }
+    }
+
+    /// Notes where a `pad` adds at the end alone, or a `slice` takes the first places of a dimension.
+    fn note_beginnings(&mut self, at: &Instruction<'_>) {
+        let begins = |dimension: usize| match at.opcode() {
+            Opcode::Pad => {
+                at.padding()?.get(dimension).map(|along| along.low == 0 && along.interior == 0 && along.high > 0)
+            }
+            Opcode::Slice => at.slice_limits()?.get(dimension).map(|limits| limits.start == 0 && limits.stride == 1),
+            _ => None,
+        };
+        let (this, operand) = (at.index(), at.operand_indices().next().flatten());
+        let Some(operand) = operand.filter(|_| matches!(at.opcode(), Opcode::Pad | Opcode::Slice)) else { return };
+        if self.form(operand).leaves.len() != 1 || self.form(this).leaves.len() != 1 {
+            return;
+        }
+        let rank = self.form(this).leaves[0].bounds.len().min(self.form(operand).leaves[0].bounds.len());
+        let (from, to) = (self.slot(operand, 0), self.slot(this, 0));
+        for dimension in (0..rank).filter(|dimension| begins(*dimension) == Some(true)) {
+            let [from, to] = [from, to].map(|first| first + number(dimension));
+            let is_longer = self.classes.size(to) > self.classes.size(from);
+            self.beginnings.push(if is_longer { (to, from) } else { (from, to) });
+        }
+    }
+
+    /// The first places of an axis, so many of them, are one axis: what was padded at the end is itself again once that is cut off.
+    fn unite_beginnings(&mut self) {
+        /// What is made one may make others so, as padding of padding does.
+        const ROUNDS: usize = 4;
+        for _ in 0..ROUNDS {
+            let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();
+            let mut is_new = false;
+            for (whole, beginning) in self.beginnings.clone() {
+                let mut parts = Vec::new();
+                self.classes.parts(whole, &mut parts);
+                let key = (parts, self.classes.size(beginning));
+                match known.get(&key) {
+                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]),
+                    None => _ = known.insert(key, beginning),
+                }
+            }
+            if !is_new {
+                return;
+            }
+        }
+    }
+
+    /// The array whose slices an instruction joins again: each is copied by an asynchronous pair, of bytes perhaps.
+    fn sliced(&self, join: &Instruction<'m>) -> Option<usize> {
+        let operand = |at: usize| self.module.instruction(at)?.operand_indices().next().flatten();
+        let whole = operand(operand(operand(join.index())?)?)?;
+        let is_bytes = self.module.instruction(whole).is_some_and(|at| at.reads_bytes());
+        if is_bytes { operand(whole) } else { Some(whole) }
     }
 
     /// Notes the program's arguments and results.

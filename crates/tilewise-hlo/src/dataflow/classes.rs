@@ -64,8 +64,9 @@ impl Classes {
     }
 
     /// Makes two products of nodes one, from their minor ends on: whatever is the larger of two is cut. Where one doesn't divide
-    /// the other, the rest stays apart.
-    pub(super) fn unite(&mut self, left: &[u32], right: &[u32]) {
+    /// the other, the rest stays apart. Says whether any two were made one that weren't.
+    pub(super) fn unite(&mut self, left: &[u32], right: &[u32]) -> bool {
+        let mut is_new = false;
         let (mut left, mut right) = (left.to_vec(), right.to_vec());
         while let (Some(one), Some(other)) = (left.pop(), right.pop()) {
             let (one, other) = (self.find(one), self.find(other));
@@ -75,6 +76,7 @@ impl Classes {
             let (of_one, of_other) = (self.nodes[one as usize], self.nodes[other as usize]);
             if of_one.size == of_other.size && (of_one.parts == NONE || of_other.parts == NONE) {
                 self.join(one, other);
+                is_new = true;
             } else if of_one.parts != NONE {
                 left.extend([of_one.parts, of_one.parts + 1]);
                 right.push(other);
@@ -84,12 +86,13 @@ impl Classes {
             } else {
                 let (larger, smaller) = if of_one.size > of_other.size { (one, of_other) } else { (other, of_one) };
                 if !self.cut(larger, smaller.size) {
-                    return;
+                    break;
                 }
                 left.push(one);
                 right.push(other);
             }
         }
+        is_new
     }
 
     /// Makes two classes one. That which is cut stands for both, else that which is older.

@@ -1,5 +1,6 @@
 //! Programs as compilers print them, and texts that nobody printed.
 
+mod axes;
 mod cases;
 mod dataflow;
 mod elements;

@@ -12,7 +12,6 @@ use super::{
 /// Custom calls whose results are their operands.
 const SAME: &[&str] = &[
     "AssumeGatherIndicesInBound",
-    "ConcatBitcast",
     "GatherScatterIndicesBitpacked",
     "MoveToDevice",
     "MoveToHost",
