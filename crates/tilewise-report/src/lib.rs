@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axes;
 mod comparison;
 mod export;
 mod failure;
@@ -42,6 +43,7 @@ mod table;
 mod text;
 mod view;
 
+pub use axes::axis;
 pub use comparison::{
     Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
     KernelCopy, Outcome, Owner, ShortComparison,

@@ -5,10 +5,11 @@ use super::{
     kept::KeptValue,
     layers::Layers,
     program::{LiveArray, ProgramModel},
-    purpose::{Purpose, of_argument},
     rules::Vocabulary,
 };
-use crate::program::{SourceLine, is_backward, is_recomputed, name, numbered, op_name, source_line, traced};
+use crate::program::{
+    Purpose, SourceLine, is_backward, is_recomputed, name, numbered, of_argument, op_name, source_line, traced,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{AssignedValue, Role};
@@ -106,7 +107,7 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
         is_recomputed: layers.as_ref().is_some_and(|layers| are_recomputed(program, layers)),
         layers,
-        has_gradient: program.has_gradient(),
+        has_gradient: program.has_gradient,
         width: match kind.bytes_up_to.map(|bytes| bytes > kind.bytes / 2) {
             [true, _] => Width::Byte,
             [_, true] => Width::Half,

@@ -4,7 +4,7 @@ use crate::{
     advice::{
         change::{Saving, Target},
         evidence::{Evidence, Held},
-        finding::{Finding, Jit, Library, UndonatedState},
+        finding::{Finding, Jit, UndonatedState},
         message::MessageModel,
         program::{BufferChanges, ProgramModel},
         rule::{Proposal, Rule},
@@ -53,7 +53,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
     let finding = UndonatedState {
         roots: roots.into_iter().collect(),
-        jit: Some(Jit { function: program.function().to_owned(), library: library(program) }),
+        jit: Some(Jit { function: program.function().to_owned(), library: program.library }),
     };
     Some(Proposal {
         buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
@@ -78,14 +78,6 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         saving: Saving::AtMost,
         parts: None,
     })
-}
-
-/// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
-/// would lose what a function of NNX writes into its arguments.
-pub(super) fn library(program: &ProgramModel<'_>) -> Library {
-    let text = program.module.source();
-    let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
-    libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
 /// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,

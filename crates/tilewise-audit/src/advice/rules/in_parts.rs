@@ -14,7 +14,7 @@ const HANDING_ON: &[&str] = &["AllocateBuffer", "ConcatBitcast", "Sharding", "As
 /// gradient adds up over it, or random numbers are drawn.
 pub(super) fn in_parts(program: &ProgramModel<'_>, about: &[u64], size: u64, most: u64) -> Option<InParts> {
     // Pairs of the same array's elements: taking it apart leaves most of them out.
-    if about.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
+    if about.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient {
         return None;
     }
     if !is_in_all_results(program, size) || elements_meet(program, size) {

@@ -28,7 +28,7 @@ impl Rule for GradientsOfSamples {
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
-    if !program.has_gradient() {
+    if !program.has_gradient {
         return None;
     }
     let (weights, sums) = (weights(program), sums_of_outer_products(program));

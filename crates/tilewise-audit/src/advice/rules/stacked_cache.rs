@@ -26,7 +26,7 @@ impl Rule for CacheBesideItsNext {
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         // What a loop stacks up for its gradient is another matter.
-        let Some(program) = evidence.program().filter(|program| !program.has_gradient()) else { return Vec::new() };
+        let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
         // Gathers that the compiler makes loops of keep their names.
         let is_own = |at: &Instruction<'_>| {
             !op_name(at).is_some_and(|name| name.rsplit('/').next().is_some_and(|last| last.contains("gather")))
