@@ -214,7 +214,7 @@ impl<'m> Instruction<'m> {
         window(self.attribute("window")?)
     }
 
-    /// The dimensions of a `dot`. A proto's text leaves them out.
+    /// The dimensions of a `dot`; `None` where the text leaves those that are summed out.
     ///
     /// ```
     /// # use tilewise_hlo::Module;

@@ -118,7 +118,7 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
         row.trace(flow, &mut tracer);
     }
     let names = Names::of(flow);
-    for row in rows.iter_mut().take(TRACED) {
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.shape.as_array().is_some()) {
         row.axes = module.instruction(row.index).map_or_else(Vec::new, |at| names.of_array(&at, row.leaf));
     }
     let (op_name, source) = tracer.traced(flow, &instruction);

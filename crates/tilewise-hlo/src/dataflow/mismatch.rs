@@ -257,7 +257,7 @@ impl<'f> Check<'f> {
             return Some(Found::Ops(op, *start));
         }
         let is_sound = match flow[op].opcode {
-            // A proto's text leaves dimension numbers out.
+            // The text may leave dimension numbers out.
             Dot if instruction.dot_dimensions().is_none() => true,
             Concatenate | Dot | Pad | Reduce | Transpose => {
                 let operands = instruction.operands().filter_map(|operand| operand.instruction());

@@ -297,7 +297,7 @@ fn triangular_solve(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors
     let [triangle, sides, _] = arrays else { return None };
     let batch = triangle.bounds.len().checked_sub(2)?;
     leading(arrays, batch, found);
-    let is_left = at.attribute("left_side").is_some_and(|text| text == "true");
+    let is_left = at.attribute("left_side")? == "true";
     let (solved, apart) = if is_left { (batch, batch + 1) } else { (batch + 1, batch) };
     found.add(FactorKind::Pass, *sides.bounds.get(apart)?, [(1, apart), (2, apart)]);
     found.add(FactorKind::Mix, *sides.bounds.get(solved)?, [(1, solved), (2, solved)]);
