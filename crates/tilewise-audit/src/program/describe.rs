@@ -220,7 +220,7 @@ impl<'f> Facts<'f> {
         let is_of_weight = all.iter().any(|axis| self.of_weights.contains_key(axis));
         let is_stacked = |rank: usize| {
             let of_first = all.first().and_then(|first| self.of_weights.get(first));
-            of_first.is_some_and(|places| places.iter().any(|place| *place == (rank, 0)))
+            of_first.is_some_and(|places| places.contains(&(rank, 0)))
         };
         let dimension = || AxisName::Dimension(argument.name.clone(), argument.dimension);
         // What isn't learned may choose among moves, or neighbours.
