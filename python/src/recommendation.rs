@@ -7,6 +7,7 @@ use crate::{
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use tilewise_audit::Recommendation;
 use tilewise_report::words;
 
@@ -42,6 +43,13 @@ pub(crate) struct PyRecommendation {
     is_bound: bool,
     /// Whether that is an estimate: it may free less or more.
     is_estimate: bool,
+    /// The parts of the batch that free this much, where more parts free more; `None` for other changes.
+    parts: Option<u64>,
+    /// Of a step that `microbatch` takes in `parts`: the arguments that have the batch, as the report calls them, each with
+    /// its dimension. Empty for other changes.
+    inputs: BTreeMap<String, usize>,
+    /// The parameters of the function to donate; empty for other changes.
+    donate: Vec<String>,
     /// What to do, as a sentence.
     sentence: String,
     /// The code that does it, in the language of the program's framework; `None` if there is none.
@@ -67,6 +75,9 @@ impl PyRecommendation {
             peak_bytes_saved: advice.saving.bytes(),
             is_bound: advice.saving.is_bound(),
             is_estimate: advice.saving.is_estimate(),
+            parts: advice.parts,
+            inputs: advice.inputs().map(|(name, at)| (name.to_owned(), at)).collect(),
+            donate: advice.donate().to_vec(),
             sentence: said.sentence,
             code: said.code,
             imports: said.imports.map(str::to_owned),

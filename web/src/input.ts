@@ -165,6 +165,8 @@ export async function ofFiles(entries: Entry[]): Promise<Taken> {
     if (entries.length === 1 || ALONE.includes(kind)) inputs.push(await inputOf(path, file, kind));
     else dump.push({ path, file, kind });
   }
+  // Nothing to choose from: a dropped log doesn't wait for the programs' core.
+  if (!dump.length) return { inputs, left: [] };
   const paths = dump.map(({ path }) => path);
   const kinds = dump.map(({ kind }) => kind);
   const { programs, left } = await json<{ programs: { file: number; plans: number[] }[]; left: [string, number][] }>("select", paths, kinds);
@@ -174,6 +176,17 @@ export async function ofFiles(entries: Entry[]): Promise<Taken> {
     inputs.push(input.kind === "program" ? { ...input, plans: plans.map((plan) => dump[plan]!) } : input);
   }
   return { inputs, left: left.map(([what, count]) => `${what} (${count})`) };
+}
+
+const EARLIER = /(^|[^a-z])(before|old|base|baseline|main|prev|previous)([^a-z]|$)/i;
+const LATER = /(^|[^a-z])(after|new|head|next)([^a-z]|$)/i;
+
+/// Two files of a change in its order: as their names say, else the older one first, else as they were given.
+export function inOrder<T extends { name: string; file: Blob }>([first, second]: [T, T]): [T, T] {
+  const rank = ({ name }: T) => Number(LATER.test(name)) - Number(EARLIER.test(name));
+  const time = ({ file }: T) => (file instanceof File ? file.lastModified : 0);
+  const by = rank(first) - rank(second) || time(first) - time(second);
+  return by > 0 ? [second, first] : [first, second];
 }
 
 /// The files in what was dropped, and in the folders of that.

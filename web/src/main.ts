@@ -8,7 +8,7 @@ import { failure } from "./failure";
 import { openedTogether } from "./files";
 import type { Example } from "./gallery";
 import { home } from "./home";
-import { dropped, ofFiles, ofText, PROSE, type Entry, type Input } from "./input";
+import { dropped, inOrder, ofFiles, ofText, PROSE, type Entry, type Input } from "./input";
 import { keep, kept, nextName } from "./kept";
 import { messageView, type Explained } from "./message/view";
 import { keepOffline } from "./offline";
@@ -384,6 +384,7 @@ async function openEntries(entries: Entry[]): Promise<void> {
   const mine = ++opening;
   asked = () => openEntries(entries);
   status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
+  const placeOf = ({ name }: { name: string }) => entries.findIndex(({ path }) => path === name);
   try {
     const { inputs, left: others } = await ofFiles(entries);
     if (mine !== opening) return;
@@ -395,8 +396,11 @@ async function openEntries(entries: Entry[]): Promise<void> {
     const first = shown[0] ?? inputs[0];
     if (!first) return fail(new Error(left));
     const programs = shown.filter((input) => input.kind === "program");
-    const [before, after] = programs;
-    if (before && after && programs.length === 2) shown.push(pair(before, after));
+    const [one, other] = programs;
+    if (one && other && programs.length === 2) {
+      const given = [one, other].sort((a, b) => placeOf(a) - placeOf(b)) as [typeof one, typeof other];
+      shown.push(pair(...inOrder(given)));
+    }
     if (programs.length > 1) shown.push({ kind: "set", name: `${programs.length} programs together`, files: programs.map(({ name, file }) => ({ name, file })) });
     files.open(shown, 0);
     await openInput(first);

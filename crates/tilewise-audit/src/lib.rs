@@ -36,7 +36,7 @@ pub mod recommendation {
     pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
 }
 
-pub use advice::{CopyEnd, CopyEndKind, CopyReason, Note, PurposeNote, Recommendation, Width};
+pub use advice::{CopyEnd, CopyEndKind, CopyReason, Note, Recommendation, Width};
 pub use copies::{CopyClass, CopyLine, CopyRow, Obstacle, copies_by_line};
 pub use dump::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use explain::{Explanation, Mismatch, MismatchCause, explain};

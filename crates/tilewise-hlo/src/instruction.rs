@@ -122,17 +122,25 @@ impl<'m> Instruction<'m> {
         if self.data.has_tiles() { Shape::parse_as_written(text) } else { text.parse() }
     }
 
-    /// Whether a TPU's compiler may have left the tiles out of its result's layout, as it does for some convolutions and copies of what
-    /// they make. Observed: libtpu 0.0.52 for TPU v5p, in four programs whose totals are those of the printed layouts.
+    /// Whether a TPU's compiler may have left the tiles out of this array of its result: of some convolutions, of copies of what they
+    /// make, and of what a fusion makes in VMEM. Observed: libtpu 0.0.51 and 0.0.52, in programs whose totals are those of the printed
+    /// layouts.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
     /// let module = Module::parse("c = f32[192,512]{0,1} convolution(a, b), dim_labels=bf_io->bf\nd = f32[192,512]{0,1} copy(c)")?;
-    /// assert!(module.instructions().all(|instruction| instruction.may_lack_tiles()));
+    /// assert!(module.instructions().all(|instruction| instruction.may_lack_tiles(&instruction.shape().unwrap())));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
-    pub fn may_lack_tiles(&self) -> bool {
+    pub fn may_lack_tiles(&self, array: &Shape) -> bool {
+        const VMEM: u8 = 1;
+        let is_in_vmem = array.as_array().is_some_and(|array| array.memory_space() == VMEM);
+        self.opcode() == Opcode::Fusion && is_in_vmem || self.is_of_convolution()
+    }
+
+    /// Whether it is a convolution, a fusion that ends in one, or a copy of what such makes.
+    fn is_of_convolution(&self) -> bool {
         /// From the end of a copy to what is copied.
         const STEPS: usize = 4;
         let mut at = *self;

@@ -148,9 +148,9 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     word::all(&text[at..]).next().map(|(start, end)| (at + start, at + end))
 }
 
-/// The longest sentence that begins with this word; of equals one of the last message's form.
+/// The longest sentence that begins with this word; of equals one of the form of the last message that tells something.
 fn sentence(text: &str, start: usize, word: &str, drafts: &[Draft]) -> Option<Found> {
-    let last = drafts.last().map(|draft| draft.rule.form);
+    let last = drafts.iter().rev().map(|draft| draft.rule).find(|rule| !rule.is_vague()).map(|rule| rule.form);
     let matches = |sentence: &'static Sentence| {
         let (end, facts) = sentence.pattern.matches(text, start)?;
         Some(Found { sentence, start, end, facts })

@@ -226,6 +226,11 @@ impl Entry {
         [first, Self { size: None, operator: None, number: None, ..self }]
     }
 
+    /// Whether larger ones stood before it: lists are numbered from the largest on.
+    pub(crate) fn is_of_the_tail(&self) -> bool {
+        self.number.is_some_and(|number| number > 1)
+    }
+
     pub(crate) fn is_scoped(&self) -> bool {
         self.allocation_type.as_deref() == Some("scoped")
     }

@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::forms::Form;
 use crate::framework::Framework;
+use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
 use crate::verdict::Verdict;
@@ -53,6 +54,8 @@ pub struct Message {
     pub truncated: bool,
     /// The framework that compiled the program, where names or wordings tell.
     pub framework: Option<Framework>,
+    /// The server whose log the text is, where it names one.
+    pub server: Option<Server>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
     /// memory.
     pub kernel: Option<String>,
@@ -84,6 +87,7 @@ impl Message {
             is_retold: false,
             truncated: true,
             framework: None,
+            server: None,
             kernel: None,
             block_sizes: Vec::new(),
             others: Vec::new(),

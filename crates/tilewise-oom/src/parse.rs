@@ -6,6 +6,7 @@ use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::forms::{Form, Judged};
+use crate::device::Device;
 use crate::framework::Framework;
 use crate::kernel_name;
 use crate::level::Level;
@@ -14,6 +15,7 @@ use crate::memory;
 use crate::message::Message;
 use crate::prose;
 use crate::scan::Scanner;
+use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
@@ -68,16 +70,17 @@ impl Message {
     /// As [`parse`](Self::parse), of a text that is looked at in one piece.
     pub(crate) fn parse_whole(text: &str) -> Result<Self, Error> {
         let is_log = text.contains(COMPILERS_LOG);
-        let is_tpu = text.contains("TPU") || text.contains("tpu");
+        // What a log has in front of its lines names devices and servers, too.
+        let (device, server) = (Device::of(text), Server::of(text));
         let text = clean::clean(text);
         let framework = Framework::of(&text);
-        let messages = read_all(&text, is_log, is_tpu);
+        let messages = read_all(&text, is_log, device);
         let kernel = kernel_name::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
-            Self { framework, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
+            Self { framework, server, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
@@ -101,7 +104,7 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
 }
 
 /// All messages of a text that is clean, in its order.
-fn read_all(text: &str, is_log: bool, is_tpu: bool) -> Vec<Message> {
+fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let drafts = drafts::read(text);
     let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
     let mut messages: Vec<Message> = Vec::with_capacity(drafts.len());
@@ -110,7 +113,7 @@ fn read_all(text: &str, is_log: bool, is_tpu: bool) -> Vec<Message> {
         let after = tables.partition_point(|other| *other <= start);
         let chunk = start..tables.get(after).copied().unwrap_or(text.len());
         let before = if tables.first() == Some(&start) { &text[..start] } else { "" };
-        messages.push(message(draft, text, before, chunk, is_tpu));
+        messages.push(message(draft, text, before, chunk, device));
     }
     if tables.is_empty()
         && let Some(excerpt) = excerpt(text)
@@ -139,7 +142,7 @@ fn is_telling(message: &Message) -> bool {
 /// Tables and lists alone: of a GPU they belong to its message, and the compiler's log prints tables of what fits.
 fn attach(excerpt: Message, messages: &mut Vec<Message>, is_log: bool) {
     let has_list = !excerpt.entries.is_empty();
-    if let Some(message) = messages.iter_mut().find(|message| message.form == Form::Gpu) {
+    if let Some(message) = messages.iter_mut().find(|message| matches!(message.form, Form::Gpu | Form::Device)) {
         message.entries = excerpt.entries;
     } else if let Some(message) = messages.iter_mut().find(|message| message.form == Form::Usage && !has_list) {
         message.usage = excerpt.usage;
@@ -215,7 +218,7 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
 }
 
 /// The message of a draft, whose tables and lists lie in `chunk`, or `before` where a log prints them first.
-fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: bool) -> Message {
+fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: Device) -> Message {
     let Draft { rule, mut facts, code, is_retold, is_open, end, first_end, .. } = draft;
     let mut message = Message::new(rule.form);
     message.is_retold = is_retold;
@@ -252,9 +255,13 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: 
     if !is_open && rule.form == Form::Assignment && !is_over {
         message.form = Form::Usage;
     }
-    // Before 2022 this wording was a TPU's, too.
-    if message.form == Form::Gpu && is_tpu && message.usage.is_none() && message.facts.has("ordinal") {
-        message.form = Form::RunTime;
+    if message.form == Form::Gpu && message.usage.is_none() {
+        match device {
+            // Before 2022 this wording was a TPU's, too.
+            Device::Tpu if message.facts.has("ordinal") => message.form = Form::RunTime,
+            Device::Unnamed => message.form = Form::Device,
+            _ => {}
+        }
     }
     complete(&mut message);
     message.truncated = !is_whole(&message, is_ended);

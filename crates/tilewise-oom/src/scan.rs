@@ -31,7 +31,7 @@ const OVERLAP: usize = 128 << 10;
 const MOST: usize = 64;
 
 /// Parts of words, one of which every wording has; a test holds each to that.
-const SIGNS: [&str; 38] = [
+const SIGNS: [&str; 44] = [
     "emory",
     "EMORY",
     "lloc",
@@ -70,6 +70,12 @@ const SIGNS: [&str; 38] = [
     "KV cache",
     "Buffer ",
     "Bad ",
+    "full remat",
+    "RET_CHECK",
+    "SMEM",
+    "shared data",
+    "convolution",
+    "utotuning",
 ];
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());

@@ -31,6 +31,12 @@ pub enum Verdict {
     Donation,
     /// A result ends in host memory, and the program's signature says device.
     HostPlacement,
+    /// A warning: a value in host memory is computed with on the host.
+    HostCompute,
+    /// A warning: an array is replicated on its way from one sharding to another.
+    Resharding,
+    /// A check inside the compiler failed; no memory ran out.
+    CompilerCheck,
     /// An argument has another size, type, layout or memory than it was compiled for.
     InputMismatch,
     /// A kernel's block, layout, index or type can't be compiled; no memory ran out.
@@ -52,6 +58,8 @@ pub enum UntiledMachine {
     Host,
     /// A device of Tenstorrent's.
     Tenstorrent,
+    /// A device that the message doesn't name.
+    Unnamed,
 }
 
 impl UntiledMachine {
@@ -66,12 +74,16 @@ impl UntiledMachine {
             Self::Gpu => "gpu",
             Self::Host => "host",
             Self::Tenstorrent => "tenstorrent",
+            Self::Unnamed => "unnamed",
         }
     }
 }
 
 /// A request below this is small: if it fails, others hold the memory.
 const SMALL: u64 = 64 << 20;
+
+/// So is one of this part of the pool: 1 in 16.
+const SMALL_PART: u64 = 16;
 
 /// No GPU of today has more.
 const LARGEST_GPU: u64 = 288 << 30;
@@ -95,6 +107,9 @@ impl Verdict {
             Self::RematLimit => "remat_limit",
             Self::Donation => "donation",
             Self::HostPlacement => "host_placement",
+            Self::HostCompute => "host_compute",
+            Self::Resharding => "resharding",
+            Self::CompilerCheck => "compiler_check",
             Self::InputMismatch => "input_mismatch",
             Self::Mosaic => "mosaic",
             Self::NotTpu => "not_tpu",
@@ -165,7 +180,10 @@ impl Message {
         let used = self.used.as_ref();
         match self.machine()? {
             UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
-            UntiledMachine::Gpu => self.cause_on_gpu(),
+            UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(Verdict::KernelMemory),
+            UntiledMachine::Gpu if self.form == Form::Autotuning => None,
+            UntiledMachine::Gpu | UntiledMachine::Unnamed => self.cause_on_gpu(),
+            UntiledMachine::Host if self.form == Form::HostPool => None,
             UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
             UntiledMachine::Tenstorrent => {
                 let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
@@ -191,8 +209,14 @@ impl Message {
         let row = |name: &str| self.usage.as_ref()?.get(name);
         // The figures are rounded, and the allocator rounds up.
         let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
-        if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
+        let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
+        if room.is_some_and(|room| used.bytes() > room) {
+            Some(Verdict::Size)
+        } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
+        } else if room.is_some_and(|room| used.bytes() <= room / SMALL_PART) {
+            Some(Verdict::Reservation)
         } else if row("results").is_some_and(is) || used.bytes() <= SMALL {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
@@ -255,7 +279,9 @@ impl Message {
         if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
             return Verdict::Fragmentation;
         }
-        let is_told = used > 0 || budget.missing_bytes.is_some() || self.form != Form::Excerpt;
+        // A list without its beginning doesn't show what is largest.
+        let is_beheaded = budget.used_bytes.is_none() && self.entries.first().is_some_and(Entry::is_of_the_tail);
+        let is_told = budget.missing_bytes.is_some() || self.form != Form::Excerpt || used > 0 && !is_beheaded;
         if is_told { Verdict::Size } else { Verdict::Unknown }
     }
 }

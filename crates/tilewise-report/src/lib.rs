@@ -41,6 +41,7 @@ pub mod style;
 pub mod summary;
 mod table;
 mod text;
+mod verdict;
 mod view;
 
 pub use axes::axis;
@@ -72,4 +73,5 @@ pub use shape::{
 pub use summary::{MessageSummary, Remark, Summary, in_span, memory_name};
 pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};
+pub use verdict::{Doubt, Verdict, memory_of};
 pub use view::{LISTED, ReportView};

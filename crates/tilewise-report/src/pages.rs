@@ -18,7 +18,8 @@ macro_rules! pages {
 /// A page for each of XLA's codes, and for messages without one.
 const ERRORS: &[(&str, &str)] = pages! {
     "E0100" "E0101" "E0102" "E0200" "E1000" "E1001" "E1200" "E2001" "E2002" "E2003" "E3000" "E3001"
-    "mosaic" "donation" "rematerialization" "kv_cache" "statistics" "gpu"
+    "mosaic" "donation" "rematerialization" "resharding" "kv_cache" "statistics" "gpu" "shared_memory" "host"
+    "compiler_check"
 };
 /// A section for each kind of change, `## donate: …`.
 const ADVICE: &str = include_str!("../docs/advice.md");

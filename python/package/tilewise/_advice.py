@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -192,19 +191,18 @@ def applied(made: Made, advised: Recommendation) -> Made:
         return replace(made, options={**made.options, **formats(made)})
     if advised.kind == "checkpoint":
         return rematerialised(made, "full")
-    if advised.code and "tw.microbatch(" in advised.code:
+    if advised.inputs and advised.parts:
         return _in_parts(made, advised)
     raise Skip("it changes the program itself")
 
 
 def _advised_arguments(made: Made, advised: Recommendation) -> tuple[int, ...]:
-    """The arguments that advice names by the parameters of the function."""
-    names = re.findall(r"`(\w+)`", advised.sentence)
+    """The positions of the arguments to donate."""
     try:
         parameters = list(inspect.signature(made.f).parameters)
     except (TypeError, ValueError):
         return ()
-    return tuple(at for at, name in enumerate(parameters[: len(made.args)]) if name in names)
+    return tuple(at for at, name in enumerate(parameters[: len(made.args)]) if name in advised.donate)
 
 
 def _in_parts(made: Made, advised: Recommendation) -> Made:
@@ -213,9 +211,8 @@ def _in_parts(made: Made, advised: Recommendation) -> Made:
     Raises:
         Skip: parts of the batch compute something else.
     """
-    said = re.search(r"tw\.microbatch\(\w+, (\d+), batch_argnames=\(([^)]*)\)(?:, axis=(\d+))?", advised.code or "")
-    assert said is not None
-    step = microbatch(made.f, int(said[1]), batch_argnames=re.findall(r"\w+", said[2]), axis=int(said[3] or 0))
+    assert advised.parts is not None
+    step = microbatch(made.f, advised.parts, batch_argnames=advised.inputs)
     try:
         module("jax").eval_shape(step, *made.args)
     except Error as error:

@@ -95,6 +95,9 @@ const COLORS: Record<string, string> = {
   others: "--tile-3",
   program: "--tile-2",
   fragmentation: "--tile-4",
+  asked: "--tile-0",
+  piece: "--resident",
+  scattered: "--raised",
   padding: "--raised",
   available: "--muted",
 };
@@ -112,10 +115,14 @@ function budget(stack: Stack | null): HTMLElement | null {
   if (!stack) return null;
   const { parts, total_bytes, within, room } = stack;
   // What is reserved is no room for the program, or a part of what is available.
-  const [available, apart] = [room.filter((part) => part.kind === "available"), room.filter((part) => part.kind !== "available")];
-  const limit = available.reduce((sum, part) => sum + part.bytes, 0);
-  const whole = Math.max(total_bytes, limit, 1);
-  const fill = ({ kind }: Part) => ({ class: kind === "padding" ? "hatched" : "", color: `background-color:var(${COLORS[kind] ?? "--other"})` });
+  const isRoom = ({ kind }: Part) => ["available", "piece", "scattered"].includes(kind);
+  const [available, apart] = [room.filter(isRoom), room.filter((part) => !isRoom(part))];
+  const sum = (parts: Part[]) => parts.reduce((all, part) => all + part.bytes, 0);
+  // What is scattered is no room for one piece.
+  const limit = sum(available.filter(({ kind }) => kind !== "scattered"));
+  const whole = Math.max(total_bytes, sum(available), 1);
+  const isPiece = parts.some(({ kind }) => kind === "asked");
+  const fill = ({ kind }: Part) => ({ class: kind === "padding" || kind === "scattered" ? "hatched" : "", color: `background-color:var(${COLORS[kind] ?? "--other"})` });
   const line = () => limit > 0 && el("b", { class: "capacity", style: `left:${(100 * limit) / whole}%` });
   const bar = (label: string, all: Part[]) =>
     all.length > 0 && [
@@ -130,7 +137,7 @@ function budget(stack: Stack | null): HTMLElement | null {
   return el(
     "div",
     {},
-    el("div", { class: "bars" }, bar("needed", parts), bar("of it lost", within), bar("available", available)),
+    el("div", { class: "bars" }, bar(isPiece ? "asked for" : "needed", parts), bar("of it lost", within), bar(isPiece ? "free" : "available", available)),
     el(
       "p",
       { class: "keys" },

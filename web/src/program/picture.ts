@@ -274,7 +274,7 @@ export class Picture {
     };
     const isLate = this.axis.at(peak) > (range[0] + range[1]) / 2;
     level(this.limit, "limit", isLate ? "left" : "right", "--accent");
-    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "at most", isLate ? "left" : "right", "--muted");
+    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "in all", isLate ? "left" : "right", "--muted");
     const at = (x(peak) + x(peak + 1)) / 2;
     if (at >= LEFT && at <= LEFT + plot) {
       context.fillStyle = look.color("--accent");

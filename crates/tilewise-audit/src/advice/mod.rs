@@ -23,5 +23,5 @@ mod samples;
 pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
-pub use notes::{Note, PurposeNote, Width};
+pub use notes::{Note, Width};
 pub use recommendation::{AdvisedArray, Recommendation};

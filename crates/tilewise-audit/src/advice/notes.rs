@@ -11,36 +11,22 @@ use crate::program::{
     Purpose, SourceLine, is_backward, is_recomputed, name, numbered, of_argument, op_name, source_line, traced,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
+use tilewise::ElementType;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{AssignedValue, Role};
 
-/// What takes much of a program's memory at its peak.
+/// What takes much of a program's memory at its peak: all arrays of one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Note {
-    /// All arrays of one purpose.
-    Purpose(PurposeNote),
-    /// Temporaries that have a dimension with which an argument begins: they fall with the size of the batch.
-    Batch {
-        /// What they take.
-        bytes: u64,
-        /// The dimension's size.
-        size: u64,
-        /// The argument.
-        name: String,
-    },
-}
-
-/// All arrays of one purpose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PurposeNote {
+pub struct Note {
     /// What they are for.
     pub purpose: Purpose,
     /// What they take.
     pub bytes: u64,
     /// Hundredths of what the program holds, rounded down.
     pub percent: u64,
+    /// Whether they take half of what the largest kind does, or more: what makes others smaller hardly matters.
+    pub is_main: bool,
     /// What the arguments among them are part of.
     pub names: Vec<String>,
     /// The largest array, and its line.
@@ -88,21 +74,20 @@ pub(crate) fn notes(program: &ProgramModel<'_>) -> Vec<Note> {
     // Stable: of equals, arguments come first.
     largest.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.bytes));
     let is_worth_it = |bytes: u64| bytes > program.total_bytes / WORTH_A_NOTE;
+    let most = largest.first().map_or(0, |(_, kind)| kind.bytes);
     let worth = largest.iter().filter(|(_, kind)| is_worth_it(kind.bytes));
-    let mut notes: Vec<Note> =
-        worth.map(|(purpose, kind)| Note::Purpose(note(program, **purpose, kind, &kept))).collect();
-    notes.extend(batch(program, is_worth_it));
-    notes
+    worth.map(|(purpose, kind)| Note { is_main: kind.bytes >= most / 2, ..note(program, **purpose, kind, &kept) }).collect()
 }
 
-fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> PurposeNote {
+fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> Note {
     let percent = u128::from(kind.bytes) * 100 / u128::from(program.total_bytes.max(1));
     let layers =
         Some(kept).filter(|_| purpose == Purpose::Kept).and_then(|kept| Some(Layers::of(kept)?.checkpointed()));
-    PurposeNote {
+    Note {
         purpose,
         bytes: kind.bytes,
         percent: u64::try_from(percent).unwrap_or(u64::MAX),
+        is_main: true,
         names: kind.names.clone(),
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
         is_recomputed: layers.as_ref().is_some_and(|layers| are_recomputed(program, layers)),
@@ -144,7 +129,12 @@ fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap
             (Role::Temporary, Some(array)) => of_temporary(program, array),
             _ => Purpose::Intermediate,
         };
-        kinds.entry(purpose).or_default().add(value, live.bytes, instruction);
+        let kind = kinds.entry(purpose).or_default();
+        if let (Purpose::Workspace, Some(array)) = (purpose, array) {
+            let routine = routine(program, array, &instruction).filter(|name| !kind.names.contains(name));
+            kind.names.extend(routine);
+        }
+        kind.add(value, live.bytes, instruction);
     }
     kinds
 }
@@ -186,31 +176,28 @@ fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpos
     if matches!(made.opcode(), Opcode::While | Opcode::Parameter) {
         return Purpose::LoopCarry;
     }
+    if is_workspace(program, array, &made) {
+        return Purpose::Workspace;
+    }
     let mut alike = program.arguments().filter(|argument| argument.bounds == array.bounds);
     let is_of_parameter = alike.any(|argument| of_argument(&name(&argument.instruction)).0 == Purpose::Parameter);
     let is_of_backward = traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name));
     if is_of_backward && is_of_parameter { Purpose::Gradient } else { Purpose::Intermediate }
 }
 
-/// How much of the temporaries has a dimension that arguments begin with: it falls with the size of the batch.
-fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Option<Note> {
-    let mut leading: HashMap<u64, Vec<String>> = HashMap::new();
-    for argument in program.parameters() {
-        let first = argument.shape().ok().and_then(|shape| shape.dimensions().first()?.bound());
-        let name = name(&argument);
-        if let (Some(size), (Purpose::OtherArgument, _)) = (first.filter(|size| *size > 1), of_argument(&name)) {
-            leading.entry(size).or_default().push(name);
-        }
-    }
-    let mut held: HashMap<u64, u64> = HashMap::new();
-    for array in program.peak_temporaries() {
-        let sizes: HashSet<u64> = array.bounds.iter().copied().filter(|size| leading.contains_key(size)).collect();
-        for size in sizes {
-            let bytes = held.entry(size).or_default();
-            *bytes = bytes.saturating_add(array.bytes);
-        }
-    }
-    let (size, bytes) = held.into_iter().max_by_key(|(size, bytes)| (*bytes, *size))?;
-    let name = program.in_whole(leading.get(&size)?).into_iter().next()?;
-    is_worth_it(bytes).then_some(Note::Batch { bytes, size, name })
+/// Whether it is bytes without a shape that a library's routine alone reads or makes, and nothing of the program is in.
+fn is_workspace(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instruction<'_>) -> bool {
+    let is_bytes = array.bounds.len() == 1 && matches!(array.shape.element_type(), Some(ElementType::S8 | ElementType::U8));
+    let is_library = |at: &Instruction<'_>| at.opcode() == Opcode::CustomCall;
+    let mut readers = program.readers(array.position).filter_map(|op| program.flow.instruction(op));
+    let are_libraries = readers.all(|reader| is_library(&reader));
+    let is_filled = made.operands().next().is_some() && !is_library(made);
+    is_bytes && are_libraries && !is_filled
+}
+
+/// The library's routine that works in a buffer: what reads it, or else what makes it.
+fn routine(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instruction<'_>) -> Option<String> {
+    let reader = program.readers(array.position).find_map(|op| program.flow.instruction(op));
+    let target = reader.as_ref().unwrap_or(made).attribute("custom_call_target")?;
+    Some(target.trim_matches('"').to_owned())
 }

@@ -4,8 +4,8 @@ use super::program::{LiveArray, ProgramModel};
 use std::collections::{HashMap, HashSet};
 use tilewise::{Shape, tpu};
 
-/// Below this a dimension can't be halved to any use.
-pub(crate) const LEAST: u64 = 4;
+/// Shorter dimensions are components, channels or heads more often than a batch.
+pub(crate) const LEAST: u64 = 8;
 /// Rows of a tile.
 pub(crate) const ROWS: u64 = 8;
 /// The dimensions of pictures: of a batch, of their height and width, of channels.

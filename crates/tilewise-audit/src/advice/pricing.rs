@@ -137,19 +137,18 @@ const OF_BEST: u128 = 20;
 pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
     let taken: HashMap<usize, u64> =
         message.arrays.iter().map(|array| (array.number, array.row.taken_bytes())).collect();
-    let saved = |proposal: &Proposal| {
-        let freed = proposal
-            .buffers
-            .at_most
-            .iter()
-            .map(|(buffer, after)| taken.get(buffer).copied().unwrap_or_default().saturating_sub(*after));
-        proposal.estimate.unwrap_or_else(|| freed.fold(0, u64::saturating_add))
+    let listed = |proposal: &Proposal| {
+        let changed = proposal.buffers.at_most.iter();
+        let freed = changed.map(|(buffer, after)| taken.get(buffer).copied().unwrap_or_default().saturating_sub(*after));
+        freed.fold(0, u64::saturating_add)
     };
     let proposals = rules.iter().flat_map(|rule| rule.propose(message));
     let mut advice: Vec<Recommendation> = proposals
         .map(|proposal| {
-            let saved = saved(&proposal);
-            proposal.recommendation(message, saved)
+            let listed = listed(&proposal);
+            let saved = proposal.estimate.unwrap_or(listed);
+            let listed_bytes = Some(listed).filter(|listed| *listed > 0 && *listed < saved);
+            Recommendation { listed_bytes, ..proposal.recommendation(message, saved) }
         })
         .collect();
     let bytes = |piece: &Recommendation| piece.saving.bytes().unwrap_or_default();

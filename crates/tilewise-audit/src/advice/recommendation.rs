@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, Saving, Target},
-    finding::{AttentionScores, Finding},
+    finding::{AttentionScores, Finding, GradientSums},
 };
 use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
@@ -24,6 +24,8 @@ pub struct Recommendation {
     pub array: Option<AdvisedArray>,
     /// What it frees.
     pub saving: Saving,
+    /// What of that is of arrays that a message lists, where the rest follows from its totals; `None` where all of it is.
+    pub listed_bytes: Option<u64>,
     /// The number of parts of the batch that it frees so much with, where more parts free more.
     pub parts: Option<u64>,
     /// The scores of attention that most of what it frees are: blockwise attention never holds them.
@@ -52,8 +54,29 @@ pub struct AdvisedArray {
 
 impl Recommendation {
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
-        let (array, saving, parts, scores) = (None, Saving::Unknown, None, None);
-        Self { change: finding.change(), target, array, saving, parts, scores, finding, framework }
+        let change = finding.change();
+        let (array, saving, listed_bytes, parts, scores) = (None, Saving::Unknown, None, None, None);
+        Self { change, target, array, saving, listed_bytes, parts, scores, finding, framework }
+    }
+
+    /// Of a step whose batch `tilewise.microbatch` can take in [`parts`](field@Self::parts): the arguments that have the batch, as the
+    /// program calls them, and which of their dimensions it is. Empty for other changes.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, usize)> {
+        let batch = match &self.finding {
+            Finding::LargeDimension(batch) => batch.function.as_ref().map(|_| batch),
+            _ => None,
+        };
+        let batch = batch.filter(|batch| batch.gradients != GradientSums::Apart);
+        batch.into_iter().flat_map(|batch| &batch.inputs).flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)))
+    }
+
+    /// The parameters of the compiled function to donate; empty for other changes.
+    #[must_use]
+    pub fn donate(&self) -> &[String] {
+        match &self.finding {
+            Finding::UndonatedState(state) => &state.roots,
+            _ => &[],
+        }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

@@ -73,6 +73,7 @@ impl Proposal {
             target: self.target,
             array: self.about,
             saving: (self.saving)(bytes_saved),
+            listed_bytes: None,
             parts: self.parts,
             scores: None,
             finding: self.finding,

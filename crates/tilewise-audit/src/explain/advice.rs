@@ -25,6 +25,11 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
             run_time::of(message, framework)
         }
         Verdict::Unknown => vec![run_time::unknown(message)],
+        _ if message.memory_space.as_deref() == Some("host") => {
+            let budget = message.budget();
+            let bytes = budget.used_bytes;
+            vec![Recommendation::new(Finding::Memory(MemoryFinding::OffHost { bytes }), Target::Value, Some(framework))]
+        }
         verdict => program(listing, framework, verdict),
     }
 }
@@ -52,8 +57,8 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         return vec![run_time::cores(listing.message)];
     }
     let is_bare = listing.allocations.is_empty();
-    if form == Form::Allocation && advice.is_empty() {
-        advice.extend(one_array(&budget).map(|finding| new(finding, Target::Value)));
+    if advice.is_empty() {
+        advice.extend(one_array(listing, &budget).map(|finding| new(finding, Target::Value)));
     }
     if form == Form::EarlyAbort && is_bare {
         advice.push(new(MemoryFinding::EarlyAbort, Target::Compiler));
@@ -87,12 +92,17 @@ fn shrink(budget: &Budget) -> Option<Shrink> {
     (missing > 0 && percent < 100).then_some(Shrink { is_of_temporaries: temporaries.is_some(), percent })
 }
 
-/// Where one array is larger than the memory, and nothing tells which.
-fn one_array(budget: &Budget) -> Option<MemoryFinding> {
+/// Where one array is larger than the memory, and nothing tells what would make it smaller.
+fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
     let capacity = budget.capacity_bytes?;
-    // So many that there is room beside it.
+    // Devices that leave room beside it.
     let enough = |used: u64| used.div_ceil(capacity.max(1)).saturating_add(1).checked_next_power_of_two();
-    Some(MemoryFinding::OneArray { bytes: budget.used_bytes, devices: budget.used_bytes.and_then(enough) })
+    let largest = listing.allocations.iter().map(|row| row.taken_bytes()).max();
+    let bytes = match listing.message.form {
+        Form::Allocation => budget.used_bytes,
+        _ => Some(largest.filter(|largest| *largest > capacity)?),
+    };
+    Some(MemoryFinding::OneArray { bytes, devices: bytes.and_then(enough) })
 }
 
 /// Where the arguments alone do not fit.

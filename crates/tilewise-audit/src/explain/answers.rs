@@ -5,11 +5,13 @@ use super::{elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{CacheFinding, DonationFinding, ElsewhereFinding, Finding, PlacementFinding},
+        finding::{
+            CacheFinding, DonationFinding, ElsewhereFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding,
+        },
     },
     message::Listing,
 };
-use tilewise_oom::{Form, Framework, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
 
 /// Below this nobody misses the memory.
 const SMALL: u64 = 1 << 20;
@@ -32,6 +34,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, Verdict::HostPlacement) => [PlacementFinding::Host, PlacementFinding::Device]
             .map(|finding| new(Finding::Placement(finding), Target::Result))
             .into(),
+        (_, Verdict::HostCompute) => {
+            vec![new(Finding::Placement(PlacementFinding::BeforeUse), Target::Value)]
+        }
+        (_, Verdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
+        (_, Verdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
         (_, Verdict::RematLimit) => {
             let shard = message.facts.size("below_zero").map(|_| new(Finding::ReplicatedState, Target::Argument));
             shard.into_iter().chain([new(Finding::ExhaustedRematerialization, Target::Value)]).collect()
@@ -45,8 +52,14 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             .into_iter()
             .map(|finding| {
                 let target = match &finding {
-                    ElsewhereFinding::Smaller(_) | ElsewhereFinding::TorchCheckpoint => Target::Value,
-                    ElsewhereFinding::Bank { .. } => Target::Kernel,
+                    ElsewhereFinding::Smaller(_)
+                    | ElsewhereFinding::TorchCheckpoint
+                    | ElsewhereFinding::SmallerWorkspace
+                    | ElsewhereFinding::OffloadLess => Target::Value,
+                    ElsewhereFinding::Bank { .. }
+                    | ElsewhereFinding::SharedMemory { .. }
+                    | ElsewhereFinding::OtherKernel => Target::Kernel,
+                    ElsewhereFinding::AnyAlgorithm => Target::Compiler,
                     _ => Target::Process,
                 };
                 new(Finding::Elsewhere(finding), target)
@@ -54,6 +67,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             .collect(),
         _ => return None,
     })
+}
+
+fn replicated(message: &Message) -> ReplicatedArray {
+    let sharding = |field| message.facts.text(field).map(str::to_owned);
+    ReplicatedArray { array: message.resharding(), from: sharding("from"), to: sharding("to") }
 }
 
 /// Donated arrays that found no result to live in.

@@ -4,12 +4,18 @@ use crate::{
     advice::finding::ElsewhereFinding::{self, *},
     message::Listing,
 };
-use tilewise_oom::{Framework, PrintedSize, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Section, UntiledMachine, Verdict};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
+        _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
+        _ if message.form == Form::Autotuning => vec![AnyAlgorithm, SmallerWorkspace],
+        _ if message.form == Form::HostPool => {
+            let asked = message.used.as_ref().map(PrintedSize::bytes);
+            vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
+        }
         (Some(UntiledMachine::Host), _) => vec![Host],
         (Some(UntiledMachine::Tenstorrent), cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
@@ -20,6 +26,14 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         _ => vec![smaller(listing), Processes { is_likely: false }],
     }
+}
+
+/// Smaller blocks of a kernel: a power of two of them, so that they surely fit.
+fn shared_memory(message: &Message) -> ElsewhereFinding {
+    let figures = message.used.as_ref().zip(message.limit.as_ref());
+    let times = figures.map_or(2, |(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
+    let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
+    SharedMemory { parts: times.clamp(2, 1 << 16).next_power_of_two(), fusion }
 }
 
 /// Of PyTorch's own allocator.

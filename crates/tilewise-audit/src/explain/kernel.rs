@@ -201,14 +201,7 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
             cap,
         },
         _ if is_fusion => BlockFinding::Fusion { cap },
-        _ => {
-            let limit = message.limit.as_ref().map(PrintedSize::bytes);
-            let may_be_v7x = explanation.generation.is_none_or(|generation| generation == Generation::V7x);
-            let is_near = message.used.as_ref().is_some_and(|used| used.bytes() < LARGEST_VMEM);
-            let is_all_of_v7x =
-                may_be_v7x && is_near && message.form != Form::Scoped && limit == Some(SMALLEST_OF_TODAY);
-            BlockFinding::Unlisted { cap: cap.filter(|_| !is_all_of_v7x), is_all_of_v7x }
-        }
+        _ => BlockFinding::Unlisted { cap },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernels that Mosaic can't compile: blocks, indices, slices, types.
 
-use crate::advice::finding::MosaicFinding;
+use crate::advice::finding::{MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 use tilewise_oom::{Facts, Form, Message};
 
 pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
@@ -22,6 +22,7 @@ pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
             }]
         }
         Form::MatmulType => vec![MosaicFinding::Cast],
+        Form::OperandLayout => vec![MosaicFinding::OperandLayout(operand_layout(facts))],
         _ if facts.get("partitioned").is_some() => vec![MosaicFinding::Partitioned],
         _ => vec![lowering(facts)],
     }
@@ -34,9 +35,58 @@ fn lowering(facts: &Facts) -> MosaicFinding {
         MosaicFinding::StridedLanes { lanes: operation.and_then(lanes) }
     } else if what.contains("Strided load with non 32-bit") || what.contains("Strided store with non 32-bit") {
         MosaicFinding::StridedNarrow
+    } else if what.contains("only load scalars") {
+        MosaicFinding::ScalarLoads
+    } else if operation.and_then(operation_name).as_deref() == Some("tpu.matmul") && what.contains("shape") {
+        MosaicFinding::MatmulShape { short: operation.map(short_dimensions).unwrap_or_default() }
     } else {
         MosaicFinding::Rewrite { operation: operation.and_then(operation_name) }
     }
+}
+
+fn operand_layout(facts: &Facts) -> OperandLayout {
+    let shape = facts.shapes("shape").first().and_then(|shape| shape.parsed.as_ref().ok());
+    let is_empty = shape.is_some_and(|shape| shape.dimensions().iter().any(|size| size.bound() == Some(0)));
+    let in_layout = |field| format!("{}{}", shape?.without_layout(), facts.text(field)?).parse().ok();
+    let layouts = in_layout("expected").zip(in_layout("actual")).map(|(kernels, xlas)| [kernels, xlas]);
+    OperandLayout { operand: facts.number("operand"), layouts, is_empty }
+}
+
+/// Rows and lanes of the matrix unit's operands.
+const ROWS: u64 = 8;
+const LANES: u64 = 128;
+
+/// The dimensions of a product that fill no tile: rows, columns and what is contracted, as an operation's line has them:
+/// `(vector<256x32xf32>, vector<32x256xf32>, …)`.
+fn short_dimensions(line: &str) -> Vec<ShortDimension> {
+    let mut vectors = line.split("vector<").skip(1).filter_map(bounds);
+    let (Some([mut rows, mut contracted]), Some([inner, mut columns])) = (vectors.next(), vectors.next()) else {
+        return Vec::new();
+    };
+    if line.contains("transpose_lhs = true") {
+        std::mem::swap(&mut rows, &mut contracted);
+    }
+    if line.contains("transpose_rhs = true") {
+        columns = inner;
+    }
+    let all = [
+        (MatmulDimension::Contracted, contracted, LANES),
+        (MatmulDimension::Rows, rows, ROWS),
+        (MatmulDimension::Columns, columns, LANES),
+    ];
+    let short = all.into_iter().filter(|(_, size, multiple)| !size.is_multiple_of(*multiple));
+    short
+        .filter_map(|(dimension, size, multiple)| {
+            Some(ShortDimension { dimension, size, padded: size.checked_next_multiple_of(multiple)? })
+        })
+        .collect()
+}
+
+/// The last two bounds of `256x32xf32>`.
+fn bounds(vector: &str) -> Option<[u64; 2]> {
+    let mut bounds = vector.split(['>', ',']).next()?.rsplit('x').skip(1);
+    let (last, before) = (bounds.next()?, bounds.next()?);
+    Some([before.parse().ok()?, last.parse().ok()?])
 }
 
 /// The last dimension of the array in an operation's line: 256 of `memref<16x256xf32, …>`.
@@ -107,7 +157,7 @@ fn operation_name(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{lanes, nearest};
+    use super::{lanes, nearest, short_dimensions};
 
     #[test]
     fn the_nearest_block() {
@@ -116,6 +166,23 @@ mod tests {
         assert_eq!(nearest(100, 128, Some(100)), 100);
         assert_eq!(nearest(512, 128, Some(8192)), 512);
         assert_eq!(nearest(0, 8, None), 8);
+    }
+
+    /// The second is jax-ml/jax#18388's.
+    #[test]
+    fn dimensions_that_fill_no_tile() {
+        let short = |line: &str| {
+            let all = short_dimensions(line).into_iter();
+            all.map(|it| format!("{:?} {} {}", it.dimension, it.size, it.padded)).collect::<Vec<_>>()
+        };
+        let line = "%9 = \"tpu.matmul\"(%1, %2, %3) : (vector<256x32xf32>, vector<32x256xf32>, vector<256x256xf32>)";
+        assert_eq!(short(line), ["Contracted 32 128"]);
+        let line = "%26 = \"tpu.matmul\"(%23, %25, %17) {transpose_lhs = false, transpose_rhs = true} : \
+                    (vector<250x128xf32>, vector<16x128xf32>, vector<250x16xf32>) -> vector<250x16xf32>";
+        assert_eq!(short(line), ["Rows 250 256", "Columns 16 128"]);
+        for other in ["", "vector<", "vector<8xf32>", "(vector<axbxf32>, vector<8x8xf32>)"] {
+            assert!(short(other).is_empty(), "{other}");
+        }
     }
 
     #[test]

@@ -4,17 +4,20 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{CoreHalt, Finding, RunTimeFinding},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Server, Verdict};
 
 /// A program that compiled, but for which there was no room.
 pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation> {
     let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, Some(framework));
     let (asked, free) = (message.used.clone(), message.limit.clone());
+    let server = message.server.and_then(|server| server_room(message, server));
+    let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
     if message.verdict() == Verdict::Fragmentation {
-        return vec![new(RunTimeFinding::Fragmented { asked }, Target::Process)];
+        advice.push(new(RunTimeFinding::Fragmented { asked }, Target::Process));
+        return advice;
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
-    let mut advice = vec![new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process)];
+    advice.push(new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process));
     let output = message.persistent.iter().find(|row| row.name == "output");
     if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {
         let (size, percent) = (row.size.clone(), row.percent.unwrap_or_default());
@@ -22,8 +25,29 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation>
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
     let is_program = message.module.is_some() || message.requirement.is_some();
-    advice.push(new(RunTimeFinding::AskLess { is_program }, Target::Value));
+    advice.push(new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value));
     advice
+}
+
+/// What a server leaves for programs, where its log shows that it sized its cache before.
+fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
+    /// Beside what was missing, in bytes: the next program may need more.
+    const MARGIN: u64 = 256 << 20;
+
+    let mut statistics = message.others.iter().filter(|other| other.form == Form::ServerStatistics).peekable();
+    statistics.peek()?;
+    let figure = |other: &Message, name| other.facts.text(name)?.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
+    let figures = |other| Some([figure(other, "hbm_used")?, figure(other, "hbm_limit")?]);
+    // Weights come first, then the cache.
+    let filled = statistics.filter_map(figures).filter(|[used, limit]| used <= limit);
+    let filled = filled.max_by(|[used, _], [other, _]| used.total_cmp(other));
+    let missing = message.used.as_ref().zip(message.limit.as_ref());
+    let missing = missing.map(|(asked, free)| asked.bytes().saturating_sub(free.bytes()));
+    #[expect(clippy::cast_precision_loss, reason = "hundredths are asked for")]
+    let part = |[used, limit]: [f64; 2], missing: u64| (used - missing.saturating_add(MARGIN) as f64 / f64::from(1 << 30)) / limit;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 100, and above 0")]
+    let percent = filled.zip(missing).map(|(filled, missing)| (part(filled, missing) * 100.0).floor().clamp(0.0, 99.0) as u64);
+    Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| *percent > 0) })
 }
 
 /// Both kinds of core in one memory.

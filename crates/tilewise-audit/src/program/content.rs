@@ -1,5 +1,6 @@
 //! What a file's bytes hold: programs, or the compiler's plan of one.
 
+use super::interface::Interface;
 use crate::failure::Failure;
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module};
 use tilewise_memory::Machine;
@@ -56,10 +57,30 @@ impl Content {
         }
         // The plan came with a proto, which holds one program.
         let mut plan = || buffer_assignment.take();
+        let header = lone_header(&text).map(str::to_owned);
         let program = |module| Ok(Self::Program(Program { buffer_assignment: plan(), ..Program::checked(module)? }));
-        Module::parse_all(text).into_iter().map(program).collect()
+        let found: Vec<Result<Self, Failure>> = Module::parse_all(text).into_iter().map(program).collect();
+        match header {
+            Some(header) if found.iter().all(Result::is_err) => vec![Err(cut(&header))],
+            _ => found,
+        }
     }
 }
+
+/// A module's header, if the text has nothing else.
+fn lone_header(text: &str) -> Option<&str> {
+    let text = text.trim();
+    (text.starts_with("HloModule ") && !text.contains('\n')).then_some(text)
+}
+
+/// The failure of a text that ends after its header.
+fn cut(header: &str) -> Failure {
+    let interface = Interface::of_header(header).map(|interface| format!(": {interface}")).unwrap_or_default();
+    Failure::new("truncated", format!("the text ends after the module's header{interface}")).with_help(WHOLE)
+}
+
+/// What to do about a cut text.
+const WHOLE: &str = "dump or copy the module again, whole";
 
 impl From<Module> for Program {
     /// The program without the compiler's plan.
@@ -82,7 +103,12 @@ impl Program {
         let module = module?;
         match module.check() {
             Ok(()) => Ok(module.into()),
-            Err(error) => Err(Failure::from(error).with_help("dump or copy the module again, whole")),
+            Err(error) => {
+                let failure = Failure::from(error).with_help(WHOLE);
+                let interface = Interface::of(&module).filter(|_| failure.kind == "truncated");
+                let interface = interface.map(|interface| format!("; {interface}")).unwrap_or_default();
+                Err(Failure { message: format!("{}{interface}", failure.message), ..failure })
+            }
         }
     }
 

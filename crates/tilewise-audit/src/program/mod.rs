@@ -3,6 +3,7 @@
 mod causes;
 mod content;
 mod describe;
+mod interface;
 mod machine;
 mod names;
 mod operations;

@@ -26,6 +26,8 @@ pub enum Purpose {
     CopyOfArgument,
     /// What loops carry.
     LoopCarry,
+    /// Bytes that a library's routine works in.
+    Workspace,
     /// Anything else.
     Intermediate,
 }

@@ -191,7 +191,10 @@ fn report(asked: Audit<'_>) -> Report {
         Err(_) => false,
     };
     memory_bounds.is_assumed = is_assumed;
-    memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
+    memory_bounds.doubtful_bytes = auditor.doubtful_bytes;
+    // XLA schedules what it compiles for these machines: of another text nothing tells which temporaries it takes.
+    let is_compiled = machine.generation().is_some() || module.is_scheduled();
+    memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module) && is_compiled;
     let mut memory_spaces = auditor.totals();
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
         let number = space.memory_space;
@@ -293,6 +296,8 @@ struct Auditor<'m> {
     narrowed: Option<Concerned>,
     /// The texts of shapes in fusions and functions, each looked at once.
     checked_shapes: HashSet<&'m str>,
+    /// Bytes that these may take beside what is counted of them.
+    doubtful_bytes: u64,
     /// Whether anything could not be read or sized.
     lacks_any: bool,
     warnings: Vec<ReportWarning>,
@@ -322,13 +327,15 @@ impl<'m> Auditor<'m> {
     /// A compiler lays every array in HBM out in tiles, but for scalars and empty ones: of another, the size can't be
     /// told. Nor does one store an element in fewer bits than it has; that of `pred` is one.
     fn check_layout(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
-        let Array { shape, memory_space, .. } = self.sizer.array(array);
+        let Array { shape, memory_space, sizes: array_sizes, .. } = self.sizer.array(array);
         let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
         let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
         let none = || Concerned { first: instruction.name().to_owned(), count: 0 };
-        let must_be_tiled = self.must_be_tiled && !instruction.may_lack_tiles();
+        let must_be_tiled = self.must_be_tiled && !instruction.may_lack_tiles(shape);
         if must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
             self.untiled.get_or_insert_with(none).count += 1;
+            let most = array_sizes.physical_bytes.saturating_mul(MOST_TIMES);
+            self.doubtful_bytes = self.doubtful_bytes.saturating_add(most);
         }
         let bits = match shape.element_type() {
             Some(ElementType::Pred) | None => 1,
@@ -464,13 +471,16 @@ impl<'m> Auditor<'m> {
     }
 
     fn report_unsized(&mut self) {
-        self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some() || self.narrowed.is_some();
+        self.lacks_any |= !self.unsized_buffers.is_empty() || self.narrowed.is_some();
         self.warnings.extend(self.untiled.take().map(ReportWarning::Untiled));
         self.warnings.extend(self.narrowed.take().map(ReportWarning::NarrowElement));
         let sizes = self.unsized_buffers.drain(..).map(|(error, arrays)| ReportWarning::Size(error, arrays));
         self.warnings.extend(sizes);
     }
 }
+
+/// An array in tiles takes at most this many times what it takes without: one number in a tile of 8 × 128, four times as wide.
+const MOST_TIMES: u64 = 4096;
 
 /// The memory spaces that a TPU's compiler was seen to use, on any generation.
 const KNOWN_SPACES: [u8; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 15];

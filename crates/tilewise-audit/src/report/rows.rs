@@ -62,6 +62,8 @@ pub struct MemoryBounds {
     pub temporary_bytes: Option<u64>,
     /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
     pub at_most_bytes: u64,
+    /// Bytes that arrays without tiles, whose size is in doubt, may take beside that.
+    pub doubtful_bytes: u64,
     /// Whether all of the program was read and sized; else it may hold more than is said here.
     pub is_complete: bool,
     /// Whether the machine is only assumed, because neither the text nor the caller tells it: temporaries may then differ.
@@ -77,6 +79,7 @@ impl MemoryBounds {
             constant_bytes: plan.constant_bytes,
             temporary_bytes: Some(plan.temporary_bytes()),
             at_most_bytes: plan.total_bytes(),
+            doubtful_bytes: 0,
             is_complete: true,
             is_assumed: false,
         }
@@ -100,7 +103,8 @@ impl MemoryBounds {
         } else if self.at_least_bytes() > limit {
             Some(false)
         } else {
-            (self.is_complete && self.at_most_bytes <= limit).then_some(true)
+            let most = self.at_most_bytes.saturating_add(self.doubtful_bytes);
+            (self.is_complete && most <= limit).then_some(true)
         }
     }
 

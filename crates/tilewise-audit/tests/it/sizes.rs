@@ -207,11 +207,16 @@ fn what_has_no_size_fits_nothing() {
         "f32[?,128]{1,0:T(8,128)}",
         "f32[1000000000000000000,128]{1,0:T(8,128)}",
         "f32[-400000,128]{1,0:T(8,128)}",
-        "f32[8,128]{1,0}",
         "f32[8,128]",
-        "(f32[8,128]{1,0:T(8,128)}, f32[8]{0})",
     ] {
         assert_eq!(fits(shape), None, "{shape}");
+    }
+    // Without tiles it takes 4096 times its data at most: 16 MiB of 4 KiB.
+    for shape in ["f32[8,128]{1,0}", "(f32[8,128]{1,0:T(8,128)}, f32[8,128]{1,0})"] {
+        let report = program(&format!("  b = {shape} custom-call(a), custom_call_target=\"s\"\n{root}"));
+        let bounds = report.memory_bounds;
+        assert_eq!((bounds.fits(16 << 20), bounds.fits(17 << 20)), (None, Some(true)), "{shape}");
+        assert!(report.warnings.iter().any(|warning| warning.as_str() == "untiled"), "{shape}");
     }
     for shape in ["f32[8,128]{1,0:T(8,128)}", "u32[]{:S(2)}", "f32[]", "f32[0,4]{1,0}", "f32[8,128]{1,0:S(5)}"] {
         assert_eq!(fits(shape), Some(true), "{shape}");
@@ -232,7 +237,7 @@ ENTRY e {
     let fits = |text: &str| tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(1 << 40);
     assert_eq!((fits(text), fits(&text.replace("bf17", "f32"))), (None, Some(true)));
     let result = "  b = f32[8,128]{1,0:T(8,128)} negate(a)\n  ROOT r = (f32[8,128], f32[8,128]) tuple(a, b)";
-    assert_eq!(program(result).memory_bounds.fits(1 << 40), None);
+    assert_eq!(program(result).memory_bounds.fits(16 << 20), None);
 }
 
 /// libtpu 0.0.52 for TPU v5p prints some results of convolutions so, and bitcasts of them with tiles; it prints nothing else without.
@@ -247,8 +252,34 @@ fn results_of_convolutions_may_lack_tiles() {
     let fits = |text: &str| tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(1 << 40);
     assert_eq!(fits(text), Some(true));
     let other = text.replace("convolution(a, b), dim_labels=fb_io->bf", "custom-call(a, b), custom_call_target=\"g\"");
-    assert_eq!(fits(&other), None);
+    assert_eq!(fits(&other), Some(true), "in 1 TiB");
     assert_eq!(fits(&text.replace("f32[192,8,64]", "f32[192,8,128]")), None);
+    let fits = |text: &str| tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(64 << 20);
+    assert_eq!((fits(text), fits(&other)), (Some(true), None));
+}
+
+/// libtpu 0.0.51 prints a leaf in VMEM of a fusion's result so, and its bitcast with tiles.
+#[test]
+fn what_a_fusion_makes_in_vmem_may_lack_tiles() {
+    let text = "HloModule m, is_scheduled=true
+
+f {
+  p = bf16[64,512]{1,0:T(8,128)(2,1)} parameter(0)
+  q = bf16[64,512]{0,1} copy(p)
+  ROOT t = (bf16[64,512]{1,0:T(8,128)(2,1)}, bf16[64,512]{0,1}) tuple(p, q)
+}
+
+ENTRY main {
+  a = bf16[64,512]{1,0:T(8,128)(2,1)} parameter(0)
+  f.1 = (bf16[64,512]{1,0:T(8,128)(2,1)}, bf16[64,512]{0,1:S(1)}) fusion(a), kind=kLoop, calls=f
+  g = bf16[64,512]{0,1:S(1)} get-tuple-element(f.1), index=1
+  b = bf16[512,64]{1,0:T(8,128)(2,1)S(1)} bitcast(g)
+  ROOT r = f32[8,128]{1,0:T(8,128)} custom-call(b), custom_call_target=\"t\"
+}
+";
+    let report = tilewise_audit::audit(&Module::parse(text).expect("a module"));
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    assert_eq!(report.memory_bounds.fits(1 << 20), Some(true));
 }
 
 /// What no tile of the first level alone, and no layout at all, tells.
@@ -295,7 +326,9 @@ fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
             let bounds = Audit::new(&Program::from(unscheduled.clone())).machine(report.machine).limit(None).run();
             let bounds = bounds.memory_bounds;
             assert_ne!(bounds.fits(total.saturating_sub(1)), Some(true), "{place}");
-            assert!(bounds.fits(bounds.at_most_bytes) == Some(true) || !report.memory_bounds.is_complete, "{place}");
+            // Of a text that isn't scheduled, nothing tells which temporaries other machines' compilers add.
+            let is_known = report.machine.generation().is_some() && report.memory_bounds.is_complete;
+            assert_eq!(bounds.fits(bounds.at_most_bytes), is_known.then_some(true), "{place}");
             checked += 1;
         }
     }

@@ -96,14 +96,12 @@ impl<'f> Check<'f> {
         })
     }
 
-    /// Whether they differ in tiles alone, which the compiler left out of one.
+    /// Whether they differ in tiles alone, which are left out of one: then its size is in doubt, not which array it is.
     fn lacks_tiles(&self, position: Position, definition: Position) -> bool {
         let flow = self.flow;
-        let made = flow.instruction(flow.op_at(definition));
         let (Some(one), Some(other)) = (flow.shape(position), flow.shape(definition)) else { return false };
         let is_untiled = |shape: &Shape| shape.layout().is_some_and(|layout| layout.tiles().is_empty());
-        made.is_some_and(|made| made.may_lack_tiles())
-            && is_untiled(&one) != is_untiled(&other)
+        is_untiled(&one) != is_untiled(&other)
             && one.element_type() == other.element_type()
             && elements(one.dimensions()).is_some_and(|count| elements(other.dimensions()) == Some(count))
     }

@@ -28,11 +28,11 @@ pub(super) const RULES: &[Rule] = &[
         opens: &[
             "Ran out of memory in memory space {space:memory}",
             "~CompileTimeHbmOom [needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds|available] {limit:size}",
+            "Exceeded {space:memory} capacity by {exceeded:size}",
         ],
         adds: &[
             "Used {used:size} of [the] [available] {limit:size} [of] {space:memory}",
             "+Used {used:size} of {limit:size}",
-            "Exceeded {space:memory} capacity by {exceeded:size}",
             "~(exceeding|exceeds|exceeded) [the] [{space:memory}] capacity by {exceeded:size}",
             "~(required|requires|require|requested|needs|needed|need|used|using|uses) {used:size} [of] {space:memory}",
             "~(required|requested|needed|peak) {space:memory} [memory] [usage|is|was] {used:size}",

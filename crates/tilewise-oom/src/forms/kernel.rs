@@ -89,6 +89,13 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         opens: &[
+            "verify layout for Mosaic kernel operand {operand:number}[ XLA layout {actual:braces} does not match (Mosaic|MLIR) layout {expected:braces}][ XLA layout does not match (Mosaic|MLIR) layout][ for an operand of shape {shape:shape}][ expected {expected:braces} got {actual:braces}]",
+            "Missing layout for Mosaic kernel operand {operand:number}",
+        ],
+        ..Rule::new(Form::OperandLayout, Error, MOSAIC, "mosaic")
+    },
+    Rule {
+        opens: &[
             "Mosaic failed to compile TPU kernel",
             "Internal TPU kernel compiler error",
             "infer vector layout",
@@ -97,6 +104,8 @@ pub(super) const RULES: &[Rule] = &[
             "Mosaic kernels cannot be automatically {partitioned:name}",
             "Invalid input layout",
             "unsupported shape cast",
+            "can only load scalars from SMEM",
+            "Loads are only allowed on VMEM and SMEM references",
             "*MosaicError",
         ],
         adds: OPERATION,

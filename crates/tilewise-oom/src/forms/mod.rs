@@ -4,6 +4,7 @@
 //! family it belongs to; to add a wording, add a line to its rule.
 
 mod elsewhere;
+mod gpu;
 mod hbm;
 mod interface;
 mod kernel;
@@ -60,8 +61,14 @@ pub enum Form {
     Index,
     /// A kernel's slice cuts through a tile.
     Slice,
+    /// A kernel takes an operand in another layout than XLA gives it.
+    OperandLayout,
     /// A kernel has an operation or a layout that can't be compiled.
     Lowering,
+    /// An array is replicated on its way from one sharding to another: a warning.
+    Resharding,
+    /// A value in host memory is computed with on the host: a warning.
+    HostCompute,
     /// The compiler's log says what a program takes: nothing failed.
     Usage,
     /// Statistics of an allocator at run time.
@@ -72,14 +79,24 @@ pub enum Form {
     BufferAssignment,
     /// A GPU ran out of memory.
     Gpu,
+    /// A device that the message doesn't name ran out of memory.
+    Device,
+    /// A kernel of a GPU needs more shared memory than a block may have.
+    SharedMemory,
+    /// XLA tried the algorithms of an operation on a GPU, and none had room for its workspace.
+    Autotuning,
     /// A GPU's scheduler says that the arguments leave no room: a warning.
     GpuArguments,
     /// The host ran out of memory.
     Host,
+    /// The pool of pinned host memory is full.
+    HostPool,
     /// A Tenstorrent device ran out of memory.
     Tenstorrent,
     /// A core stopped (E0200).
     CoreHalt,
+    /// A check inside the compiler failed: a defect of the compiler.
+    CompilerCheck,
     /// Resources were exhausted, but not in words that tell of memory.
     Other,
 }
@@ -112,16 +129,24 @@ impl Form {
             Self::Block => "block",
             Self::Index => "index",
             Self::Slice => "slice",
+            Self::OperandLayout => "operand_layout",
             Self::Lowering => "lowering",
+            Self::Resharding => "resharding",
+            Self::HostCompute => "host_compute",
             Self::Usage => "usage",
             Self::AllocatorStatistics => "allocator_statistics",
             Self::ServerStatistics => "server_statistics",
             Self::BufferAssignment => "buffer_assignment",
             Self::Gpu => "gpu",
+            Self::Device => "device",
+            Self::SharedMemory => "shared_memory",
+            Self::Autotuning => "autotuning",
             Self::GpuArguments => "gpu_arguments",
             Self::Host => "host",
+            Self::HostPool => "host_pool",
             Self::Tenstorrent => "tenstorrent",
             Self::CoreHalt => "core_halt",
+            Self::CompilerCheck => "compiler_check",
             Self::Other => "other",
         }
     }
@@ -173,7 +198,7 @@ impl Rule {
 
     /// Whether it says little: any other error tells more.
     pub(crate) fn is_vague(&self) -> bool {
-        self.form == Form::Other
+        matches!(self.form, Form::Other | Form::CompilerCheck)
     }
 }
 
@@ -194,7 +219,7 @@ pub(crate) enum Judged {
 
 /// All rules, those of the more telling forms first.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    [hbm::RULES, kernel::RULES, run_time::RULES, interface::RULES, elsewhere::RULES, report::RULES]
+    [hbm::RULES, kernel::RULES, run_time::RULES, interface::RULES, gpu::RULES, elsewhere::RULES, report::RULES]
         .into_iter()
         .flatten()
 }
@@ -275,7 +300,7 @@ mod tests {
         forms.sort_unstable();
         let count = forms.len();
         forms.dedup();
-        assert_eq!((forms.len(), count), (30, 30));
+        assert_eq!((forms.len(), count), (38, 38));
         for sentence in &CATALOGUE.sentences {
             let wording = sentence.wording;
             let count = |c: char| wording.matches(c).count();
@@ -287,7 +312,7 @@ mod tests {
             let kinds = wording.split('{').skip(1).map(|field| field.split('}').next().unwrap());
             for field in kinds {
                 let (name, kind) = field.split_once(':').unwrap();
-                let known = "size below_zero bytes number memory name line instruction bounds shape shapes";
+                let known = "size below_zero bytes count number memory name line instruction bounds braces shape shapes";
                 assert!(name.is_ascii() && known.split(' ').any(|known| known == kind), "{wording}");
             }
         }

@@ -18,6 +18,12 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::new(Form::Rematerialization, Warning, Judged::As(Verdict::RematLimit), "rematerialization")
     },
     Rule {
+        opens: &[
+            "Involuntary full rematerialization[ … from sharding {from:braces} to {to:braces}[ … HLO operation {instruction:instruction}]]",
+        ],
+        ..Rule::new(Form::Resharding, Warning, Judged::As(Verdict::Resharding), "resharding")
+    },
+    Rule {
         memory: Some("hbm"),
         opens: &[
             "KV cache page size calculated by vLLM {counted:bytes} does not match with actual page size used by [{kernel:name}] kernel {used:bytes}",
@@ -71,6 +77,7 @@ pub(super) const RULES: &[Rule] = &[
             "*Memory statistics [{statistics:line}]",
             "total_hbm_limit_gb {limit_text:name}",
             "(GPU|TPU) KV cache size {statistics:line}",
+            "*Init (kv|model) [cache] … hbm {hbm_used:name} {hbm_limit:name}",
         ],
         adds: &[
             "available_device_memory {device:line}",

@@ -36,4 +36,8 @@ pub(super) const RULES: &[Rule] = &[
         ],
         ..Rule::new(Form::CoreHalt, Error, Judged::As(Verdict::Unknown), "E0200")
     },
+    Rule {
+        opens: &["RET_CHECK failure {place:name}[ {condition:line}]"],
+        ..Rule::new(Form::CompilerCheck, Error, Judged::As(Verdict::CompilerCheck), "compiler_check")
+    },
 ];

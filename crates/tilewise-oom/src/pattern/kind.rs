@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     BelowZero,
     /// `bytes`: a whole number of bytes, with or without its unit, and not cut off.
     Bytes,
+    /// `count`: a whole number of bytes, decimal or hexadecimal, which the text may end with.
+    Count,
     /// `number`: a whole number.
     Number,
     /// `memory`: the name of a memory, in lower case.
@@ -26,6 +28,8 @@ pub(crate) enum Kind {
     Instruction,
     /// `bounds`: `(8, 128)`, `[8, 128]`, `(Blocked(block_size=8), …)`.
     Bounds,
+    /// `braces`: a layout or a sharding, `{1,0:T(8,128)}`, `{devices=[8,1]<=[8]}`.
+    Braces,
     /// `shape`: an array's shape, XLA's, JAX's or MLIR's.
     Shape,
     /// `shapes`: shapes, one after the other.
@@ -43,11 +47,13 @@ impl Kind {
             "size" => Self::Size,
             "below_zero" => Self::BelowZero,
             "bytes" => Self::Bytes,
+            "count" => Self::Count,
             "number" => Self::Number,
             "memory" => Self::Memory,
             "name" => Self::Name,
             "instruction" => Self::Instruction,
             "bounds" => Self::Bounds,
+            "braces" => Self::Braces,
             "shape" => Self::Shape,
             "shapes" => Self::Shapes,
             _ => Self::Line,
@@ -78,6 +84,10 @@ impl Kind {
                 let end = if is_unit { rest.len() - after.len() + unit.len() } else { digits };
                 (end, FactValue::Size(size))
             }
+            Self::Count => {
+                let (size, length) = PrintedSize::count(rest)?;
+                (length, FactValue::Size(size))
+            }
             Self::Number => {
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
                 (digits, FactValue::Number(rest[..digits].parse().ok()?))
@@ -100,6 +110,7 @@ impl Kind {
             }
             Self::Instruction => return instruction_at(text, at),
             Self::Bounds => return bounds(text, at),
+            Self::Braces => return braces(text, at),
             Self::Shape => {
                 let (shape, length) = shape(rest)?;
                 (length, FactValue::Shapes(vec![shape]))
@@ -120,19 +131,42 @@ fn exact_behind(text: &str) -> Option<(PrintedSize, usize)> {
     Some((size, text.len() - after.len()))
 }
 
-/// `%name = shape opcode(…), …`, up to `. Scoped allocation with size`, or on one line where that is missing.
+/// Sentences that follow an instruction in a message.
+const BEHIND_INSTRUCTION: [&str; 3] =
+    [". Scoped allocation with size", ". You probably want to enrich", ". As the last resort"];
+
+/// `%name = shape opcode(…), …`, up to the sentence behind it, or on one line where that is missing.
 fn instruction_at(text: &str, at: usize) -> Option<(usize, FactValue)> {
-    let rest = text[at..].trim_start();
+    let rest = text[at..].trim_start_matches(|c: char| c.is_whitespace() || c == ':');
     let near = (0..=LONGEST_INSTRUCTION.min(rest.len())).rev().find_map(|end| rest.get(..end))?;
-    let scoped = memmem::find_iter(near.as_bytes(), "Scoped").find(|at| {
-        let after = rest[at + "Scoped".len()..].trim_start();
-        after.starts_with("allocation") && after["allocation".len()..].trim_start().starts_with("with")
-    });
-    let end = scoped.unwrap_or_else(|| rest.find('\n').unwrap_or(rest.len()));
+    let begins = |sentence: &&str, at: usize| {
+        let words = sentence.trim_start_matches(['.', ' ']);
+        words.split(' ').try_fold(at, |at, word| {
+            let at = at + near[at..].len() - near[at..].trim_start().len();
+            near[at..].starts_with(word).then_some(at + word.len())
+        })
+    };
+    let is_first = |sentence: &&str| {
+        let first = sentence.trim_start_matches(['.', ' ']).split(' ').next().unwrap_or_default();
+        memmem::find_iter(near.as_bytes(), first).find(|at| begins(sentence, *at).is_some())
+    };
+    let behind = BEHIND_INSTRUCTION.iter().filter_map(|sentence| is_first(sentence)).min();
+    let end = behind.unwrap_or_else(|| rest.find('\n').unwrap_or(rest.len()));
     let start = text.len() - rest.len();
     let words = instruction::fold(rest[..end].trim_end());
-    let words = instruction::without_beginning(&words, ". Scoped allocation with size").trim_end_matches('.');
+    let words = BEHIND_INSTRUCTION
+        .iter()
+        .fold(&*words, |words, sentence| instruction::without_beginning(words, sentence))
+        .trim_end_matches('.');
     (!words.is_empty()).then(|| (start + end, FactValue::Text(words.to_owned())))
+}
+
+/// What the next pair of braces holds, with them.
+fn braces(text: &str, at: usize) -> Option<(usize, FactValue)> {
+    let rest = text.get(at..)?;
+    let open = rest.find('{').filter(|open| rest[..*open].chars().all(|c| !word::is_part(c)))?;
+    let end = instruction::brackets_end(rest, open)?;
+    Some((at + end, FactValue::Text(rest[open..end].to_owned())))
 }
 
 /// What stands in the next pair of brackets, divided by commas. Of `Blocked(block_size=8)` the number counts.
@@ -245,6 +279,9 @@ mod tests {
         assert_eq!(read("bytes", "(size=171"), "none");
         assert_eq!(read("bytes", "171"), "none");
         assert_eq!(read("bytes", "171)"), "171|)");
+        assert_eq!(read("count", ": 101376"), "101376|");
+        assert_eq!(read("count", "=0xc600 bytes,"), "50688| bytes,");
+        assert_eq!(read("count", "0x"), "none");
     }
 
     #[test]
@@ -270,6 +307,8 @@ mod tests {
         assert_eq!(read("bounds", "(..., 8, 8192)\n"), "(?, 8, 8192)|\n");
         assert_eq!(read("bounds", "(None, 128)"), "(?, 128)|");
         assert_eq!(read("bounds", "word (1, 2)"), "none");
+        assert_eq!(read("braces", " ({1,0:T(8,128)(2,1)}) does"), "{1,0:T(8,128)(2,1)}|) does");
+        assert_eq!(read("braces", "to {devices=[8,1]<=[8]} x"), "none");
         assert_eq!(read("name", "'jit_step.1': x"), "jit_step.1|': x");
         assert_eq!(read("name", "args[3] in"), "args[3]| in");
     }

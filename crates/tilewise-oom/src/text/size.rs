@@ -132,6 +132,13 @@ impl PrintedSize {
         Some((Self { text: text[..end].to_owned(), ..Self::exact(bytes) }, end))
     }
 
+    /// A whole number of bytes, decimal or after `0x`, that `text` begins with, and where it ends.
+    pub(crate) fn count(text: &str) -> Option<(Self, usize)> {
+        let Some(digits) = text.strip_prefix("0x") else { return Self::plain_prefix(text) };
+        let length = digits.bytes().take_while(u8::is_ascii_hexdigit).count();
+        Some((Self::exact(u64::from_str_radix(&digits[..length], 16).ok()?), "0x".len() + length))
+    }
+
     /// So many bytes, known exactly.
     pub(crate) fn exact(bytes: u64) -> Self {
         Self { text: bytes.to_string(), bytes, low: bytes, high: bytes }

@@ -1,5 +1,6 @@
 //! Messages as compilers printed them, as others pasted them, and texts that are none.
 
+mod kinds;
 mod malformed;
 mod no_alarm;
 mod printed;

@@ -34,7 +34,7 @@ use time::changed_time;
 ///     Module::parse(text).map(|module| audit(&module))
 /// };
 /// let comparison = Comparison::of_reports(&report(8)?, &report(16)?, Allowed::default());
-/// assert_eq!(comparison.headline, "8.00 KiB → 16.00 KiB of HBM: 8.00 KiB more");
+/// assert_eq!(comparison.headline, "8.00 KiB → 16.00 KiB of HBM, 8.00 KiB more");
 /// // Less than a MiB is no matter.
 /// assert_eq!(comparison.verdict, Outcome::Same);
 /// # Ok::<(), tilewise_hlo::Error>(())
@@ -236,14 +236,9 @@ impl Comparison {
             Some(_) if has(Outcome::Better) => Outcome::Better,
             Some(_) => Outcome::Same,
         };
-        let [was, is] = [&before, &after].map(|program| program.bytes.total);
-        let by = match was.abs_diff(is) {
-            0 => "no change".to_owned(),
-            by => format!("{} {}", bytes(by), if is > was { "more" } else { "less" }),
-        };
         Self {
             program: name.to_owned(),
-            headline: format!("{} → {} of {memory}: {by}", bytes(was), bytes(is)),
+            headline: headline(verdict, memory, &before, &after),
             verdict,
             before,
             after,
@@ -319,6 +314,27 @@ impl ComparisonPage {
     pub fn of(before: &Report, after: &Report) -> Self {
         let comparison = Comparison::of_reports(before, after, Allowed::default()).shortened(Self::MOST);
         Self { comparison, live_bytes: [before, after].map(|report| report.live_bytes(0)) }
+    }
+}
+
+/// `Better: 32.00 MiB less copied; the same peak, 311.37 MiB of HBM`.
+fn headline(verdict: Outcome, memory: &str, before: &ComparedProgram, after: &ComparedProgram) -> String {
+    let less = |was: u64, is: u64| format!("{} {}", bytes(was.abs_diff(is)), if is > was { "more" } else { "less" });
+    let said = match verdict {
+        Outcome::Better => "Better: ",
+        Outcome::Worse => "Worse: ",
+        _ => "",
+    };
+    let [was, is] = [before, after].map(|program| program.bytes.total);
+    let [copied_before, copied] = [before, after].map(|program| program.copies.bytes);
+    let copies = (copied_before != copied).then(|| format!("{} copied", less(copied_before, copied)));
+    match copies {
+        _ if was != is => {
+            let copies = copies.map(|copies| format!("; {copies}")).unwrap_or_default();
+            format!("{said}{} → {} of {memory}, {}{copies}", bytes(was), bytes(is), less(was, is))
+        }
+        Some(copies) => format!("{said}{copies}; the same peak, {} of {memory}", bytes(is)),
+        None => format!("{said}the same peak, {} of {memory}", bytes(is)),
     }
 }
 

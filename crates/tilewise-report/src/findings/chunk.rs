@@ -52,7 +52,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         return of_functions(finding, about, &format!("{keys}; {freed}"));
     }
     let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
-    match (&finding.in_parts, microbatch(finding, parts)) {
+    match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
         (None, None) => words,
@@ -117,26 +117,20 @@ sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
     )
 }
 
-/// A step as it is, in parts, where gradients don't stay apart.
-fn microbatch(finding: &LargeDimension, parts: u64) -> Option<String> {
+/// A step as it is, in parts.
+fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let function = finding.function.as_ref().filter(|function| is_name(function))?;
-    let is_quotable = |name: &String| !name.contains(['"', '\\']);
-    if finding.gradients == GradientSums::Apart
-        || !finding.inputs.iter().all(|(_, names)| names.iter().all(is_quotable))
-    {
+    let inputs: Vec<(&str, usize)> = about.inputs().collect();
+    if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
         return None;
     }
-    let names = match &finding.inputs[..] {
-        [] => return None,
-        [(axis, names)] => {
-            let names = tuple(names.iter().map(|name| format!("\"{name}\"")));
-            if *axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
-        }
-        all => {
-            let pairs =
-                all.iter().flat_map(|(axis, names)| names.iter().map(move |name| format!("\"{name}\": {axis}")));
-            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-        }
+    let axis = inputs[0].1;
+    let names = if inputs.iter().all(|(_, at)| *at == axis) {
+        let names = tuple(inputs.iter().map(|(name, _)| format!("\"{name}\"")));
+        if axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
+    } else {
+        let pairs = inputs.iter().map(|(name, at)| format!("\"{name}\": {at}"));
+        format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
     };
     Some(format!(
         "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
@@ -172,22 +166,28 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
     let (size, parts) = (finding.size, about.parts.unwrap_or(8));
     let at = finding.place;
     let has_gradient = finding.gradients == GradientSums::Summed;
+    let common = match finding.arrays {
+        0 | 1 => String::new(),
+        count => format!("; {count} listed arrays have it"),
+    };
     let words = Words::new(format!(
-        "Process dimension {at} of {}{}, of size {size}, in parts, one after the other, if that is your batch dimension: most \
-         listed arrays have it{}; {parts} parts free this much at most",
+        "If dimension {at} of {}{}, of size {size}, is your batch, process it in parts, one after the other{common}{}; {parts} parts \
+         free this much at most",
         bare(about),
         at_line(about),
         if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
     ));
+    // `lax.map` goes over the leading dimension.
+    let leads = at == 0;
     match about.framework {
-        Some(Framework::Jax) if has_gradient => words.code(
+        Some(Framework::Jax) if has_gradient && leads => words.code(
             JAX,
             "def add(total, part):
     return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
 # parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
 total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
         ),
-        Some(Framework::Jax) => {
+        Some(Framework::Jax) if leads => {
             let batch = (size / parts).max(1);
             words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f takes one of xs"))
         }

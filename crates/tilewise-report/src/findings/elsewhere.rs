@@ -1,11 +1,11 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::{Words, code::JAX, words::printed};
+use super::{Words, code::JAX, gpu_kernels, words::printed};
 use crate::style::bytes;
-use tilewise_audit::recommendation::finding::ElsewhereFinding;
+use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
 use tilewise_oom::{Form, Message, UntiledMachine, Verdict};
 
-pub(super) fn words(finding: &ElsewhereFinding) -> Words {
+pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::Pool => Words::new(
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
@@ -13,15 +13,15 @@ pub(super) fn words(finding: &ElsewhereFinding) -> Words {
         )
         .code(None, "export XLA_CLIENT_MEM_FRACTION=.6"),
         ElsewhereFinding::Processes { is_likely: true } => Words::new(
-            "See which processes and arrays hold the GPU's memory; a second process of JAX finds three quarters of it taken",
+            "See which processes and arrays hold the GPU's memory; a second process of JAX finds 75 % already reserved",
         )
         .code(
             None,
             "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each",
         ),
         ElsewhereFinding::Processes { .. } => {
-            Words::new("If the process shares the GPU, see who holds its memory")
-                .code(None, "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false")
+            Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
+                .code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false")
         }
         ElsewhereFinding::Fragmented => {
             Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
@@ -52,6 +52,19 @@ pub(super) fn words(finding: &ElsewhereFinding) -> Words {
              not the device's",
         )
         .code(None, "free -g; ps aux --sort=-rss | head"),
+        ElsewhereFinding::HostPool { gigabytes, asked } => {
+            let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
+            let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
+            let of = gigabytes.map(|gigabytes| format!(" of {gigabytes} GB")).unwrap_or_default();
+            Words::new(format!(
+                "Raise the limit{of} of the pool, if the host has the memory: pages in it are pinned, so that other processes can't use \
+                 them"
+            ))
+            .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
+        }
+        ElsewhereFinding::OffloadLess => Words::new(
+            "Or offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts",
+        ),
         ElsewhereFinding::Bank { cause, bytes } => {
             let sentence = match cause {
                 Some(Verdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
@@ -63,7 +76,7 @@ pub(super) fn words(finding: &ElsewhereFinding) -> Words {
             let bank = bytes.map(|[needed, bank]| format!(": each bank would store {needed} of its {bank} bytes"));
             Words::new(format!("{sentence}{}", bank.unwrap_or_default()))
         }
-        _ => Words::new(""),
+        kernel => gpu_kernels::words(kernel, about),
     }
 }
 
@@ -71,10 +84,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
         Some(UntiledMachine::Host) => "on the host",
         Some(UntiledMachine::Tenstorrent) => "on a Tenstorrent device",
+        Some(UntiledMachine::Unnamed) => "on a device that the message doesn't name",
         _ => "on a GPU",
     };
-    let asked = message.used.as_ref().map(|used| format!(": {} asked for", printed(used))).unwrap_or_default();
+    let asked = message.used.as_ref().map(|used| format!(": {} asked for{}", printed(used), room(message)));
+    let asked = asked.unwrap_or_default();
     let headline = match message.form {
+        Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
     };
@@ -92,7 +108,30 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
         _ => String::new(),
     };
-    [headline, format!("This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.{why}")]
+    if message.form == Form::HostPool {
+        let why = "Arrays in `pinned_host` memory lie in a pool of the host's own memory, which has a limit; the GPU's memory did not \
+                   run out.";
+        return [headline, why.to_owned()];
+    }
+    let which = match message.machine() {
+        Some(UntiledMachine::Unnamed) => "GPUs and CPUs print this, and lay arrays out without tiles",
+        _ => "This isn't a TPU message; those arrays aren't tiled",
+    };
+    [headline, format!("{which}, so padding is not the cause.{why}")]
+}
+
+/// What is free, and of how much; or what of a pool is in use.
+fn room(message: &Message) -> String {
+    let fact = |name| message.facts.size(name).filter(|size| size.bytes() > 0);
+    let capacity = message.capacity.as_ref();
+    match (fact("pool"), fact("pool_used"), fact("free")) {
+        (Some(pool), Some(used), _) => format!(", {} of the pool's {} in use", printed(used), printed(pool)),
+        (_, _, Some(free)) => {
+            let of = capacity.map(|all| format!(" of {}", printed(all))).unwrap_or_default();
+            format!(", {} free{of}", printed(free))
+        }
+        _ => String::new(),
+    }
 }
 
 fn too_large(message: &Message) -> String {

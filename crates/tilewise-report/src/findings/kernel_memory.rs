@@ -68,11 +68,10 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             ));
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        BlockFinding::Unlisted { cap, is_all_of_v7x } => Words::new(format!(
+        BlockFinding::Unlisted { cap } => Words::new(format!(
             "Halve the largest blocks of the kernel's BlockSpecs, if it is a Pallas kernel (for attention: the block sizes of \
              queries and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too \
-             large; else give the operation parts of the batch{}. {WHICH_FIT}{}",
-            if *is_all_of_v7x { "; `vmem_limit_bytes` of 128 MiB is worth a try on a v7x" } else { "" },
+             large; else give the operation parts of the batch. {WHICH_FIT}{}",
             no_higher(*cap)
         )),
         BlockFinding::SparseCoreInHbm => Words::new(

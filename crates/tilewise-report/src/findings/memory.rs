@@ -34,6 +34,18 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 ),
             )
         }
+        MemoryFinding::OffHost { bytes: taken } => {
+            let taken = taken.map(|taken| format!(", {},", bytes(taken))).unwrap_or_default();
+            Words::new(format!(
+                "Offload less, or divide what is offloaded{taken} between more hosts: arrays in `pinned_host` memory (`S(5)` in their \
+                 layout) are the program's own, and each host holds its devices' parts; a host with more memory helps, too"
+            ))
+            .jax(
+                about,
+                SHARDING,
+                "sharding = NamedSharding(mesh, PartitionSpec('x'), memory_kind='pinned_host')\nstate = jax.device_put(state, sharding)",
+            )
+        }
         MemoryFinding::Arguments { bytes: taken, devices, left } => arguments(*taken, *devices, *left, about),
         _ => Words::new(""),
     }
@@ -57,7 +69,6 @@ fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendati
         format!(". {what} to shrink by {percent} %: {how}")
     });
     let code = match about.framework {
-        Some(Framework::TensorFlow) => "TF_XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
         _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
     };
     Words::new(format!(

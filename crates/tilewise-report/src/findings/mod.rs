@@ -16,6 +16,7 @@ mod donation;
 mod elsewhere;
 mod flat_records;
 mod gathered_pages;
+mod gpu_kernels;
 mod graphs;
 mod kernel_columns;
 mod kernel_memory;
@@ -31,6 +32,7 @@ mod pinned_order;
 mod placement;
 mod rematerialization;
 mod remedy;
+mod resharding;
 mod rows_of_few;
 mod run_time;
 mod sample_gradients;
@@ -50,7 +52,7 @@ pub(crate) use words::{cause, printed};
 
 use tilewise_audit::{
     Cause, Explanation, Recommendation,
-    recommendation::finding::{Finding, PlacementFinding},
+    recommendation::finding::Finding,
 };
 use tilewise_oom::{Form, Framework, Verdict};
 
@@ -144,9 +146,10 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::Mosaic(finding) => mosaic::words(finding),
         Finding::Mismatch(finding) => mismatch::words(finding),
         Finding::Donation(finding) => donation::words(*finding),
-        Finding::Placement(finding) => placement::words(*finding == PlacementFinding::Host),
+        Finding::Placement(finding) => placement::words(*finding),
+        Finding::Replicated(finding) => resharding::words(finding),
         Finding::Cache(finding) => cache::words(*finding),
-        Finding::Elsewhere(finding) => elsewhere::words(finding),
+        Finding::Elsewhere(finding) => elsewhere::words(finding, about),
         Finding::ReplicatedState => rematerialization::shard(),
         Finding::ExhaustedRematerialization => rematerialization::recompute(),
         Finding::BufferAssignment => statistics::audit(),
@@ -165,6 +168,10 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
         (_, Verdict::Mosaic) => mosaic::answer(message),
         (_, Verdict::Donation) => donation::answer(explanation),
         (_, Verdict::HostPlacement) => placement::answer(message),
+        (_, Verdict::HostCompute) => placement::computed(message),
+        (_, Verdict::Resharding) => resharding::answer(message),
+        (_, Verdict::CompilerCheck) => run_time::check(message),
+        (Form::SharedMemory | Form::Autotuning, _) => gpu_kernels::answer(message),
         (_, Verdict::RematLimit) => rematerialization::answer(message),
         (_, Verdict::Fits) => statistics::answer(message),
         (_, Verdict::NotTpu) => elsewhere::answer(message),

@@ -4,7 +4,8 @@ use super::{
     Words,
     code::{JAX_AND_NUMPY, NUMPY},
 };
-use tilewise_audit::recommendation::finding::MosaicFinding;
+use crate::shape::{in_words, relation};
+use tilewise_audit::recommendation::finding::{MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 use tilewise_oom::{Facts, Form, Message, meaning_of_code};
 
 const PALLAS: &str = "from jax.experimental import pallas as pl";
@@ -81,6 +82,12 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              from JAX 0.11 on",
         )
         .code(None, "pip install --upgrade 'jax[tpu]'"),
+        MosaicFinding::OperandLayout(finding) => operand_layout(finding),
+        MosaicFinding::MatmulShape { short } => matmul_shape(short),
+        MosaicFinding::ScalarLoads => Words::new(
+            "Read SMEM one element at a time (`ref[i]`), or give the array to the kernel in VMEM, which loads vectors",
+        )
+        .code(PALLAS_AND_TPU, "spec = pl.BlockSpec(block_shape, index_map, memory_space=pltpu.VMEM)"),
         MosaicFinding::Rewrite { operation } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
             Words::new(format!(
@@ -102,6 +109,50 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
         ),
         _ => Words::new(""),
     }
+}
+
+/// An operand in the layout that the kernel reads, or left out where it has no elements.
+fn operand_layout(finding: &OperandLayout) -> Words {
+    let which = finding.operand.map_or("this operand".to_owned(), |number| format!("operand {number}"));
+    if finding.is_empty {
+        return Words::new(format!(
+            "Leave {which} out, or give the kernel one row of zeros in its place: it has no elements, and XLA gives an empty array \
+             another layout than Mosaic does"
+        ))
+        .code(NUMPY, "x = x if x.size else jnp.zeros((1, *x.shape[1:]), x.dtype)");
+    }
+    let bytes = finding.layouts.as_ref().and_then(|[kernels, xlas]| relation(xlas, kernels));
+    let bytes = bytes.map(|relation| {
+        let bitcast = if relation.is_bitcast() { "a bitcast" } else { "no bitcast" };
+        format!("; from XLA's layout to the kernel's it is {bitcast}: {}", in_words(&relation))
+    });
+    Words::new(format!(
+        "Pad {which} to whole tiles, or give it the rank that the kernel was written for, so that both layouts have one tile; a kernel \
+         of JAX that PyTorch calls needs the same shapes there{}",
+        bytes.unwrap_or_default()
+    ))
+    .code(NUMPY, "x = jnp.pad(x, ((0, -x.shape[0] % 8), (0, -x.shape[1] % 128)))  # rows and lanes of f32's tile")
+}
+
+/// Operands of a matrix product padded to tiles.
+fn matmul_shape(short: &[ShortDimension]) -> Words {
+    let name = |dimension| match dimension {
+        MatmulDimension::Contracted => "the contracted dimension",
+        MatmulDimension::Rows => "the rows",
+        _ => "the columns",
+    };
+    let padded: Vec<String> = short
+        .iter()
+        .map(|ShortDimension { dimension, size, padded, .. }| format!("{} from {size} to {padded}", name(*dimension)))
+        .collect();
+    let what = if padded.is_empty() { "the contracted dimension and the columns to multiples of 128, the rows to 8".to_owned() } else { padded.join(", ") };
+    let is_cut = short.iter().any(|short| short.dimension != MatmulDimension::Contracted);
+    let then = if is_cut { ", and cut the result to its own size" } else { "" };
+    Words::new(format!(
+        "Pad {what}, or choose blocks of that size: the matrix unit multiplies whole tiles, of 128 in the contracted dimension. \
+         Zeros there add nothing to the product{then}"
+    ))
+    .code(NUMPY, "x = jnp.pad(x, ((0, 0), (0, -x.shape[1] % 128)))\nw = jnp.pad(w, ((0, -w.shape[0] % 128), (0, 0)))")
 }
 
 fn tuple(bounds: &[Option<u64>]) -> String {
@@ -162,6 +213,20 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             [
                 format!("A kernel multiplies matrices of types{operand} that this TPU's matrix unit can't read."),
                 "Each generation reads a few types, and both operands in the same one; no memory ran out.".to_owned(),
+            ]
+        }
+        Form::OperandLayout => {
+            let which = facts.number("operand").map(|number| format!(" {number}")).unwrap_or_default();
+            let shape = facts.shapes("shape").first().map(|shape| format!(", {},", shape.text)).unwrap_or_default();
+            let layouts = match (facts.text("actual"), facts.text("expected")) {
+                (Some(actual), Some(expected)) => format!(": XLA lays it out as {actual}, the kernel reads {expected}"),
+                _ => String::new(),
+            };
+            [
+                format!("A kernel's operand{which}{shape} has another layout than the kernel was compiled for{layouts}."),
+                "A kernel reads arrays in the layout that it was compiled for, and no relayout is put in front of it; no memory ran \
+                 out."
+                    .to_owned(),
             ]
         }
         _ if facts.get("partitioned").is_some() => [

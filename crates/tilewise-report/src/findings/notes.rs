@@ -2,22 +2,11 @@
 
 use super::words::{at, modules, quoted};
 use crate::style::bytes;
-use tilewise_audit::{Machine, Note, Purpose, PurposeNote, Width};
+use tilewise_audit::{Machine, Note, Purpose, Width};
 
-/// A note in words, without a full stop.
+/// A note in words, without a full stop; with what makes its arrays smaller, where they are what fills the memory.
 #[must_use]
 pub fn note(note: &Note, machine: Machine) -> String {
-    match note {
-        Note::Purpose(note) => of_purpose(note, machine),
-        Note::Batch { bytes: held, size, name } => format!(
-            "{} of the temporaries scale with `{name}`'s first dimension ({size}); halving it halves them",
-            bytes(*held)
-        ),
-        _ => String::new(),
-    }
-}
-
-fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
     let names = if note.names.is_empty() { String::new() } else { format!(", {}", quoted(&note.names)) };
     let largest = note.largest.as_ref();
     let largest = largest.map(|(shape, source)| format!(", the largest {shape}{}", at(source.as_ref())));
@@ -84,14 +73,20 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
             largest,
             "pass the arguments as their readers want them",
         ),
+        Purpose::Workspace => (
+            "Workspace of library routines",
+            names,
+            "choose another algorithm or routine, or give it less at once: the routine asks for these bytes itself",
+        ),
         Purpose::LoopCarry => ("What loops carry", largest, "carry less, or carry it in a smaller type"),
         _ => ("Intermediate values", largest, "work through the input in parts, or compute in a smaller type"),
     };
-    format!("{what}: {}, {} %{more}. To reduce this, {then}", bytes(note.bytes), note.percent)
+    let then = if note.is_main { format!(". To reduce this, {then}") } else { String::new() };
+    format!("{what}: {}, {} %{more}{then}", bytes(note.bytes), note.percent)
 }
 
 /// `, up to 644.00 MiB of each of 4 layers (`transformer/h/*`)`, where values that are kept repeat.
-fn layers(note: &PurposeNote) -> String {
+fn layers(note: &Note) -> String {
     let Some(layers) = &note.layers else { return String::new() };
     let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
     format!(", up to {} of each of {} layers{path}{}", bytes(layers.bytes), layers.count, modules(layers))

@@ -5,29 +5,28 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{CoreHalt, RunTimeFinding},
 };
-use tilewise_oom::{Framework, PrintedSize};
+use tilewise_oom::{Framework, Message, PrintedSize, Server};
 
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
     match finding {
-        RunTimeFinding::Fragmented { asked } => release(
-            Words::new(format!(
-                "Free arrays before this program is loaded, load the largest programs first, allocate what stays before what \
-                 comes and goes, and donate arguments, so that results take their place: {} are needed in one piece",
-                size(asked)
-            )),
-            about,
-        ),
+        RunTimeFinding::Fragmented { asked } => {
+            let piece = asked.as_ref().map(|asked| format!(": {} are needed in one piece", printed(asked)));
+            let sentence = "Free arrays before this program is loaded, load the largest programs first, allocate what stays before \
+                            what comes and goes, and donate arguments, so that results take their place";
+            release(Words::new(format!("{sentence}{}", piece.unwrap_or_default())), about)
+        }
         RunTimeFinding::OthersHold { asked, free, returned } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
+            let asked = asked.as_ref().map(|asked| format!(": {} are asked for{free}", printed(asked)));
             let returned = returned
                 .as_ref()
                 .map(|size| format!(". This program's own results take {size}: look at what it returns first"));
             let sentence = format!(
-                "See what else is in memory: {} are asked for{free}. Arrays that Python still refers to (old states, results \
-                 kept in a list, a second copy of the parameters), other compiled programs, and other processes on the chip \
-                 count; donated arguments are freed early{}",
-                size(asked),
+                "See what else is in memory{}. Arrays that Python still refers to (old states, results kept in a list, a second \
+                 copy of the parameters), other compiled programs, and other processes on the chip count; donated arguments are \
+                 freed early{}",
+                asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
             release(Words::new(sentence), about)
@@ -37,17 +36,24 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
              data",
             printed(size)
         )),
-        RunTimeFinding::AskLess { is_program } => {
+        RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
+        RunTimeFinding::AskLess { is_program, server } => {
             let smaller = if *is_program {
                 "Make the program itself smaller: fewer samples at once, a checkpoint around layers"
             } else {
                 "Ask for less at once: fewer samples, weights of fewer bits, or arrays divided between devices"
             };
+            let flag = server.unwrap_or(Server::Vllm).memory_flag();
+            let of = if server.is_some() { "" } else { "in vLLM " };
             Words::new(format!(
-                "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
-                 `--gpu-memory-utilization`)"
+                "{smaller}; a server can plan with less of the memory, and leave room for programs ({of}a lower `{flag}`)"
             ))
         }
+        RunTimeFinding::CompilerCheck => Words::new(
+            "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
+             at one version may compile at the next",
+        )
+        .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py"),
         RunTimeFinding::SparseCores { size: needed } => Words::new(format!(
             "Divide the embedding tables between more devices, lower `max_ids_per_partition`, `max_unique_ids_per_partition` and \
              the batch, and widen tables of fewer than 8 columns, whose rows are padded to 32 bytes: the SparseCores need {} of \
@@ -82,6 +88,38 @@ fn release(words: Words, about: &Recommendation) -> Words {
         ),
         _ => words,
     }
+}
+
+/// A server's flag, lowered by what programs lack.
+fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -> Words {
+    let flag = server.memory_flag();
+    let filled = filled.map(|[used, all]| format!(": {used} of {all} GiB were in use before it loaded them"));
+    let to = percent.map_or("0.05 to 0.1 less than now".to_owned(), |percent| format!("0.{percent:02}"));
+    let command = match server {
+        Server::Sglang => "python -m sgl_jax.launch_server --model-path MODEL",
+        _ => "vllm serve MODEL",
+    };
+    let words = Words::new(format!(
+        "Leave programs more room beside the cache of keys and values: lower `{flag}` to {to}. The server sizes the cache first, and \
+         programs get what is left{}",
+        filled.unwrap_or_default()
+    ));
+    match percent {
+        Some(percent) => words.code(None, format!("{command} {flag} 0.{percent:02}")),
+        None => words,
+    }
+}
+
+/// A check inside the compiler that failed.
+pub(super) fn check(message: &Message) -> [String; 2] {
+    let condition = message.facts.text("condition").map(|text| format!(": {text}")).unwrap_or_default();
+    let place = message.facts.text("place").map(|place| format!(" ({place})")).unwrap_or_default();
+    let is_of_layouts = condition.contains("layout") || place.contains("layout");
+    let what = if is_of_layouts { "An array has another layout than a pass of the compiler expects: a" } else { "A" };
+    [
+        format!("A check inside the compiler failed{condition}{place}."),
+        format!("{what} defect of the compiler, or of what gave it the program; no memory ran out."),
+    ]
 }
 
 fn core_halt(halt: CoreHalt) -> &'static str {

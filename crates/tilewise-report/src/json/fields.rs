@@ -7,6 +7,7 @@ use crate::{
     style::{owner_label, owner_name},
     table::TableRow,
 };
+use std::collections::BTreeMap;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
@@ -173,6 +174,9 @@ fields!(Recommendation, advice, {
     peak_bytes_saved: advice.saving.bytes(),
     is_bound: advice.saving.is_bound(),
     is_estimate: advice.saving.is_estimate(),
+    parts: advice.parts,
+    inputs: advice.inputs().collect::<BTreeMap<_, _>>(),
+    donate: advice.donate(),
     sentence: words(advice).sentence,
     code: words(advice).code,
     imports: words(advice).imports,

@@ -322,7 +322,7 @@ impl WriteText for FreeLayouts {
 }
 
 /// What a relation means, in a clause.
-pub(super) fn in_words(relation: &Relation) -> String {
+pub(crate) fn in_words(relation: &Relation) -> String {
     match relation {
         Relation::Identical => "every element is where it was".to_owned(),
         Relation::Reshape => "a reshape; the elements in row-major order are where they were".to_owned(),
@@ -359,7 +359,7 @@ fn padding_of(count: u64, [one, other]: [&str; 2]) -> String {
 }
 
 /// What can be said of the bytes of two shapes: nothing where one has none, or where it is not known.
-pub(super) fn relation(first: &Shape, second: &Shape) -> Option<Relation> {
+pub(crate) fn relation(first: &Shape, second: &Shape) -> Option<Relation> {
     Tiled::new(first).ok()?.bitcast(&Tiled::new(second).ok()?, reading(first, second)).ok()
 }
 

@@ -19,6 +19,7 @@ mod steps;
 mod tiles;
 
 pub use bitcast::{BitcastAnswer, FreeLayouts, FreeViews};
+pub(crate) use bitcast::{in_words, relation};
 pub use diff::Differences;
 pub use index::{Located, Placement, answer_line};
 pub use input::{Pair, Reader, parse_index, parse_shape, parse_shape_as_written};

@@ -17,7 +17,7 @@ use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code}
 /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
 ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
 /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-/// let sentence = "Enough is free, but not in one piece: 6.48 GiB of 6.78 GiB free, at most 3.33 GiB of it together.";
+/// let sentence = "Enough is free, but not in one piece: 6.48 GiB are asked for, 6.78 GiB are free, the largest piece has 3.33 GiB.";
 /// assert_eq!(MessageSummary::of(&explained).verdict, sentence);
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
@@ -58,7 +58,10 @@ impl MessageSummary {
 
 /// What a piece of advice frees. A bound is never said to be enough.
 fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> Option<Remark> {
-    let frees = format!("frees {}", style::freed(advice.saving)?);
+    let of_others = advice.listed_bytes.map(|listed| {
+        format!(", if what the message doesn't list is like the {} that it does", bytes(listed))
+    });
+    let frees = format!("frees {}{}", style::freed(advice.saving)?, of_others.unwrap_or_default());
     let freed = advice.saving.bytes()?;
     let is_exact = matches!(advice.saving, Saving::Exact(_));
     let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
@@ -176,8 +179,9 @@ fn headline(message: &Message) -> String {
     };
     // A table's total is a lower bound.
     let least = if message.form == Form::Excerpt { "at least " } else { "" };
-    let figures = [&message.used, &message.limit, &message.exceeded].into_iter().zip(names);
-    let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", printed(size.as_ref()?))));
+    let needed = message.used.as_ref().or(message.requirement.as_ref().map(|requirement| &requirement.total));
+    let figures = [needed, message.limit.as_ref(), message.exceeded.as_ref()].into_iter().zip(names);
+    let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", printed(size?))));
     let mut figures: Vec<String> = figures.collect();
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
     if !figures.is_empty() {
@@ -190,6 +194,10 @@ fn verdict(message: &Message, budget: &Budget) -> String {
     let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
     let missing = budget.missing_bytes.map(|missing| format!("; {} is missing", bytes(missing))).unwrap_or_default();
     match message.verdict() {
+        Verdict::Size | Verdict::Padding if message.memory_space.as_deref() == Some("host") => {
+            "What the program keeps in the host's memory doesn't fit there: arrays that were offloaded, not those on the device."
+                .to_owned()
+        }
         Verdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
             let of = budget.used_bytes.map(|used| format!(" of {}", bytes(used))).unwrap_or_default();
@@ -201,16 +209,13 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             size(budget.capacity_bytes)
         ),
         Verdict::Size => too_large(message, budget),
-        Verdict::Fragmentation if message.form == Form::RunTime => format!(
-            "Enough is free, but not in one piece: {} of {} free{}.",
-            message.used.as_ref().map_or_else(|| "?".to_owned(), printed),
-            message.limit.as_ref().map_or_else(|| "?".to_owned(), printed),
-            message
-                .contiguous
-                .as_ref()
-                .map(|piece| format!(", at most {} of it together", printed(piece)))
-                .unwrap_or_default()
-        ),
+        Verdict::Fragmentation if message.form == Form::RunTime => {
+            let size = |size: &Option<PrintedSize>| size.as_ref().map_or_else(|| "?".to_owned(), printed);
+            let piece = message.contiguous.as_ref();
+            let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
+            let (asked, free) = (size(&message.used), size(&message.limit));
+            format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}.")
+        }
         Verdict::Fragmentation => format!(
             "Fragmentation takes {}{missing}: what is alive at the peak would fit.",
             size(budget.fragmentation_bytes)

@@ -15,7 +15,12 @@ pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 
 use crate::style::{self, Tone, bytes, bytes_both, line_of, percent};
-use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
+use crate::{
+    findings::note,
+    json::placed_elsewhere,
+    text::MAY_LACK_ITS_END,
+    verdict::{Verdict, memory_of},
+};
 use serde::Serialize;
 use tilewise::visible;
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Recommendation, Report, SpacePeak, recommendation::Saving};
@@ -33,7 +38,7 @@ const WORTH_A_LINE: u64 = 4096;
 /// let output = AuditOutput::new(tilewise_audit::Audit::new(&program).limit(65536).run());
 /// let summary = output.summary();
 /// assert_eq!(summary.headline, "Holds 8.00 KiB (8192) of HBM at most");
-/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM with 56.00 KiB left.");
+/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM: 56.00 KiB left.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
@@ -156,7 +161,8 @@ fn headline(report: &Report) -> String {
         0 | 1 => String::new(),
         count => format!(" on each of {count} devices"),
     };
-    let bound = if report.memory_bounds.is_complete { "at most" } else { "at least" };
+    let is_bound = report.memory_bounds.is_complete && report.memory_bounds.doubtful_bytes == 0;
+    let bound = if is_bound { "at most" } else { "at least" };
     let memory = machine::memory_name(report.machine);
     format!("Holds {} of {memory} {bound}{per_device}", bytes_both(plan.total_bytes()))
 }
@@ -177,44 +183,23 @@ fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
 }
 
 fn verdict(report: &Report, limit: u64) -> Remark {
-    let bounds = report.memory_bounds;
-    let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
-    let holds = format!("{} of {}", bytes(limit), machine::memory_name(report.machine));
-    let (tone, words) = match bounds.fits(limit) {
-        Some(true) => (Tone::Strong, format!("Fits {holds} with {} left.", bytes(limit - most))),
-        Some(false) => {
-            let alone = if report.plan().is_ok() { "" } else { "arguments and results alone are " };
-            let given = report.plan().map_or(0, |plan| plan.argument_bytes);
-            // Nothing inside the program makes them smaller.
-            let then = if given > limit {
-                format!(
-                    " Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
-                    bytes(given)
-                )
-            } else {
-                String::new()
-            };
-            (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.{then}", bytes(least - limit)))
+    let verdict = Verdict::of(report, limit);
+    let given = report.plan().map_or(0, |plan| plan.argument_bytes);
+    let then = match verdict {
+        // Nothing inside the program makes them smaller.
+        Verdict::DoesNotFit { .. } if given > limit => {
+            format!(
+                " Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
+                bytes(given)
+            )
         }
-        None if bounds.is_assumed => {
-            let why = "the text does not show whether a GPU or a CPU is to run it; `--machine` says it";
-            (Tone::Bad, format!("Whether it fits {} can't be known: {why}.", bytes(limit)))
-        }
-        None if !bounds.is_complete => {
-            let why = "not all of it could be read or sized";
-            (Tone::Bad, format!("Whether it fits {holds} can't be known: {why}."))
-        }
-        None => {
-            let (least, most) = (bytes(least), bytes(most));
-            let needs = format!("needs {least} to {most}, as temporaries share memory");
-            (Tone::Warning, format!("May or may not fit {holds}: {needs}."))
-        }
+        Verdict::DoesNotFit { .. } if report.plan().is_err() => " Arguments and results alone are too large.".to_owned(),
+        _ => String::new(),
     };
-    Remark { words, tone }
+    Remark { words: format!("{}.{then}", verdict.sentence(&memory_of(report.machine, limit))), tone: tone(verdict) }
 }
 
 fn judgement(report: &Report, limit: u64) -> Remark {
-    let bounds = report.memory_bounds;
     let of_machine = report.machine.program_bytes() == Some(limit);
     let name = report.machine.to_string();
     let machine = match name.rsplit(':').next().filter(|_| of_machine) {
@@ -223,14 +208,16 @@ fn judgement(report: &Report, limit: u64) -> Remark {
         Some(name) => format!("{name} (assumed)"),
         None => bytes(limit),
     };
-    let (tone, words) = match bounds.fits(limit) {
-        Some(true) => (Tone::Strong, format!("Fits {machine}: {} left", bytes(limit - bounds.at_most_bytes))),
-        Some(false) => {
-            (Tone::Bad, format!("Does not fit {machine}: {} too much", bytes(bounds.at_least_bytes() - limit)))
-        }
-        None => (Tone::Warning, format!("May not fit {machine}")),
-    };
-    Remark { words, tone }
+    let verdict = Verdict::of(report, limit);
+    Remark { words: verdict.short(&machine), tone: tone(verdict) }
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Fits { .. } => Tone::Strong,
+        Verdict::DoesNotFit { .. } => Tone::Bad,
+        Verdict::MayNotFit(_) => Tone::Warning,
+    }
 }
 
 fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Verdict};
+use tilewise_oom::{Budget, PrintedSize, Verdict};
 
 /// What fills the memory, as the message's totals say; parts under 1 % are left out.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +23,7 @@ pub struct BudgetStack {
 #[non_exhaustive]
 pub struct BudgetPart {
     /// A stable name: `arguments`, `results`, `temporaries`, `program`, `others`, `padding`, `fragmentation`, `available` or
-    /// `reserved`.
+    /// `reserved`; of a fragmented memory `asked`, `piece` or `scattered`.
     pub kind: &'static str,
     /// What it is, for people.
     pub name: &'static str,
@@ -35,9 +35,22 @@ impl BudgetStack {
     /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel,
     /// whose own blocks count.
     pub(super) fn of(explanation: &Explanation) -> Option<Self> {
+        if explanation.message.verdict() == Verdict::Fragmentation && explanation.message.contiguous.is_some() {
+            return pieces(explanation);
+        }
         let is_of_kernel = matches!(explanation.message.verdict(), Verdict::KernelMemory | Verdict::Spills);
         if is_of_kernel { None } else { stack(&explanation.message.budget()) }
     }
+}
+
+/// What is asked for in one piece, beside the largest one and all that is free: the room ends with that piece.
+fn pieces(explanation: &Explanation) -> Option<BudgetStack> {
+    let message = &explanation.message;
+    let size = |size: &Option<PrintedSize>| size.as_ref().map(PrintedSize::bytes);
+    let (asked, free, piece) = (size(&message.used)?, size(&message.limit)?, size(&message.contiguous)?);
+    let asked_for = [("asked", "asked for, in one piece", Some(asked))];
+    let room = [("piece", "free in the largest piece", Some(piece)), ("scattered", "free in smaller pieces", free.checked_sub(piece))];
+    Some(BudgetStack { parts: known([&asked_for]), total_bytes: asked, within: Vec::new(), room: known([&room]) })
 }
 
 fn stack(budget: &Budget) -> Option<BudgetStack> {

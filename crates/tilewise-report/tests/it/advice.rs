@@ -438,7 +438,6 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
         "State of the optimizer: 4.00 MiB, 35 %, `state.opt_state`",
         "Cache: 2.00 MiB, 17 %, `cache`",
         "Intermediate values: 1.00 MiB, 8 %, the largest f32[64,4096]",
-        "1.00 MiB of the temporaries scale with `batch`'s first dimension (64); halving it halves them",
     ];
     assert_eq!(starts, expected);
     assert!(said[0].ends_with("hold them in bfloat16 or int8, or shard them over more devices"), "{}", said[0]);

@@ -305,6 +305,8 @@ pub struct LargeDimension {
     pub keys: Vec<String>,
     /// Whether it is known to be of the input, or to be made.
     pub is_known: bool,
+    /// How many arrays have it.
+    pub arrays: usize,
     /// Whether the program makes it, as it does the pixels of a picture that it draws.
     pub is_made: bool,
     /// Where what has it is joined, once all parts are there; `None` where only sums or results follow.

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::{Shape, tpu::Generation};
-use tilewise_oom::{BlockSize, PrintedSize, WindowKind};
+use tilewise_oom::{BlockSize, PrintedSize, Resharding, Server, WindowKind};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub enum MemoryFinding {
         bytes: Option<u64>,
         /// Devices that leave room beside it.
         devices: Option<u64>,
+    },
+    /// The program's values in host memory don't fit there.
+    OffHost {
+        /// Bytes they take, where the message says that.
+        bytes: Option<u64>,
     },
     /// The arguments alone don't fit.
     Arguments {
@@ -70,11 +75,24 @@ pub enum RunTimeFinding {
         /// How much of that is data.
         percent: f64,
     },
+    /// A server filled the memory with its cache before it loaded programs.
+    ServerRoom {
+        /// Which one.
+        server: Server,
+        /// Gibibytes that were in use before, and that the device has.
+        filled: Option<[f64; 2]>,
+        /// Hundredths of the memory that leave enough room, where the figures tell.
+        percent: Option<u64>,
+    },
     /// The program, or what is asked for, could be smaller.
     AskLess {
         /// Whether a program is loaded.
         is_program: bool,
+        /// Whose log it is.
+        server: Option<Server>,
     },
+    /// A check inside the compiler failed.
+    CompilerCheck,
     /// SparseCores hold most of a shared memory.
     SparseCores {
         /// What they need.
@@ -168,8 +186,6 @@ pub enum BlockFinding {
     Unlisted {
         /// Where no higher limit helps.
         cap: Option<(Generation, u64)>,
-        /// Whether the limit is all VMEM of a v7x's core, where asking for more was seen to help.
-        is_all_of_v7x: bool,
     },
     /// An operand lies in SMEM.
     ScalarOperand {
@@ -273,6 +289,15 @@ pub enum MosaicFinding {
     },
     /// Rows at a stride, of elements that have fewer than 32 bits.
     StridedNarrow,
+    /// An operand whose layout isn't the kernel's.
+    OperandLayout(OperandLayout),
+    /// A matrix product with dimensions that fill no tile.
+    MatmulShape {
+        /// Which dimension, its size, and the next size that fills tiles; none where the message doesn't tell.
+        short: Vec<ShortDimension>,
+    },
+    /// More than one element of SMEM at once.
+    ScalarLoads,
     /// An operation that is not implemented.
     Rewrite {
         /// Its name.
@@ -280,6 +305,42 @@ pub enum MosaicFinding {
     },
     /// A kernel in a program that is divided between devices.
     Partitioned,
+}
+
+/// An operand whose layout isn't the kernel's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperandLayout {
+    /// Its number.
+    pub operand: Option<u64>,
+    /// The array in the kernel's layout and in XLA's; `None` where the message prints neither.
+    pub layouts: Option<[Shape; 2]>,
+    /// Whether it has no elements.
+    pub is_empty: bool,
+}
+
+/// A dimension of a matrix product that fills no tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShortDimension {
+    /// Which one.
+    pub dimension: MatmulDimension,
+    /// Its size.
+    pub size: u64,
+    /// The next size that fills tiles.
+    pub padded: u64,
+}
+
+/// A dimension of a matrix product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MatmulDimension {
+    /// The contracted one.
+    Contracted,
+    /// The rows of the left operand and of the result.
+    Rows,
+    /// The columns of the right operand and of the result.
+    Columns,
 }
 
 /// What to do about an argument that the program was not compiled for.
@@ -314,6 +375,20 @@ pub enum PlacementFinding {
     Host,
     /// On the device.
     Device,
+    /// On the device, before it is computed with.
+    BeforeUse,
+}
+
+/// An array that is replicated between two shardings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplicatedArray {
+    /// The array, where the message prints the instruction.
+    pub array: Option<Resharding>,
+    /// The shardings as they are printed.
+    pub from: Option<String>,
+    /// The sharding that is wanted.
+    pub to: Option<String>,
 }
 
 /// A server's cache.
@@ -349,6 +424,28 @@ pub enum ElsewhereFinding {
     TorchProcesses,
     /// The host's own memory ran out.
     Host,
+    /// The pool of pinned host memory is full.
+    HostPool {
+        /// Gigabytes that it may have, where the message says that.
+        gigabytes: Option<u64>,
+        /// Bytes asked for.
+        asked: Option<u64>,
+    },
+    /// Less is kept in pinned host memory.
+    OffloadLess,
+    /// A kernel of a GPU takes too much shared memory.
+    SharedMemory {
+        /// By how much its blocks have to be divided.
+        parts: u64,
+        /// The fusion of XLA's own that the message names.
+        fusion: Option<String>,
+    },
+    /// Another implementation of the kernel, or of the fusion, needs less shared memory.
+    OtherKernel,
+    /// No algorithm of an operation had room for its workspace: another one is taken without trying them.
+    AnyAlgorithm,
+    /// The operation is computed in tiles, so that a workspace is smaller.
+    SmallerWorkspace,
     /// A bank of a Tenstorrent device is full.
     Bank {
         /// Why.
@@ -374,7 +471,7 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
-            Self::OneArray { .. } | Self::Arguments { .. } => Change::Shard,
+            Self::OneArray { .. } | Self::Arguments { .. } | Self::OffHost { .. } => Change::Shard,
         }
     }
 }
@@ -383,10 +480,11 @@ impl RunTimeFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Fragmented { .. } | Self::OthersHold { .. } => Change::Free,
+            Self::ServerRoom { .. } => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } => Change::Shard,
-            Self::CoreHalt(_) | Self::Unknown { .. } => Change::None,
+            Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }
     }
 }
@@ -395,7 +493,10 @@ impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
-            Self::Bank { .. } => Change::Block,
+            Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
+            Self::HostPool { .. } => Change::Limit,
+            Self::OtherKernel | Self::AnyAlgorithm => Change::None,
+            Self::SmallerWorkspace => Change::Chunk,
             _ => Change::Free,
         }
     }

@@ -11,7 +11,8 @@ pub use arrays::{
 };
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding, MessageLacks,
-    MismatchFinding, MosaicFinding, PlacementFinding, RunTimeFinding, Shrink,
+    MatmulDimension, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding, ReplicatedArray, RunTimeFinding,
+    ShortDimension, Shrink,
 };
 
 use super::change::Change;
@@ -82,7 +83,9 @@ pub enum Finding {
     Mismatch(MismatchFinding),
     /// Donated arrays found no result to live in.
     Donation(DonationFinding),
-    /// A result ends in the host's memory.
+    /// An array is replicated between two shardings.
+    Replicated(ReplicatedArray),
+    /// A value is in the host's memory, or a result ends there.
     Placement(PlacementFinding),
     /// A server's cache of keys and values.
     Cache(CacheFinding),
@@ -125,7 +128,7 @@ impl Finding {
             Self::KernelLimit(_) => Change::Limit,
             Self::Mismatch(MismatchFinding::OtherLayout) => Change::Order,
             Self::Mismatch(_) | Self::Placement(_) => Change::None,
-            Self::Cache(CacheFinding::PaddedHeads) | Self::ReplicatedState => Change::Shard,
+            Self::Cache(CacheFinding::PaddedHeads) | Self::ReplicatedState | Self::Replicated(_) => Change::Shard,
             Self::Cache(CacheFinding::LongRequests(_)) => Change::Limit,
             Self::Elsewhere(finding) => finding.change(),
             Self::BufferAssignment => Change::Audit,

@@ -71,7 +71,9 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
             })
         };
         let name = array.op_name();
-        name.contains("transpose(jvp") || is_of_loop(&name) && stacks()
+        // Inside a loop of the forward pass, what has one dimension more than a matrix is stacked over its steps.
+        let is_stack = || array.bounds().len() > 2 && name.contains("jvp(");
+        name.contains("transpose(jvp") || is_of_loop(&name) && (stacks() || is_stack())
     };
     let temporaries = evidence.temporaries();
     let kept: Vec<&dyn Held> = temporaries.into_iter().filter(is_kept).collect();

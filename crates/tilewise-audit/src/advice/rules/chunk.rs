@@ -21,7 +21,10 @@ use crate::{
     message::Allocation,
     program::traced,
 };
-use std::{cmp::Reverse, collections::HashMap};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 use tilewise_memory::Role;
 
 /// How many parts the code takes: what remains of a halved array is still the largest.
@@ -52,6 +55,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         gradients: batch.gradients,
         keys: batch.keys(program),
         is_known: true,
+        arrays: batch.buffers.len(),
         is_made: batch.is_made,
         joint: batch
             .joined
@@ -92,6 +96,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
         keys: Vec::new(),
         is_known: false,
+        arrays: with_it().count(),
         is_made: false,
         joint: None,
         is_to_fit: false,
@@ -104,14 +109,15 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     Some(Proposal { parts: Some(parts), estimate, ..proposal })
 }
 
-/// The size of a dimension that most have. Of those that nearly as much has as of any, the leading one, which is the
-/// batch; then the longest.
+/// The size of a dimension that most have and that may be a batch's. Of those that nearly as much has as of any, the leading
+/// one, which is the batch; then the longest.
 fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
     // By size: what all with it take, and the largest of them with the place of the dimension.
     let mut sizes: HashMap<u64, (u64, u64, usize)> = HashMap::new();
+    let ruled_out: HashSet<u64> = rows.iter().flat_map(|row| no_batches(row)).collect();
     for row in rows {
         let (bounds, taken) = (&row.bounds, row.row.taken_bytes());
-        for (at, size) in bounds.iter().enumerate().filter(|(_, size)| **size >= PARTS) {
+        for (at, size) in bounds.iter().enumerate().filter(|(_, size)| **size >= PARTS && !ruled_out.contains(size)) {
             if bounds[..at].contains(size) {
                 continue;
             }
@@ -126,4 +132,17 @@ fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
     let is_common = |held: u64| u128::from(held) * 10 >= u128::from(most) * 9;
     let common = sizes.into_iter().filter(|(_, (held, ..))| is_common(*held));
     common.max_by_key(|(size, (.., place))| (Reverse(*place), *size)).map(|(size, _)| size)
+}
+
+/// Sizes of an array that are no batch's, as its shape and its operation's name tell: those of a square pair, which are pixels,
+/// positions or a matrix's; the first one in a loop, which its steps may stack up; and all beside a batch of one.
+fn no_batches(array: &ListedArray<'_>) -> Vec<u64> {
+    let (bounds, name) = (&array.bounds, array.op_name());
+    let is_alone = bounds.len() > 2 && bounds[0] == 1 || name.contains("lhs_shape=(1, ");
+    if is_alone {
+        return bounds.clone();
+    }
+    let pairs = bounds.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    let stacked = bounds.first().copied().filter(|_| bounds.len() > 1 && name.contains("while/body"));
+    pairs.chain(stacked).collect()
 }

@@ -10,6 +10,7 @@ use crate::advice::{
 };
 use crate::program::{is_backward, is_input, name, op_name, traced};
 use std::collections::HashSet;
+use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -198,19 +199,21 @@ fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
     (elements / widest.max(1) >= PLACES).then_some(widest)
 }
 
-/// Logits by their bounds and their name.
+/// Logits that a message lists: of many places, with a number for each token of a vocabulary, and called so. Random bits,
+/// products of matrices and pictures have as many columns.
 pub(super) fn is_logits(array: &dyn Held) -> bool {
     let bounds = array.bounds();
-    let is_wide =
-        bounds.last().is_some_and(|last| *last >= VOCABULARY && (!is_picture(*last) || is_named(&array.op_name())));
-    is_wide && (bounds.len() > 2 || bounds.len() == 2 && bounds[0] >= TOKENS)
-}
-
-/// Pixels of a square picture are as many, such as 512 × 512; Gemma's vocabulary, too.
-fn is_picture(size: u64) -> bool {
-    size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2)
+    let [.., before, last] = bounds else { return false };
+    let are_places = bounds.len() > 2 || *before >= TOKENS;
+    array.element_type().kind() == ElementKind::Float
+        && *last >= VOCABULARY
+        && before != last
+        && are_places
+        && is_named(&array.op_name())
 }
 
 fn is_named(name: &str) -> bool {
-    ["logit", "vocab", "entropy", "lm_head", "embed", "softmax", "decode"].iter().any(|sign| name.contains(sign))
+    const SIGNS: [&str; 9] =
+        ["logit", "vocab", "entropy", "lm_head", "embed", "softmax", "decode", "take_along_axis", "output_projection"];
+    SIGNS.iter().any(|sign| name.contains(sign))
 }

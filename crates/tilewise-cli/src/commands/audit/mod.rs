@@ -23,7 +23,7 @@ use std::{
 };
 use tilewise::tpu::{Generation, Libtpu, memory_space_name};
 use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine, PagesOf};
-use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes, warning};
+use tilewise_report::{AuditOutput, Doubt, Item, LISTED, Verdict, memory_of, warning};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -290,7 +290,8 @@ fn show(
                 report.memory_spaces.iter().find(|space| space.memory_space == 0).map_or(0, |hbm| hbm.total_bytes());
             let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
             if let Some(limit) = limit.filter(|limit| held > *limit) {
-                let words = too_large(args.machine.unwrap_or(Machine::Tpu(Generation::V5e)), held, limit);
+                let machine = args.machine.unwrap_or(Machine::Tpu(Generation::V5e));
+                let words = Verdict::DoesNotFit { missing: held - limit }.sentence(&memory_of(machine, limit));
                 say(format!("{source}: {words}"));
                 output.raise(Status::Flagged);
             }
@@ -311,23 +312,16 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     let bounds = &audited.report.memory_bounds;
     // A machine says whose program it is, not what it must fit.
     let limit = audited.report.limit().filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
-    let is_unknown = !bounds.is_complete && (args.judges_programs() || limit.is_some());
-    let misfit = limit.and_then(|limit| match bounds.fits(limit) {
-        Some(true) => None,
-        Some(false) => Some(too_large(audited.report.machine, bounds.at_least_bytes(), limit)),
-        None if is_unknown => None,
-        None if bounds.is_assumed => Some("whether it fits can't be known without `--machine`".to_owned()),
-        None => Some("whether it fits depends on how temporaries share memory".to_owned()),
+    let misfit = limit.and_then(|limit| match Verdict::of(&audited.report, limit) {
+        Verdict::Fits { .. } => None,
+        verdict => Some(verdict.sentence(&memory_of(audited.report.machine, limit))),
     });
-    let unknown = is_unknown.then(|| "what it holds can't be known: not all of it could be read or sized".to_owned());
+    let doubt = Doubt::of(&audited.report).filter(|_| misfit.is_none() && !bounds.is_complete && args.judges_programs());
+    let unknown = doubt.map(|doubt| format!("what it holds can't be known: {doubt}"));
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
     let copied = args.fail_on_copies.as_ref().and_then(|limit| limit.excess(&audited.report));
     for reason in [misfit, unknown, excess, copied].into_iter().flatten() {
         say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }
-}
-
-fn too_large(machine: Machine, held: u64, limit: u64) -> String {
-    format!("does not fit {} of {}: it needs {} more", bytes(limit), memory_name(machine), bytes(held - limit))
 }

@@ -1,6 +1,6 @@
 //! `tilewise audit --together A B C`: programs that are loaded on one device at once.
 
-use super::{Args, AuditFormat, Found, Limits, Request, dump, too_large};
+use super::{Args, AuditFormat, Found, Limits, Request, dump};
 use crate::{
     commands::draw,
     output::{Output, Status, say},
@@ -11,14 +11,16 @@ use std::{
 };
 use tilewise_audit::{Failure, Machine, Member, Together};
 use tilewise_draw::Options;
-use tilewise_report::{AuditOutput, ProgramSet};
+use tilewise_report::{AuditOutput, ProgramSet, Verdict, memory_of};
 
 pub(super) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     match summed(args) {
         Ok(together) => {
             let input = args.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ");
             if let Some(limit) = together.limit.filter(|_| together.fits() == Some(false)) {
-                say(format!("{input}: {}", too_large(together.machine, together.total_bytes, limit)));
+                let missing = together.total_bytes.saturating_sub(limit);
+                let verdict = Verdict::DoesNotFit { missing }.sentence(&memory_of(together.machine, limit));
+                say(format!("{input}: {verdict}"));
                 output.raise(Status::Flagged);
             }
             let set = ProgramSet(together);

@@ -7,11 +7,14 @@ use crate::{
 use std::io::{self, Write};
 
 pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
+    // What is asked for in one piece fills nothing yet.
+    let is_piece = stack.parts.iter().any(|part| part.kind == "asked");
+    let title = if is_piece { "What is free" } else { "What fills the memory" };
+    writeln!(out, "\n{}", styled(STRONG, title))?;
     let parts = stack.parts.iter().map(|part| ("", part));
     for (of_it, part) in parts.chain(stack.within.iter().map(|part| ("of it ", part))) {
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let share = percent(part.bytes as f64 / stack.total_bytes as f64);
+        let share = if is_piece { String::new() } else { percent(part.bytes as f64 / stack.total_bytes as f64) };
         writeln!(out, "  {:>11}  {share:>7}  {of_it}{}", bytes(part.bytes), part.name)?;
     }
     for part in &stack.room {

@@ -1,0 +1,54 @@
+//! The sort of device that a text names.
+
+use memchr::memmem;
+
+/// The sort of device that a text names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Tpu,
+    Gpu,
+    /// None of these words stands in the text.
+    Unnamed,
+}
+
+/// XLA prints statistics of a buffer assignment for GPUs alone, and PyTorch's own wordings name its allocator.
+const GPU: [&str; 13] = [
+    "GPU",
+    "gpu",
+    "CUDA",
+    "cuda",
+    "cuMem",
+    "cudnn",
+    "CUDNN",
+    "cublas",
+    "HIP",
+    "hip",
+    "ROCm",
+    "nvidia",
+    "BufferAssignment",
+];
+
+impl Device {
+    pub(crate) fn of(text: &str) -> Self {
+        let has = |sign: &str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
+        if ["TPU", "tpu"].into_iter().any(has) {
+            Self::Tpu
+        } else if GPU.into_iter().any(has) {
+            Self::Gpu
+        } else {
+            Self::Unnamed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Device;
+
+    #[test]
+    fn devices() {
+        assert_eq!(Device::of("Out of memory while trying to allocate 9 bytes."), Device::Unnamed);
+        assert_eq!(Device::of("E0 gpu_helpers.cc:1] Out of memory"), Device::Gpu);
+        assert_eq!(Device::of("torch_tpu and cuda"), Device::Tpu);
+    }
+}

@@ -1,0 +1,112 @@
+//! GPUs: memory of the device, shared memory of one kernel, autotuning.
+
+use super::{Form, Judged, Rule};
+use crate::facts::{Fact, FactValue};
+use crate::level::Level::{Error, Warning};
+use crate::message::Message;
+use crate::tables::{Row, Usage};
+use crate::text::reader::Reader;
+use crate::text::size::PrintedSize;
+use crate::verdict::UntiledMachine;
+
+const GPU: Judged = Judged::Elsewhere(UntiledMachine::Gpu);
+
+/// The allocator's name tells of which memory it is.
+const OF_ALLOCATOR: &str = "Allocator {allocator:name} ran out of memory trying to allocate {used:size}";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        opens: &[
+            "Shared memory size limit exceeded[ requested {used:count}[ available {limit:count}]]",
+            "out of resource (shared|tensor) memory[ Required {used:count}[ Hardware limit {limit:count}]]",
+            "Shared memory requested exceeds device resources",
+            "Entry function {function:name} uses too much shared data[ {used:count}[ bytes {:count} bytes system][ bytes][ {limit:count} max]]",
+            "kernel exceeds available shared memory[ smem_bytes {used:count}[ {limit:count}]]",
+            "local memory {used:count} exceeds limit {limit:count}[ in function {function:name}]",
+        ],
+        ..Rule::new(Form::SharedMemory, Error, GPU, "shared_memory")
+    },
+    Rule {
+        opens: &[
+            "Failed to determine best cudnn convolution algorithm for {instruction:instruction}",
+            "Failed to determine best cudnn convolution algorithm",
+            "All algorithms tried for convolution {instruction:instruction} failed",
+            "Autotuning failed for HLO {instruction:instruction}",
+        ],
+        adds: &[
+            "+Out of memory while trying to allocate {used:size}",
+            "+Out of memory allocating {used:size}",
+            "+Failed to allocate request for {used:size}",
+        ],
+        ..Rule::new(Form::Autotuning, Error, GPU, "gpu")
+    },
+    Rule {
+        opens: &[
+            "Out of memory while trying to allocate [{used:size}]",
+            "Out of memory allocating [{used:size}]",
+            "Failed to allocate request for {used:size} [on device ordinal {ordinal:number}]",
+            OF_ALLOCATOR,
+            "cuMemAllocAsync failed to allocate {used:size}",
+            "CUDA out of memory [Tried to allocate {used:size}]",
+            "HIP out of memory [Tried to allocate {used:size}]",
+            "MPS backend out of memory",
+            "Failed to load in memory {loaded:name}",
+            "*CUDA_ERROR_OUT_OF_MEMORY",
+            "*hipErrorOutOfMemory",
+            "*torch cuda OutOfMemoryError",
+            "*torch OutOfMemoryError",
+            "*failed to allocate memory on GPU",
+            "*OOM when allocating tensor",
+            "*by allocator GPU_0_bfc",
+            "*CUDNN_STATUS_ALLOC_FAILED",
+            "*BufferAssignment OOM Debugging",
+            "*BufferAssignment stats",
+            "*Buffer {:number} Size {:size}",
+        ],
+        adds: &[
+            "parameter allocation {parameter:size}",
+            "constant allocation {constant:size}",
+            "maybe_live_out allocation {live_out:size}",
+            "preallocated temp allocation {temporary:size}",
+            "preallocated temp fragmentation {fragmentation:size}",
+            "+total allocation {total:size}",
+            "+executable_name {module:name}",
+            "+of which {free:size} is free",
+            "+already allocated {free:size} free",
+            "+Of the allocated memory {held:size} is allocated by PyTorch",
+            "+and {cached:size} is reserved by PyTorch but unallocated",
+            "+Free memory Total memory {free:count} {capacity:count}",
+            "+Sum Total of in use chunks {pool_used:size}",
+            "+memory_limit_ ({pool:size}|{pool:count}) available (size|bytes) ({ungrown:size}|{ungrown:count})",
+            "+Limit ({pool:size}|{pool:bytes}) InUse ({pool_used:size}|{pool_used:bytes})",
+            "+LargestFreeBlock ({piece:size}|{piece:bytes})",
+        ],
+        then: Some(gpu),
+        ..Rule::new(Form::Gpu, Error, GPU, "gpu")
+    },
+    Rule { ..Rule::new(Form::Device, Error, Judged::Elsewhere(UntiledMachine::Unnamed), "gpu") },
+    Rule {
+        opens: &["byte size of input output arguments {used:bytes} exceeds the base limit [{limit:bytes}]"],
+        ..Rule::new(Form::GpuArguments, Warning, GPU, "gpu")
+    },
+];
+
+/// The statistics of XLA's buffer assignment are a table like any other.
+fn gpu(_: &mut Reader<'_>, message: &mut Message) {
+    let names =
+        [("parameter", "arguments"), ("constant", "constants"), ("live_out", "results"), ("temporary", "temporaries")];
+    let facts = &mut message.facts;
+    let row = |(field, name): (&str, &str)| Some(Row { name: name.to_owned(), size: facts.take_size(field)? });
+    let rows: Vec<Row> = names.into_iter().filter_map(row).collect();
+    if let Some(total) = facts.take_size("total").or_else(|| rows.last().map(|row| row.size.clone())) {
+        message.usage = Some(Usage { total, rows });
+    }
+    let pool = facts.size("pool").filter(|pool| pool.bytes() > 0).zip(facts.size("pool_used"));
+    if let Some((pool, used)) = pool.filter(|_| !facts.has("free")) {
+        let free = PrintedSize::exact(pool.bytes().saturating_sub(used.bytes()));
+        facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
+    }
+    if facts.text("allocator").is_some_and(|name| name.contains("host")) {
+        message.form = Form::HostPool;
+    }
+}

@@ -1,0 +1,39 @@
+//! The server of a language model whose log a text is.
+
+use memchr::memmem;
+
+/// A server that sets most of the memory aside for its cache of keys and values, and loads programs beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Server {
+    /// vLLM, with tpu-inference or with torch_xla.
+    Vllm,
+    /// SGLang, with sglang-jax.
+    Sglang,
+}
+
+/// Signs, the surer first: vLLM's kernels are in SGLang, too.
+const SIGNS: [(&[&str], Server); 2] = [
+    (&["sglang", "sgl_jax", "mem_fraction_static", "mem-fraction-static"], Server::Sglang),
+    (&["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"], Server::Vllm),
+];
+
+impl Server {
+    /// The part of the memory that the server may fill with weights and its cache, as its flag.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_oom::Server::Vllm.memory_flag(), "--gpu-memory-utilization");
+    /// ```
+    #[must_use]
+    pub fn memory_flag(self) -> &'static str {
+        match self {
+            Self::Vllm => "--gpu-memory-utilization",
+            Self::Sglang => "--mem-fraction-static",
+        }
+    }
+
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let has = |sign: &&str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
+        SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, server)| *server)
+    }
+}

@@ -1,0 +1,89 @@
+//! An array on its way from one sharding to another.
+
+use crate::entry::WrittenShape;
+use crate::message::Message;
+use crate::text::instruction::{brackets_end, shape_length};
+
+/// What the warning about an involuntary full rematerialization says: XLA's SPMD partitioner found no way from one sharding
+/// to another, so each device makes the whole array.
+///
+/// The instruction is printed once it is divided, so its shape is what each device has: XLA prints
+/// `f32[8,16,4]` of an array `[16,16,16]` with the sharding `{devices=[2,1,4]<=[4,2]T(1,0)}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resharding {
+    /// The name of the instruction, `gather.1`.
+    pub instruction: String,
+    /// Its shape on each device, without a layout.
+    pub shape: String,
+    /// Bytes of the array on each device.
+    pub device_bytes: u64,
+    /// Bytes of the whole array, which each device holds for a moment; `None` where the sharding doesn't tell.
+    pub whole_bytes: Option<u64>,
+    /// Bytes that each device would send to each other one in an all-to-all, which needs no whole array; `None` where the
+    /// sharding doesn't tell.
+    pub piece_bytes: Option<u64>,
+}
+
+impl Message {
+    /// The array that is replicated between two shardings; `None` for other messages, and where the instruction isn't
+    /// printed.
+    ///
+    /// ```
+    /// let text = "[SPMD] Involuntary full rematerialization. The compiler cannot go from sharding \
+    ///             {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} efficiently for HLO operation \
+    ///             %add.2 = f32[8,16,4]{2,1,0} add(%param, %param). As the last resort, SPMD will replicate the tensor";
+    /// let resharding = tilewise_oom::Message::parse(text)?.resharding().expect("an instruction");
+    /// assert_eq!((&*resharding.instruction, &*resharding.shape), ("add.2", "f32[8,16,4]"));
+    /// assert_eq!((resharding.device_bytes, resharding.whole_bytes), (2048, Some(16384)));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn resharding(&self) -> Option<Resharding> {
+        let (name, definition) = self.facts.text("instruction")?.split_once(" = ")?;
+        let shape = WrittenShape::new(definition[..shape_length(definition)].to_owned());
+        let device_bytes = shape.logical_bytes()?;
+        let rank = shape.parsed.as_ref().ok()?.dimensions().len();
+        let parts = |field| parts(self.facts.text(field)?, rank);
+        Some(Resharding {
+            instruction: name.trim_start_matches(['%', ' ']).to_owned(),
+            shape: shape.parsed.ok()?.without_layout().to_string(),
+            device_bytes,
+            whole_bytes: parts("from").and_then(|parts| device_bytes.checked_mul(parts)),
+            piece_bytes: parts("to").map(|parts| device_bytes.div_ceil(parts)),
+        })
+    }
+}
+
+/// In how many parts a sharding divides an array of this rank: the product of `[2,1,4]`, of which numbers beyond the rank
+/// are copies.
+fn parts(sharding: &str, rank: usize) -> Option<u64> {
+    if sharding.starts_with("{replicated}") || sharding.starts_with("{maximal") {
+        return Some(1);
+    }
+    let (_, tiles) = sharding.split_once("devices=")?;
+    let tiles = tiles.get(1..brackets_end(tiles, 0)?.checked_sub(1)?)?;
+    let mut numbers = tiles.split(',').take(rank).map(|tile| tile.trim().parse::<u64>().ok());
+    numbers.try_fold(1_u64, |product, tile| product.checked_mul(tile?)).filter(|parts| *parts > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn parts_of_shardings() {
+        for (sharding, rank, wanted) in [
+            ("{devices=[8,1]<=[8]}", 2, Some(8)),
+            ("{devices=[1,1,2,2]<=[4] last_tile_dim_replicate}", 3, Some(2)),
+            ("{replicated}", 2, Some(1)),
+            ("{maximal device=0}", 2, Some(1)),
+            ("{devices=[0,1]0,1}", 2, None),
+            ("{devices=[99999999999,99999999999]}", 2, None),
+            ("{devices=}", 1, None),
+            ("{manual}", 1, None),
+        ] {
+            assert_eq!(parts(sharding, rank), wanted, "{sharding}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Messages that are about other things than HBM: shared memory, shardings, operands of kernels, host memory, autotuning.
+//! The wordings are those of public issues and of XLA's source, the figures are ours.
+
+#![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
+
+use tilewise_oom::{Form, Message, PrintedSize, Server, UntiledMachine, Verdict};
+
+fn parse(text: &str) -> Message {
+    Message::parse(text).unwrap()
+}
+
+fn bytes(size: Option<&PrintedSize>) -> Option<u64> {
+    size.map(PrintedSize::bytes)
+}
+
+/// ROCm/rocm-jax#404, triton-lang/triton#8182, jax-ml/jax#3122, #27190 and #17320, JAX's `mosaic/gpu/core.py`, and the
+/// device compiler of LLVM for AMD.
+#[test]
+fn shared_memory_of_a_gpus_kernel() {
+    for (text, used, limit) in [
+        (
+            "RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 73728, available: 65536",
+            Some(73728),
+            Some(65536),
+        ),
+        (
+            "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. \
+             Reducing block sizes or `num_stages` may help.",
+            Some(131_072),
+            Some(101_376),
+        ),
+        (
+            "ptxas error   : Entry function 'fusion_42' uses too much shared data (0xc600 bytes, 0xc000 max)",
+            Some(50_688),
+            Some(49_152),
+        ),
+        (
+            "ptxas error : Entry function 'scan' uses too much shared data (0x4010 bytes + 0x10 bytes system, 0x4000 max)",
+            Some(16_400),
+            Some(16_384),
+        ),
+        (
+            "ValueError: Mosaic GPU kernel exceeds available shared memory: smem_bytes=263192 > 232448",
+            Some(263_192),
+            Some(232_448),
+        ),
+        ("error: local memory (98304) exceeds limit (65536) in function 'k'", Some(98_304), Some(65_536)),
+        ("INTERNAL: Shared memory requested exceeds device resources.; current tracing scope: x", None, None),
+        ("Shared memory size limit exceeded.", None, None),
+    ] {
+        let message = parse(text);
+        assert_eq!((message.form, message.machine()), (Form::SharedMemory, Some(UntiledMachine::Gpu)), "{text}");
+        assert_eq!((bytes(message.used.as_ref()), bytes(message.limit.as_ref())), (used, limit), "{text}");
+        assert_eq!((message.cause(), message.truncated), (Some(Verdict::KernelMemory), false), "{text}");
+    }
+}
+
+/// What XLA prints on the CPU with JAX 0.12 for an array `f32[16,16,16]`, and EnzymeAD/Enzyme-JAX#822's older wording.
+#[test]
+fn an_array_replicated_between_two_shardings() {
+    let text = "W1125 09:49:05.728598 8409 spmd_partitioner.cc:666] [SPMD] Involuntary full rematerialization. The compiler \
+                cannot go from sharding {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} efficiently for HLO \
+                operation %add.2 = f32[8,16,4]{2,1,0} add(%param, %param), sharding={devices=[2,1,4]<=[4,2]T(1,0)}, \
+                metadata={op_name=\"jit(f)/add\" stack_frame_id=2}. As the last resort, SPMD will replicate the tensor and then \
+                partition it to obtain the target sharding, which is inefficient.";
+    let message = parse(text);
+    assert_eq!((message.form, message.verdict()), (Form::Resharding, Verdict::Resharding));
+    let found = message.resharding().unwrap();
+    // 16 · 16 · 16 elements of 4 bytes.
+    assert_eq!((found.device_bytes, found.whole_bytes, found.piece_bytes), (2048, Some(16384), Some(256)));
+    assert_eq!(message.facts.text("to"), Some("{devices=[1,8,1]<=[8]}"));
+    let text = "[spmd] Involuntary full rematerialization. The compiler was not able to go from sharding {maximal device=0} to \
+                {devices=[4,1]<=[4]} without doing a full rematerialization of the tensor for HLO operation: %e = \
+                f32[257152,2048]{1,0} copy(%d). You probably want to enrich the sharding annotations to prevent this from \
+                happening.";
+    let found = parse(text).resharding().unwrap();
+    assert_eq!((&*found.instruction, found.whole_bytes), ("e", Some(257_152 * 2048 * 4)));
+    // Before 2024 the operation wasn't printed.
+    let text = "[spmd] Involuntary full rematerialization. The compiler was not able to go from sharding \
+                {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} without doing a full rematerialization of the tensor.";
+    let message = parse(text);
+    assert_eq!((message.verdict(), message.resharding()), (Verdict::Resharding, None));
+    assert_eq!(message.facts.text("from"), Some("{devices=[2,1,4]<=[4,2]T(1,0)}"));
+}
+
+/// pytorch/xla#8732, and the wording with the layouts in front.
+#[test]
+fn layouts_of_a_kernels_operand() {
+    let both = [
+        "INVALID_ARGUMENT: Mosaic failed to compile TPU kernel: Failed to verify layout for Mosaic kernel operand 3: XLA layout \
+         does not match MLIR layout for an operand of shape f32[16,3072]: expected {1,0:T(128)S(1)}, got {1,0:T(8,128)S(1)}",
+        "Failed to verify layout for Mosaic kernel operand 3: XLA layout ({1,0:T(8,128)S(1)}) does not match Mosaic layout \
+         ({1,0:T(128)S(1)}) for an operand of shape f32[16,3072].",
+    ];
+    for text in both {
+        let message = parse(text);
+        assert_eq!((message.form, message.verdict()), (Form::OperandLayout, Verdict::Mosaic), "{text}");
+        assert_eq!(message.facts.number("operand"), Some(3));
+        assert_eq!(message.facts.text("actual"), Some("{1,0:T(8,128)S(1)}"), "{text}");
+        assert_eq!(message.facts.text("expected"), Some("{1,0:T(128)S(1)}"), "{text}");
+        assert_eq!(message.facts.shapes("shape")[0].text, "f32[16,3072]");
+    }
+}
+
+/// The pool's name tells that it is the host's; openxla/xla#20633's wording, and that of the allocator alone.
+#[test]
+fn pools_and_values_in_host_memory() {
+    for text in [
+        "RESOURCE_EXHAUSTED: Out of host memory while trying to allocate 15200000000 bytes with allocator xla_gpu_host_bfc on \
+         device 0. Please set the environment variable XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB to allocate larger host memory than \
+         the default 64 GB.",
+        "Allocator (xla_gpu_host_bfc) ran out of memory trying to allocate 14.16GiB (rounded to 15200000000)requested by op",
+    ] {
+        let message = parse(text);
+        assert_eq!((message.form, message.machine()), (Form::HostPool, Some(UntiledMachine::Host)), "{text}");
+        assert_eq!(bytes(message.used.as_ref()).unwrap() >> 30, 14, "{text}");
+    }
+    let text = "W0 host_offloader.cc:298] Found an instruction (\"convert.610\") which does device compute in host memory space. \
+                Converting into host compute.";
+    let message = parse(text);
+    assert_eq!((message.form, message.verdict()), (Form::HostCompute, Verdict::HostCompute));
+    assert_eq!(message.facts.text("instruction"), Some("convert.610"));
+}
+
+/// NovaSky-AI/SkyRL#624 and EnzymeAD/Reactant.jl#2632.
+#[test]
+fn what_a_gpus_pool_holds() {
+    let text = "gpu_cudamallocasync_allocator.cc:361] gpu_async_3 cuMemAllocAsync failed to allocate 1225195446464 bytes: \
+                RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory\n Reported by CUDA: Free memory/Total memory: \
+                22635544576/85095874560\nStats: Limit:                               0\nInUse:                     61982909300\n";
+    let message = parse(text);
+    let fact = |message: &Message, name| bytes(message.facts.size(name));
+    assert_eq!(bytes(message.used.as_ref()), Some(1_225_195_446_464));
+    assert_eq!(fact(&message, "free"), Some(22_635_544_576));
+    assert_eq!(bytes(message.capacity.as_ref()), Some(85_095_874_560));
+    assert_eq!(message.cause(), Some(Verdict::Size), "more than the whole GPU has");
+    let pool = |asked: &str| {
+        parse(&format!(
+            "Allocator (GPU_0_bfc) ran out of memory trying to allocate {asked} (rounded to 1)requested by op\nbfc_allocator.cc:1119] \
+             Total size in pool: 89.77GiB memory_limit_: 89.77GiB available size: 153B curr_region_allocation_bytes_: \
+             179.55GiB\nStats: \nLimit:                        89.77GiB\nInUse:                        81.00GiB\n"
+        ))
+    };
+    assert_eq!(fact(&pool("27.00GiB"), "free").unwrap() >> 20, 8_980);
+    assert_eq!(pool("27.00GiB").cause(), None);
+    assert_eq!(pool("128.00GiB").cause(), Some(Verdict::Size));
+    assert_eq!(pool("2.00GiB").cause(), Some(Verdict::Fragmentation));
+}
+
+/// What XLA's `conv_algorithm_picker.cc` prints.
+#[test]
+fn autotuning_without_room_for_a_workspace() {
+    let text = "UNKNOWN: Failed to determine best cudnn convolution algorithm for:\n%cudnn-conv.1 = (f32[1,64,500,500]{3,2,1,0}, \
+                u8[0]{0}) custom-call(%a, %b), custom_call_target=\"__cudnn$convForward\"\n\nOriginal error: \
+                RESOURCE_EXHAUSTED: Out of memory while trying to allocate 4294967296 bytes.\n\nTo ignore this failure and try \
+                to use a fallback algorithm (which may have suboptimal performance), use \
+                XLA_FLAGS=--xla_gpu_strict_conv_algorithm_picker=false.";
+    let message = parse(text);
+    assert_eq!((message.form, bytes(message.used.as_ref())), (Form::Autotuning, Some(4 << 30)));
+    assert!(message.facts.text("instruction").unwrap().starts_with("%cudnn-conv.1 = "));
+    assert!(message.others.is_empty(), "the allocation is the workspace's");
+}
+
+#[test]
+fn a_check_of_the_compiler_is_no_lack_of_memory() {
+    let text = "INTERNAL: RET_CHECK failure (xla/service/layout_normalization.cc:120) s.layout() == operand_shape.layout()";
+    let message = parse(text);
+    assert_eq!((message.form, message.verdict()), (Form::CompilerCheck, Verdict::CompilerCheck));
+    assert_eq!(message.facts.text("condition"), Some("s.layout() == operand_shape.layout()"));
+    let both = format!("{text}\nRan out of memory in memory space hbm. Used 2.00G of 1.00G hbm.");
+    assert_eq!(parse(&both).form, Form::Assignment, "memory that ran out is told first");
+}
+
+#[test]
+fn what_is_missing_may_be_all_that_is_told() {
+    let message = parse("XlaRuntimeError: RESOURCE_EXHAUSTED: ... Exceeded hbm capacity by 2.50G.");
+    assert_eq!((message.form, message.memory_space.as_deref()), (Form::Assignment, Some("hbm")));
+    assert_eq!(bytes(message.exceeded.as_ref()), Some(5 << 29));
+}
+
+/// The lines of tpu-inference and sglang-jax.
+#[test]
+fn a_server_fills_the_memory_before_it_loads_programs() {
+    let text = "INFO [tpu_runner.py:237] Init kv-cache | shape=32 * (3168, 256, 16, 128) | hbm=[(14.97, 15.75), (14.97, \
+                15.75)]Gb\nERROR E0101: RuntimeProgramAllocationFailure: Error loading program 'jit_step': Attempting to reserve \
+                1.20G at the bottom of memory. That was not possible. There are 804.00M free, 0B reserved, and 804.00M reservable.";
+    let message = parse(text);
+    assert_eq!((message.form, message.server), (Form::RunTime, Some(Server::Vllm)));
+    let cache = message.others.iter().find(|other| other.form == Form::ServerStatistics).unwrap();
+    assert_eq!((cache.facts.text("hbm_used"), cache.facts.text("hbm_limit")), (Some("14.97"), Some("15.75")));
+    assert_eq!(parse("sglang TPU Memory profiling: available_kv_cache=24.5GB").server, Some(Server::Sglang));
+}

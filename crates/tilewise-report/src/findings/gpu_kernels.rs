@@ -1,0 +1,93 @@
+//! Kernels of GPUs: shared memory, and workspaces of the algorithms that XLA tries.
+
+use super::{Words, code::JAX_AND_NUMPY, words::printed};
+use crate::style::bytes;
+use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
+use tilewise_oom::{Form, Framework, Message};
+
+/// Shared memory that a block of threads may have at most, in bytes, and the cards: "Maximum amount of shared memory per thread
+/// block" of NVIDIA's CUDA C++ Programming Guide, and the local data share of AMD's CDNA papers.
+const CARDS: [(u64, &str); 7] = [
+    (48 << 10, "what any NVIDIA card gives a kernel that doesn't ask for more"),
+    (64 << 10, "the limit of a T4, and of AMD's MI200 and MI300"),
+    (96 << 10, "the limit of a V100"),
+    (99 << 10, "the limit of an A10, L4, L40 and of GeForce RTX 30 to 50"),
+    (160 << 10, "the limit of AMD's MI350"),
+    (163 << 10, "the limit of an A100"),
+    (227 << 10, "the limit of an H100, H200 and B200"),
+];
+
+pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
+    match finding {
+        ElsewhereFinding::SharedMemory { fusion: Some(fusion), .. } => Words::new(format!(
+            "Update jaxlib: `{fusion}` is a fusion of XLA's own, and newer versions choose smaller tiles for it; meanwhile keep its \
+             operations apart with `jax.lax.optimization_barrier`"
+        ))
+        .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
+        ElsewhereFinding::SharedMemory { parts, .. } => {
+            let how = if *parts == 2 { "Halve".to_owned() } else { format!("Divide by {parts}") };
+            let words = Words::new(format!(
+                "{how} a block size of the kernel, or take fewer stages (`num_stages`), if it is one of Triton or Pallas: each \
+                 stage holds its blocks in shared memory"
+            ));
+            match about.framework {
+                Some(Framework::Torch) => words.code(
+                    "import triton",
+                    "triton.Config({'BLOCK_M': 64, 'BLOCK_N': 64}, num_stages=1)  # the kernel's own names",
+                ),
+                _ => words.code(
+                    "from jax.experimental.pallas import triton as plgpu",
+                    "params = plgpu.CompilerParams(num_stages=1)  # pallas_call(…, compiler_params=params)",
+                ),
+            }
+        }
+        ElsewhereFinding::OtherKernel => {
+            let words = Words::new(
+                "If the kernel is a library's, choose another implementation of it, such as XLA's attention; a product of matrices \
+                 that XLA makes a Triton kernel of can use cuBLAS",
+            );
+            match about.framework {
+                Some(Framework::Torch) => words,
+                _ => words.code(
+                    None,
+                    "export XLA_FLAGS=--xla_gpu_enable_triton_gemm=false  # AlphaFold 3: --flash_attention_implementation=xla",
+                ),
+            }
+        }
+        ElsewhereFinding::AnyAlgorithm => Words::new(
+            "Let XLA take a default algorithm where autotuning finds no room for the workspace of any: it may be slower",
+        )
+        .code(None, "export XLA_FLAGS=--xla_gpu_strict_conv_algorithm_picker=false"),
+        ElsewhereFinding::SmallerWorkspace => Words::new(
+            "Compute the convolution in tiles of the picture, or leave the workspace room: it is taken from the pool that arrays \
+             are in",
+        ),
+        _ => Words::new(""),
+    }
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    if message.form == Form::Autotuning {
+        let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
+        let name = message.facts.text("instruction").and_then(|text| text.split(" = ").next());
+        let name = name.map(|name| format!(" `{}`", name.trim_start_matches('%'))).unwrap_or_default();
+        return [
+            format!("On a GPU, autotuning found no algorithm for the convolution{name}: a workspace{asked} had no room."),
+            "XLA tries algorithms of cuDNN before the program runs, each with a workspace beside its arrays. The workspace is not \
+             the program's own memory."
+                .to_owned(),
+        ];
+    }
+    let size = |bytes: u64| crate::style::bytes(bytes);
+    let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| [used.bytes(), limit.bytes()]);
+    let figures = figures.map(|[used, limit]| format!(": {} requested, {} available", size(used), size(limit)));
+    let card = message.limit.as_ref().and_then(|limit| CARDS.iter().find(|(most, _)| *most == limit.bytes()));
+    let card = card.map(|(most, what)| format!(" {} is {what}.", bytes(*most))).unwrap_or_default();
+    [
+        format!("A GPU kernel needs more shared memory than a block of threads may have{}.", figures.unwrap_or_default()),
+        format!(
+            "Shared memory holds the blocks that one kernel works on, once for each stage; the GPU's own memory did not run \
+             out.{card}"
+        ),
+    ]
+}

@@ -1,0 +1,45 @@
+//! An array that each device makes whole on its way from one sharding to another.
+
+use super::{Words, code::SHARDING};
+use crate::style::bytes;
+use tilewise_audit::recommendation::finding::ReplicatedArray;
+use tilewise_oom::Message;
+
+pub(super) fn words(finding: &ReplicatedArray) -> Words {
+    let to = finding.to.as_ref().map(|to| format!(" ({to})")).unwrap_or_default();
+    let what = finding.array.as_ref().map_or("the value".to_owned(), |array| format!("`{}`", array.instruction));
+    let pieces = finding.array.as_ref().and_then(|array| array.piece_bytes);
+    let pieces = pieces.map(|piece| format!("; devices then exchange pieces of {}", bytes(piece))).unwrap_or_default();
+    Words::new(format!(
+        "Constrain what {what} is made from to the sharding that is wanted{to}, or go there in two steps that each move one axis \
+         of the mesh{pieces}"
+    ))
+    .code(
+        SHARDING,
+        "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(None, 'x')))  # before the operation",
+    )
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    let array = message.resharding();
+    let what = array.as_ref().map_or("An array".to_owned(), |array| format!("{}, {},", array.instruction, array.shape));
+    let path = match (message.facts.text("from"), message.facts.text("to")) {
+        (Some(from), Some(to)) => format!(" on its way from {from} to {to}"),
+        _ => " on its way from one sharding to another".to_owned(),
+    };
+    let takes = array.map(|array| {
+        let device = bytes(array.device_bytes);
+        match array.whole_bytes {
+            Some(whole) => format!(" It takes {device} on each device, {} whole.", bytes(whole)),
+            None => format!(" It takes {device} on each device."),
+        }
+    });
+    [
+        format!("Warning: {what} is made whole on every device{path}."),
+        format!(
+            "XLA's partitioner knows no cheaper way between the two shardings.{} The program runs, and holds and moves the whole \
+             array.",
+            takes.unwrap_or_default()
+        ),
+    ]
+}

@@ -1,0 +1,134 @@
+//! Whether a program fits a memory, and by how much.
+
+use crate::{memory_name, style::bytes};
+use tilewise_audit::{Machine, Report};
+
+/// Whether a program fits a memory, and by how much.
+///
+/// ```
+/// use tilewise_report::Verdict;
+///
+/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
+/// let report = tilewise_audit::Audit::new(&tilewise_audit::Program::parse(text)?).run();
+/// let verdict = Verdict::of(&report, 4096);
+/// assert_eq!((verdict, verdict.as_str()), (Verdict::DoesNotFit { missing: 4096 }, "does_not_fit"));
+/// assert_eq!(verdict.sentence("4 KiB of HBM"), "Does not fit 4 KiB of HBM: 4.00 KiB too much");
+/// # Ok::<(), tilewise_audit::Failure>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It fits.
+    Fits {
+        /// Bytes that it leaves.
+        left: u64,
+    },
+    /// It doesn't.
+    DoesNotFit {
+        /// Bytes that are missing.
+        missing: u64,
+    },
+    /// It may or may not.
+    MayNotFit(Doubt),
+}
+
+/// Why it isn't known whether a program fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// The text shows no machine.
+    Machine,
+    /// XLA hasn't compiled the text for this machine.
+    NotCompiled,
+    /// Not all of the text could be read or sized.
+    Unread,
+    /// The program has no plan, and its temporaries may share memory.
+    Sharing {
+        /// Bytes that it needs at least.
+        least: u64,
+        /// And at most.
+        most: u64,
+    },
+}
+
+impl Verdict {
+    /// Of a report, for a memory of this many bytes.
+    #[must_use]
+    pub fn of(report: &Report, limit: u64) -> Self {
+        let bounds = report.memory_bounds;
+        let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
+        match bounds.fits(limit) {
+            Some(true) => Self::Fits { left: limit.saturating_sub(most) },
+            Some(false) => Self::DoesNotFit { missing: least.saturating_sub(limit) },
+            None if bounds.is_assumed => Self::MayNotFit(Doubt::Machine),
+            None => Self::MayNotFit(Doubt::of(report).unwrap_or(Doubt::Sharing { least, most })),
+        }
+    }
+
+    /// A stable name in snake case, for machines.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fits { .. } => "fits",
+            Self::DoesNotFit { .. } => "does_not_fit",
+            Self::MayNotFit(Doubt::Sharing { .. }) => "may_not_fit",
+            Self::MayNotFit(_) => "unknown",
+        }
+    }
+
+    /// In words, without a full stop; `place` is what it is to fit, such as `15.75 GiB of HBM` or `v5e`.
+    #[must_use]
+    pub fn sentence(self, place: &str) -> String {
+        match self {
+            Self::MayNotFit(doubt) => format!("{}: {doubt}", self.short(place)),
+            _ => self.short(place),
+        }
+    }
+
+    /// As [`sentence`](Self::sentence), without why it isn't known.
+    #[must_use]
+    pub fn short(self, place: &str) -> String {
+        match self {
+            Self::Fits { left } => format!("Fits {place}: {} left", bytes(left)),
+            Self::DoesNotFit { missing } => format!("Does not fit {place}: {} too much", bytes(missing)),
+            Self::MayNotFit(_) => format!("May not fit {place}"),
+        }
+    }
+}
+
+impl Doubt {
+    /// Why what a program holds isn't known; `None` where all of it was read and sized.
+    #[must_use]
+    pub fn of(report: &Report) -> Option<Self> {
+        let is_compiled = report.is_scheduled || report.machine.generation().is_some();
+        let bounds = report.memory_bounds;
+        match (bounds.is_complete && bounds.doubtful_bytes == 0, is_compiled) {
+            (true, _) => None,
+            (false, true) => Some(Self::Unread),
+            (false, false) => Some(Self::NotCompiled),
+        }
+    }
+}
+
+impl std::fmt::Display for Doubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Machine => {
+                f.write_str("the text does not show whether a GPU or a CPU is to run it; `--machine` says it")
+            }
+            Self::NotCompiled => f.write_str(
+                "this text isn't scheduled, so XLA hasn't compiled it, and nothing tells which temporaries it takes",
+            ),
+            Self::Unread => f.write_str("not all of it could be read or sized"),
+            Self::Sharing { least, most } => {
+                write!(f, "it needs {} to {}, as temporaries share memory", bytes(*least), bytes(*most))
+            }
+        }
+    }
+}
+
+/// A machine's memory of this many bytes, as verdicts name it: `15.75 GiB of HBM`.
+#[must_use]
+pub fn memory_of(machine: Machine, limit: u64) -> String {
+    format!("{} of {}", bytes(limit), memory_name(machine))
+}
