@@ -8,7 +8,7 @@ use std::{
 use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{
     CallRole, Computation, Instruction, Opcode,
-    dataflow::{Axes, AxisId, Dataflow, EventKind, FactorKind},
+    dataflow::{Axes, AxisId, Dataflow, EventKind, FactorKind, Position},
 };
 
 /// What an axis is called.
@@ -75,8 +75,21 @@ impl<'f> Names<'f> {
         Self { flow, known }
     }
 
+    /// The axes of an array that have names. What an instruction makes that the text leaves out is there once its chain is done.
+    pub(crate) fn at(&self, position: Position) -> Vec<NamedAxis> {
+        let flow = self.flow;
+        let op = flow.op_at(position);
+        let told = if flow[op].is_hidden {
+            flow.caller(op).filter(|_| flow[op].is_root).and_then(|start| flow.chain(start)?.done)
+        } else {
+            Some(op)
+        };
+        let instruction = told.and_then(|op| flow.instruction(op));
+        instruction.map_or_else(Vec::new, |at| self.of_array(&at, flow.leaves_before(position)))
+    }
+
     /// The axes of an instruction's array that have names, of a tuple by the number of its leaf.
-    pub(crate) fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> Vec<NamedAxis> {
+    fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> Vec<NamedAxis> {
         let axes = self.flow.axes();
         let mut found = Vec::new();
         for (dimension, all) in axes.of_array(instruction, leaf).enumerate() {
@@ -482,6 +495,22 @@ ENTRY main {
         let plain = "ENTRY main {\n  x = f32[16,1024] parameter(0), metadata={op_name=\"x\"}\n  ROOT y = f32[16,1024] tanh(x)\n}";
         let names = [0, 1].map(|at| (at, AxisName::Dimension("x".into(), at), [16, 1024][at]));
         assert_eq!(named(plain, "y"), names);
+    }
+
+    /// As a TPU's compiler writes what its SparseCores do: the start is given nothing, and the text has no result of it.
+    #[test]
+    fn what_is_started_has_the_axes_of_what_is_done() {
+        let text = "
+ENTRY main {
+  x = f32[64,8] parameter(0), metadata={op_name=\"x\"}
+  started = ((), (), (s32[4])) negate-start()
+  handed = ((f32[64,8]), f32[64,8], (s32[4])) negate-update(started, x)
+  ROOT done = f32[64,8] negate-done(handed)
+}";
+        let flow = Dataflow::new(&Module::parse(text).expect("a program"));
+        let hidden = flow.ops().iter().find(|(_, op)| op.is_hidden && op.is_root).expect("what the text leaves out").1;
+        let found = Names::of(&flow).at(hidden.position);
+        assert_eq!(found.iter().map(|axis| (axis.dimension, axis.size)).collect::<Vec<_>>(), [(0, 64), (1, 8)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::program::{Array, ArrayId, Cause, NamedAxis, Names, Sizer, SourceLine, Tracer, op_name, share, source_line};
 use std::collections::HashMap;
 use tilewise::Shape;
-use tilewise_hlo::dataflow::Dataflow;
+use tilewise_hlo::dataflow::{Dataflow, Position};
 use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
@@ -65,8 +65,8 @@ pub struct PeakRow {
     pub source: Option<SourceLine>,
     /// The instruction's place in the module.
     index: usize,
-    /// Which leaf of its result it is.
-    leaf: usize,
+    /// Where it is.
+    position: Position,
 }
 
 impl SpacePeak {
@@ -119,7 +119,7 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
     }
     let names = Names::of(flow);
     for row in rows.iter_mut().take(TRACED).filter(|row| row.shape.as_array().is_some()) {
-        row.axes = module.instruction(row.index).map_or_else(Vec::new, |at| names.of_array(&at, row.leaf));
+        row.axes = names.at(row.position);
     }
     let (op_name, source) = tracer.traced(flow, &instruction);
     Some(SpacePeak {
@@ -180,7 +180,7 @@ fn row<'m>(
         op_name,
         source,
         index: instruction.index(),
-        leaf: flow.leaves_before(value.position),
+        position: value.position,
     };
     Some((key, row))
 }
