@@ -36,14 +36,15 @@ pub mod recommendation {
     pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
 }
 
-pub use advice::{CopyEnd, CopyEndKind, CopyReason, Note, Purpose, Recommendation, Width};
+pub use advice::{CopyEnd, CopyEndKind, CopyReason, Note, Recommendation, Width};
 pub use copies::{CopyClass, CopyLine, CopyRow, Obstacle, copies_by_line};
 pub use dump::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use explain::{Explanation, Mismatch, MismatchCause, explain};
 pub use failure::Failure;
 pub use message::{Allocation, decode_log, read_log, read_stream};
 pub use program::{
-    Cause, Content, Program, SourceLine, build_in_name, causes, generation_in_name, infer_generation, infer_machine,
+    AxisName, Cause, Content, NamedAxis, Program, Purpose, SourceLine, build_in_name, causes, generation_in_name,
+    infer_generation, infer_machine,
 };
 pub use report::{
     Agreement, Audit, BoundaryChange, BufferRow, Concerned, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds,

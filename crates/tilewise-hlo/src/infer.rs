@@ -5,6 +5,7 @@
 
 use tilewise::{Dimension, ElementType, Shape};
 
+use crate::dimension_numbers::{Padding, numbers, padding};
 use crate::opcode::Opcode;
 use crate::pairs::Pairs;
 use crate::scan::trim;
@@ -138,11 +139,10 @@ impl Operation<'_> {
     /// `padding=low_high_interior x …`, a group a dimension; a negative one cuts off.
     fn pad(&self) -> Option<Shape> {
         let operand = self.operand(0)?;
-        let padding: Vec<&str> = self.attribute("padding")?.split('x').collect();
+        let padding = padding(self.attribute("padding")?)?;
         let mut dimensions = Vec::new();
         for (at, dimension) in operand.dimensions().iter().enumerate() {
-            let mut parts = padding.get(at)?.split('_').map(|part| part.parse::<i64>().ok());
-            let (low, high, interior) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+            let Padding { low, high, interior } = *padding.get(at)?;
             let size = i64::try_from(dimension.bound()?).ok()?;
             let inside = interior.checked_mul((size - 1).max(0))?;
             let padded = size.checked_add(low)?.checked_add(high)?.checked_add(inside)?;
@@ -236,9 +236,7 @@ impl Operation<'_> {
     }
 
     fn numbers(&self, name: &str) -> Option<Vec<usize>> {
-        let inside = self.attribute(name)?.strip_prefix('{')?.strip_suffix('}')?;
-        let parts = inside.split(',').map(trim).filter(|part| !part.is_empty());
-        parts.map(|part| part.parse().ok()).collect()
+        numbers(self.attribute(name)?)
     }
 }
 

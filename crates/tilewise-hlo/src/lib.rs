@@ -42,6 +42,7 @@ mod buffers;
 mod calls;
 mod computation;
 pub mod dataflow;
+mod dimension_numbers;
 mod document;
 mod elements;
 mod error;
@@ -73,6 +74,9 @@ pub use buffer_assignment::{
 pub use buffers::{Buffer, Definitions};
 pub use calls::{Call, CallRole};
 pub use computation::Computation;
+pub use dimension_numbers::{
+    ConvolutionArray, ConvolutionDimensions, DotDimensions, IndexedDimensions, Padding, SliceLimits, WindowDimension,
+};
 pub use document::{Document, is_proto};
 pub use error::{Error, ErrorKind, Warning, WarningKind};
 pub use gzip::{decompressed, decompressing};

@@ -2,11 +2,11 @@
 //! messages the one that matters most is told first.
 
 use crate::block_sizes::{BlockSize, block_sizes};
+use crate::device::Device;
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::forms::{Form, Judged};
-use crate::device::Device;
 use crate::framework::Framework;
 use crate::kernel_name;
 use crate::level::Level;

@@ -15,7 +15,10 @@ pub enum Server {
 /// Signs, the surer first: vLLM's kernels are in SGLang, too.
 const SIGNS: [(&[&str], Server); 2] = [
     (&["sglang", "sgl_jax", "mem_fraction_static", "mem-fraction-static"], Server::Sglang),
-    (&["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"], Server::Vllm),
+    (
+        &["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"],
+        Server::Vllm,
+    ),
 ];
 
 impl Server {

@@ -215,9 +215,10 @@ impl Message {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
-        } else if room.is_some_and(|room| used.bytes() <= room / SMALL_PART) {
-            Some(Verdict::Reservation)
-        } else if row("results").is_some_and(is) || used.bytes() <= SMALL {
+        } else if row("results").is_some_and(is)
+            || used.bytes() <= SMALL
+            || room.is_some_and(|room| used.bytes() <= room / SMALL_PART)
+        {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
             Some(Verdict::Size)

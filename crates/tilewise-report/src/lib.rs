@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axes;
 mod comparison;
 mod document;
 mod export;
@@ -44,6 +45,7 @@ mod text;
 mod verdict;
 mod view;
 
+pub use axes::axis;
 pub use comparison::{
     Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
     KernelCopy, Outcome, Owner, ShortComparison,

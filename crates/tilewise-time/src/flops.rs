@@ -1,6 +1,5 @@
 //! Operations of matrix multiplications and convolutions.
 
-use std::collections::BTreeMap;
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
 
@@ -46,8 +45,8 @@ fn product(numbers: impl IntoIterator<Item = u64>) -> u64 {
 /// Two operations for each element of the result and each place that is summed.
 fn dot(instruction: &Instruction<'_>) -> Option<u64> {
     let left = operand(instruction, 0)?;
-    let summed = instruction.attribute("lhs_contracting_dims")?.trim_matches(['{', '}']);
-    let summed = summed.split(',').filter_map(|number| left.get(number.trim().parse::<usize>().ok()?).copied());
+    let summed = instruction.dot_dimensions()?.lhs_contracting;
+    let summed = summed.into_iter().filter_map(|number| left.get(number).copied());
     let result = product(bounds(&instruction.shape().ok()?)?);
     Some(product(summed).saturating_mul(result).saturating_mul(2))
 }
@@ -57,32 +56,25 @@ fn dot(instruction: &Instruction<'_>) -> Option<u64> {
 fn convolution(instruction: &Instruction<'_>) -> Option<u64> {
     let (left, right) = (operand(instruction, 0)?, operand(instruction, 1)?);
     let result = bounds(&instruction.shape().ok()?)?;
-    let (inputs, outputs) = instruction.attribute("dim_labels")?.split_once("->")?;
-    let (input, kernel) = inputs.split_once('_')?;
-    let at = |labels: &str, label: char, bounds: &[u64]| bounds.get(labels.find(label)?).copied();
-    let groups = |name: &str| instruction.attribute(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(1).max(1);
+    let found = instruction.convolution_dimensions()?;
+    let at = |bounds: &[u64], dimension: usize| bounds.get(dimension).copied();
 
-    let features = at(kernel, 'i', &right)?;
-    let mut meetings = product([at(outputs, 'b', &result)?, at(outputs, 'f', &result)?, features]);
-    meetings /= groups("batch_group_count");
-    let window = instruction.attribute("window").unwrap_or("{}");
-    let fields: BTreeMap<&str, &str> =
-        window.trim_matches(['{', '}']).split_whitespace().filter_map(|field| field.split_once('=')).collect();
-    let spatial = input.chars().filter(char::is_ascii_digit).count();
-    for dimension in 0..spatial {
-        let label = char::from_digit(u32::try_from(dimension).ok()?, 10)?;
-        let field = |name: &str| fields.get(name).and_then(|text| text.split('x').nth(dimension));
-        let number = |name: &str| field(name).map_or(Some(1), |text| text.parse::<i64>().ok().map(i128::from));
-        let padding =
-            field("pad").map_or(Some(0), |text| text.split_once('_')?.0.parse::<i64>().ok().map(i128::from))?;
+    let features = at(&right, found.kernel.feature)?;
+    let mut meetings = product([at(&result, found.output.batch)?, at(&result, found.output.feature)?, features]);
+    meetings /= found.batch_groups;
+    // A convolution of no spatial dimension may be printed without.
+    let window = instruction.window().unwrap_or_default();
+    let spatial = found.input.spatial.iter().zip(&found.kernel.spatial).zip(&found.output.spatial);
+    for (number, ((input, kernel), output)) in spatial.enumerate() {
+        let along = window.get(number)?;
         let places = Places {
-            input: i128::from(at(input, label, &left)?),
-            output: i128::from(at(outputs, label, &result)?),
-            window: i128::from(at(kernel, label, &right)?),
-            stride: number("stride")?,
-            padding,
-            input_dilation: number("lhs_dilate")?.max(1),
-            window_dilation: number("rhs_dilate")?,
+            input: i128::from(at(&left, *input)?),
+            output: i128::from(at(&result, *output)?),
+            window: i128::from(at(&right, *kernel)?),
+            stride: i128::from(along.stride),
+            padding: i128::from(along.pad_low),
+            input_dilation: i128::from(along.base_dilation),
+            window_dilation: i128::from(along.window_dilation),
         };
         meetings = meetings.saturating_mul(places.meetings()?);
     }

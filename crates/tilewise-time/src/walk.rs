@@ -275,7 +275,7 @@ impl<'m> Walk<'m> {
         let traffic = Traffic::of(instruction, fused, &mut self.arrays);
         let kind = match fused {
             Some(fused) => fused.opcodes.kind(),
-            None => Kind::of(instruction.opcode(), target(instruction) == Some("tpu_custom_call")),
+            None => Kind::of(instruction.opcode(), instruction.custom_call_target() == Some("tpu_custom_call")),
         };
         let flops = match fused {
             Some(fused) => fused.flops,
@@ -373,13 +373,9 @@ fn moved(arrays: &[Array], wrapped: Option<Opcode>) -> (u64, HashSet<u8>) {
     (bytes.unwrap_or(0), large.map(|array| array.memory_space).collect())
 }
 
-fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
-    Some(instruction.attribute("custom_call_target")?.trim_matches('"'))
-}
-
 /// Whether a custom call names memory, or joins two halves, and does nothing.
 fn is_free(instruction: &Instruction<'_>) -> bool {
-    let Some(target) = target(instruction) else { return false };
+    let Some(target) = instruction.custom_call_target() else { return false };
     target.starts_with("TODO(")
         || target.starts_with("AsyncCollective")
         || matches!(

@@ -13,6 +13,7 @@ use std::{
 };
 use tilewise_audit::{Audit, Content, Report};
 use tilewise_draw::{Options, Scene};
+use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_report::{
     AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Reader, Sarif, ShapeSummary, Terminal, Text,
     Trace, WriteText,
@@ -398,6 +399,57 @@ fn four_times_the_text_costs_four_times_as_much() {
             })
         };
         found.extend(superlinear(name, text, &audited(small), &audited(large)));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Texts that cut axes, each with a size.
+const CUTS: &[Growing] = &[
+    (
+        "reshapes of reshapes",
+        |n| {
+            repeat_in_entry(n, |k| {
+                let bounds = ["2048", "2,1024", "4,512", "8,256", "2,2,2,256", "16,128"][k % 6];
+                let of = k.checked_sub(1).map_or_else(|| "a".to_owned(), |before| format!("v{before}"));
+                format!("v{k} = f32[{bounds}] reshape({of})")
+            })
+        },
+        200,
+    ),
+    (
+        "reshapes that don't divide",
+        |n| {
+            repeat_in_entry(n, |k| {
+                let bounds = ["30,77", "77,30", "42,55", "2310", "14,165", "6,385"][k % 6];
+                let of = if k < 6 { "custom-call(a)".to_owned() } else { format!("reshape(v{})", k - 1 - k % 5) };
+                format!("v{k} = f32[{bounds}] {of}")
+            })
+        },
+        200,
+    ),
+    (
+        "an asynchronous chain",
+        |n| {
+            let pair = |count| format!("({}, {A}, u32[])", tuple(count));
+            let updates = each(n, |k| format!("s{} = {} custom-call-update(s{k}, a)", k + 1, pair(1)));
+            let lines = format!("  s0 = {} custom-call-start(a)\n{updates}", pair(1));
+            program("", "", &format!("  a = {A} parameter(0)\n{lines}  ROOT r = {A} custom-call-done(s{n})\n"))
+        },
+        200,
+    ),
+];
+
+#[test]
+fn axes_of_four_times_the_text_take_four_times_as_much() {
+    let mut found = Vec::new();
+    for (name, program, size) in SHAPES.iter().chain(CUTS) {
+        let (small, large) = (program(*size), program(4 * size));
+        let text = large.len() as f64 / small.len() as f64;
+        let related = |text: String| {
+            let flow = Dataflow::new(&Module::parse(text).expect("a program"));
+            cost(|| flow.axes().all().len())
+        };
+        found.extend(superlinear(name, text, &related(small), &related(large)));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

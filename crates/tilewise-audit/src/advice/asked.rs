@@ -40,7 +40,7 @@ impl Evidence for ProgramModel<'_> {
     }
 
     fn has_gradient(&self) -> Option<bool> {
-        Some(ProgramModel::has_gradient(self))
+        Some(self.has_gradient)
     }
 
     /// JAX's names of operations begin with the function that was compiled.

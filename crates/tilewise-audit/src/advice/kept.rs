@@ -20,7 +20,7 @@ pub(crate) struct KeptValue<'a, 'm> {
 impl<'m> ProgramModel<'m> {
     /// What is kept for the backward pass, in the order in which it is made.
     pub(crate) fn kept_values(&self) -> Vec<KeptValue<'_, 'm>> {
-        if !self.has_gradient() {
+        if !self.has_gradient {
             return Vec::new();
         }
         let moments = self.moments();

@@ -5,10 +5,11 @@ use super::{
     kept::KeptValue,
     layers::Layers,
     program::{LiveArray, ProgramModel},
-    purpose::{Purpose, of_argument},
     rules::Vocabulary,
 };
-use crate::program::{SourceLine, is_backward, is_recomputed, name, numbered, op_name, source_line, traced};
+use crate::program::{
+    Purpose, SourceLine, is_backward, is_recomputed, name, numbered, of_argument, op_name, source_line, traced,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise::ElementType;
 use tilewise_hlo::{Instruction, Opcode};
@@ -75,7 +76,9 @@ pub(crate) fn notes(program: &ProgramModel<'_>) -> Vec<Note> {
     let is_worth_it = |bytes: u64| bytes > program.total_bytes / WORTH_A_NOTE;
     let most = largest.first().map_or(0, |(_, kind)| kind.bytes);
     let worth = largest.iter().filter(|(_, kind)| is_worth_it(kind.bytes));
-    worth.map(|(purpose, kind)| Note { is_main: kind.bytes >= most / 2, ..note(program, **purpose, kind, &kept) }).collect()
+    worth
+        .map(|(purpose, kind)| Note { is_main: kind.bytes >= most / 2, ..note(program, **purpose, kind, &kept) })
+        .collect()
 }
 
 fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> Note {
@@ -91,7 +94,7 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
         is_recomputed: layers.as_ref().is_some_and(|layers| are_recomputed(program, layers)),
         layers,
-        has_gradient: program.has_gradient(),
+        has_gradient: program.has_gradient,
         width: match kind.bytes_up_to.map(|bytes| bytes > kind.bytes / 2) {
             [true, _] => Width::Byte,
             [_, true] => Width::Half,
@@ -186,7 +189,8 @@ fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpos
 
 /// Whether it is bytes without a shape that a library's routine alone reads or makes, and nothing of the program is in.
 fn is_workspace(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instruction<'_>) -> bool {
-    let is_bytes = array.bounds.len() == 1 && matches!(array.shape.element_type(), Some(ElementType::S8 | ElementType::U8));
+    let is_bytes =
+        array.bounds.len() == 1 && matches!(array.shape.element_type(), Some(ElementType::S8 | ElementType::U8));
     let is_library = |at: &Instruction<'_>| at.opcode() == Opcode::CustomCall;
     let mut readers = program.readers(array.position).filter_map(|op| program.flow.instruction(op));
     let are_libraries = readers.all(|reader| is_library(&reader));

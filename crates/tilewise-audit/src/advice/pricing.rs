@@ -139,7 +139,8 @@ pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Ru
         message.arrays.iter().map(|array| (array.number, array.row.taken_bytes())).collect();
     let listed = |proposal: &Proposal| {
         let changed = proposal.buffers.at_most.iter();
-        let freed = changed.map(|(buffer, after)| taken.get(buffer).copied().unwrap_or_default().saturating_sub(*after));
+        let freed =
+            changed.map(|(buffer, after)| taken.get(buffer).copied().unwrap_or_default().saturating_sub(*after));
         freed.fold(0, u64::saturating_add)
     };
     let proposals = rules.iter().flat_map(|rule| rule.propose(message));

@@ -1,9 +1,9 @@
 //! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
-use super::recommendation::AdvisedArray;
+use super::{finding::Library, recommendation::AdvisedArray};
 use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
-    program::{PlannedProgram, is_name, name, root, traced},
+    program::{PlannedProgram, has_gradient, is_name, name, root, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
@@ -84,6 +84,10 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) buffers: HashMap<usize, usize>,
     /// Whether anything is copied into another layout.
     pub(crate) has_relayouts: bool,
+    /// Whether the program takes a gradient.
+    pub(crate) has_gradient: bool,
+    /// Whose function it is that was jitted.
+    pub(crate) library: Library,
     pub(crate) plan: &'m MemoryPlan,
     planner: &'m Planner,
 }
@@ -136,6 +140,8 @@ impl<'m> ProgramModel<'m> {
             limit: planned.limit,
             buffers,
             has_relayouts: copies.iter().any(|copy| copy.class == CopyClass::Relayout),
+            has_gradient: has_gradient(module),
+            library: library(module),
             plan,
             planner: planned.planner.as_ref()?,
         })
@@ -156,11 +162,6 @@ impl<'m> ProgramModel<'m> {
     pub(crate) fn peak_temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
         let mut seen = HashSet::new();
         self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
-    }
-
-    /// Whether the program takes a gradient: JAX's names of operations say so.
-    pub(crate) fn has_gradient(&self) -> bool {
-        self.module.source().contains("transpose(jvp")
     }
 
     /// Bytes of an array that the compiler lays out freely.
@@ -257,6 +258,14 @@ impl ProgramModel<'_> {
         }
         found
     }
+}
+
+/// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
+/// would lose what a function of NNX writes into its arguments.
+fn library(module: &Module) -> Library {
+    let text = module.source();
+    let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
+    libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
 /// All of these changes.

@@ -67,7 +67,10 @@ impl Recommendation {
             _ => None,
         };
         let batch = batch.filter(|batch| batch.gradients != GradientSums::Apart);
-        batch.into_iter().flat_map(|batch| &batch.inputs).flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)))
+        batch
+            .into_iter()
+            .flat_map(|batch| &batch.inputs)
+            .flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)))
     }
 
     /// The parameters of the compiled function to donate; empty for other changes.

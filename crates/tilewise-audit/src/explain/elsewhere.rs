@@ -1,7 +1,10 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
 use crate::{
-    advice::finding::{ElsewhereFinding::{self, *}, LargestBuffer},
+    advice::finding::{
+        ElsewhereFinding::{self, *},
+        LargestBuffer,
+    },
     message::Listing,
 };
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Section, UntiledMachine, Verdict};

@@ -52,7 +52,7 @@ fn operand_layout(facts: &Facts) -> OperandLayout {
     let shape = facts.shapes("shape").first().and_then(|shape| shape.parsed.as_ref().ok());
     let is_empty = shape.is_some_and(|shape| shape.dimensions().iter().any(|size| size.bound() == Some(0)));
     let in_layout = |field| format!("{}{}", shape?.without_layout(), facts.text(field)?).parse().ok();
-    let layouts = in_layout("expected").zip(in_layout("actual")).map(|(kernels, xlas)| [kernels, xlas]);
+    let layouts = in_layout("expected").zip(in_layout("actual")).map(|(kernels, xlas)| Box::new([kernels, xlas]));
     OperandLayout { operand: facts.number("operand"), layouts, is_empty }
 }
 

@@ -36,7 +36,8 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
 
     let mut statistics = message.others.iter().filter(|other| other.form == Form::ServerStatistics).peekable();
     statistics.peek()?;
-    let figure = |other: &Message, name| other.facts.text(name)?.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
+    let figure =
+        |other: &Message, name| other.facts.text(name)?.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
     let figures = |other| Some([figure(other, "hbm_used")?, figure(other, "hbm_limit")?]);
     // Weights come first, then the cache.
     let filled = statistics.filter_map(figures).filter(|[used, limit]| used <= limit);
@@ -44,9 +45,12 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     let missing = message.used.as_ref().zip(message.limit.as_ref());
     let missing = missing.map(|(asked, free)| asked.bytes().saturating_sub(free.bytes()));
     #[expect(clippy::cast_precision_loss, reason = "hundredths are asked for")]
-    let part = |[used, limit]: [f64; 2], missing: u64| (used - missing.saturating_add(MARGIN) as f64 / f64::from(1 << 30)) / limit;
+    let part = |[used, limit]: [f64; 2], missing: u64| {
+        (used - missing.saturating_add(MARGIN) as f64 / f64::from(1 << 30)) / limit
+    };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 100, and above 0")]
-    let percent = filled.zip(missing).map(|(filled, missing)| (part(filled, missing) * 100.0).floor().clamp(0.0, 99.0) as u64);
+    let percent =
+        filled.zip(missing).map(|(filled, missing)| (part(filled, missing) * 100.0).floor().clamp(0.0, 99.0) as u64);
     Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| *percent > 0) })
 }
 

@@ -15,11 +15,6 @@ pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
         || instruction.joins_slices()
 }
 
-/// What a `custom-call` calls.
-pub(crate) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
-    Some(instruction.attribute("custom_call_target")?.trim_matches('"'))
-}
-
 /// Whether an instruction, or what it fuses, is one with this opcode.
 pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
     any_fused(instruction, |at| at.opcode() == opcode)

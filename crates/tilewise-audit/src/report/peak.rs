@@ -1,9 +1,9 @@
 //! What a program holds when it holds the most.
 
-use crate::program::{Array, ArrayId, Cause, Sizer, SourceLine, Tracer, op_name, share, source_line};
+use crate::program::{Array, ArrayId, Cause, NamedAxis, Names, Sizer, SourceLine, Tracer, op_name, share, source_line};
 use std::collections::HashMap;
 use tilewise::Shape;
-use tilewise_hlo::{Module, dataflow::Dataflow};
+use tilewise_hlo::dataflow::{Dataflow, Position};
 use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
@@ -57,12 +57,16 @@ pub struct PeakRow {
     pub padding_bytes: u64,
     /// What makes the padding.
     pub causes: Vec<Cause>,
+    /// Those of its axes that have names, of rows that aren't too small for anybody to ask.
+    pub axes: Vec<NamedAxis>,
     /// The framework's name of the operation, or of the argument.
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
     /// The instruction's place in the module.
     index: usize,
+    /// Where it is.
+    position: Position,
 }
 
 impl SpacePeak {
@@ -99,7 +103,7 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
     let mut rows: Vec<PeakRow> = Vec::new();
     let mut known: HashMap<Key, usize> = HashMap::new();
     for live in &peak.live {
-        let Some((key, row)) = row(module, &space.values, live, sizer) else { continue };
+        let Some((key, row)) = row(flow, &space.values, live, sizer) else { continue };
         match known.get(&key) {
             Some(&at) => rows[at].join(&row),
             None => {
@@ -112,6 +116,10 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
     let mut tracer = Tracer::default();
     for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
         row.trace(flow, &mut tracer);
+    }
+    let names = Names::of(flow);
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.shape.as_array().is_some()) {
+        row.axes = names.at(row.position);
     }
     let (op_name, source) = tracer.traced(flow, &instruction);
     Some(SpacePeak {
@@ -139,13 +147,13 @@ struct Key {
 }
 
 fn row<'m>(
-    module: &'m Module,
+    flow: &'m Dataflow,
     values: &[AssignedValue],
     live: &LiveBuffer,
     sizer: &mut Sizer<'m>,
 ) -> Option<(Key, PeakRow)> {
     let value = values.get(live.value)?;
-    let instruction = module.instruction(value.instruction)?;
+    let instruction = flow.module().instruction(value.instruction)?;
     let array = sizer.of_value(value);
     let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
         Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, value.bytes, live.bytes)),
@@ -168,9 +176,11 @@ fn row<'m>(
         logical_bytes,
         padding_bytes: live.bytes.saturating_sub(logical_bytes),
         causes,
+        axes: Vec::new(),
         op_name,
         source,
         index: instruction.index(),
+        position: value.position,
     };
     Some((key, row))
 }

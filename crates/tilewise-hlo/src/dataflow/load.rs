@@ -94,7 +94,7 @@ impl<'m> Loader<'m> {
             };
             let number = match opcode {
                 Opcode::Parameter => instruction.parameter_number(),
-                Opcode::GetTupleElement => instruction.attribute("index").and_then(|index| index.parse().ok()),
+                Opcode::GetTupleElement => instruction.tuple_index(),
                 _ => None,
             };
             if opcode == Opcode::Parameter {

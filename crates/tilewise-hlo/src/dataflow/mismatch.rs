@@ -255,8 +255,8 @@ impl<'f> Check<'f> {
             return Some(Found::Ops(op, *start));
         }
         let is_sound = match flow[op].opcode {
-            // A proto's text leaves dimension numbers out.
-            Dot if instruction.attribute("lhs_contracting_dims").is_none() => true,
+            // The text may leave dimension numbers out.
+            Dot if instruction.dot_dimensions().is_none() => true,
             Concatenate | Dot | Pad | Reduce | Transpose => {
                 let operands = instruction.operands().filter_map(|operand| operand.instruction());
                 let operands = operands.map(|operand| operand.shape_text()).collect();
@@ -273,7 +273,7 @@ impl<'f> Check<'f> {
             }
             Opcode::Broadcast => {
                 let (result, operand) = (shape(op)?, shape(first)?);
-                let numbers = numbers(instruction.attribute("dimensions")?)?;
+                let numbers = instruction.dimensions()?;
                 let mut pairs = numbers.iter().zip(operand.dimensions());
                 numbers.len() == operand.dimensions().len()
                     && has_type_of(&result, &operand)
@@ -283,19 +283,19 @@ impl<'f> Check<'f> {
             }
             Opcode::DynamicSlice => {
                 let (result, operand) = (shape(op)?, shape(first)?);
-                let sizes = numbers(instruction.attribute("dynamic_slice_sizes")?)?;
+                let sizes = instruction.dynamic_slice_sizes()?;
+                has_type_of(&result, &operand)
+                    && result.dimensions().iter().map(|it| it.bound()).eq(sizes.into_iter().map(Some))
+            }
+            Opcode::Slice => {
+                let (result, operand) = (shape(op)?, shape(first)?);
+                let limits = instruction.slice_limits()?;
                 has_type_of(&result, &operand)
                     && result
                         .dimensions()
                         .iter()
                         .map(|it| it.bound())
-                        .eq(sizes.iter().map(|size| u64::try_from(*size).ok()))
-            }
-            Opcode::Slice => {
-                let (result, operand) = (shape(op)?, shape(first)?);
-                let sizes = slice_sizes(instruction.attribute("slice")?)?;
-                has_type_of(&result, &operand)
-                    && result.dimensions().iter().map(|it| it.bound()).eq(sizes.into_iter().map(Some))
+                        .eq(limits.iter().map(|limits| Some(limits.size())))
             }
             _ => true,
         };
@@ -428,22 +428,4 @@ fn has_type_of(one: &Shape, other: &Shape) -> bool {
 
 fn elements(dimensions: &[Dimension]) -> Option<u64> {
     dimensions.iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
-}
-
-/// The numbers of `{1,2}`.
-fn numbers(text: &str) -> Option<Vec<usize>> {
-    let inside = text.strip_prefix('{')?.strip_suffix('}')?.trim();
-    if inside.is_empty() { Some(Vec::new()) } else { inside.split(',').map(|part| part.trim().parse().ok()).collect() }
-}
-
-/// The bounds that `{[0:8], [2:9:3]}` leaves.
-fn slice_sizes(text: &str) -> Option<Vec<u64>> {
-    let inside = text.strip_prefix('{')?.strip_suffix('}')?.trim();
-    let mut sizes = Vec::new();
-    for part in inside.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let mut numbers = part.strip_prefix('[')?.strip_suffix(']')?.split(':').map(|it| it.trim().parse::<u64>().ok());
-        let (from, to, stride) = (numbers.next()??, numbers.next()??, numbers.next().unwrap_or(Some(1))?);
-        sizes.push(to.checked_sub(from)?.div_ceil(stride.max(1)));
-    }
-    Some(sizes)
 }

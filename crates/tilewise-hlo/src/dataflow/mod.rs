@@ -1,7 +1,10 @@
 //! Where values come from, and where they go.
 
+mod axes;
 mod chains;
+mod classes;
 mod executions;
+mod factors;
 mod graph;
 mod index;
 mod load;
@@ -24,7 +27,9 @@ use trace::{Callers, Origins};
 use users::Users;
 use values::Values;
 
+pub use axes::{Axes, Axis, Event, EventKind};
 pub use chains::Chain;
+pub use factors::{Factor, FactorKind, Factors, Place};
 pub use graph::{Body, Gap, Op, Slot};
 pub use index::{Id, Table};
 pub use mismatch::Mismatch;
@@ -43,6 +48,8 @@ pub type BodyId = Id<Body>;
 pub type Position = Id<Slot>;
 /// A node of one of the module's distinct shapes.
 pub type NodeId = Id<Node>;
+/// An axis.
+pub type AxisId = Id<Axis>;
 /// A value.
 pub type ValueId = Id<Value>;
 
@@ -62,6 +69,7 @@ struct Known {
     callers: OnceLock<Callers>,
     origins: OnceLock<Origins>,
     executions: OnceLock<Executions>,
+    axes: OnceLock<Axes>,
 }
 
 struct Data {
@@ -114,6 +122,12 @@ impl Dataflow {
 
     fn all_executions(&self) -> &Executions {
         self.data.known.executions.get_or_init(|| Executions::new(self))
+    }
+
+    /// Which dimensions of its arrays are one: worked out when it is first asked for.
+    #[must_use]
+    pub fn axes(&self) -> &Axes {
+        self.data.known.axes.get_or_init(|| Axes::of(self.module()))
     }
 
     fn analysed(&self) -> &Values {

@@ -413,8 +413,12 @@ impl Instruction<'_> {
     /// Whether this joins slices of an array again that a TPU's compiler copies one by one.
     #[must_use]
     pub fn joins_slices(&self) -> bool {
-        self.opcode() == Opcode::CustomCall
-            && self.attribute("custom_call_target").is_some_and(|target| target.contains("Concat"))
+        self.opcode() == Opcode::CustomCall && self.custom_call_target().is_some_and(|target| target.contains("Concat"))
+    }
+
+    /// Whether this reads an array as bytes, as it is moved.
+    pub(super) fn reads_bytes(&self) -> bool {
+        self.opcode() == Opcode::Bitcast && self.shape_text().starts_with("s8[")
     }
 }
 
@@ -442,7 +446,6 @@ impl Dataflow {
 
     /// Whether an instruction reads an array as bytes, as it is moved.
     fn is_bytes(&self, op: OpId) -> bool {
-        self[op].opcode == Opcode::Bitcast
-            && self.instruction(op).is_some_and(|bitcast| bitcast.shape_text().starts_with("s8["))
+        self.instruction(op).is_some_and(|at| at.reads_bytes())
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::computation::{Computation, Computations, shape};
 use super::messages::{HloInstructionProto, LiteralProto, OpMetadata};
 use super::text::{Braced, Quoted, Text};
-use super::{invalid, is_name, products};
+use super::{dimension_numbers, invalid, is_name};
 use crate::error::Error;
 use crate::scan::balanced_end;
 
@@ -125,8 +125,13 @@ fn attributes(instruction: &HloInstructionProto, scope: &Scope<'_>, out: &mut Te
             write!(out, ", direction={}", instruction.comparison_direction)?;
         }
         "fusion" if is_name(instruction.fusion_kind.as_bytes()) => write!(out, ", kind={}", instruction.fusion_kind)?,
-        "convolution" => products::convolution(instruction, out)?,
-        "dot" => products::dot(instruction, out)?,
+        "convolution" => dimension_numbers::convolution(instruction, out)?,
+        "dot" => dimension_numbers::dot(instruction, out)?,
+        "gather" => dimension_numbers::gather(instruction, out)?,
+        "scatter" => dimension_numbers::scatter(instruction, out)?,
+        "pad" => dimension_numbers::padding(instruction, out)?,
+        "reduce-window" | "select-and-scatter" => dimension_numbers::sliding(instruction, out)?,
+        "fft" => write!(out, ", fft_length={}", Braced(&instruction.fft_length))?,
         "custom-call" => {
             write!(out, ", custom_call_target={}", Quoted(instruction.custom_call_target.as_bytes()))?;
         }

@@ -165,13 +165,25 @@ pub(super) struct HloInstructionProto {
     pub(super) tuple_index: i64,
     #[prost(int64, repeated, tag = "14")]
     pub(super) dimensions: Vec<i64>,
-    /// Bytes until it is asked for, as are the next two: most instructions with windows are no convolutions.
+    /// Bytes until it is asked for, as are all that say which dimension is which: most instructions have none.
     #[prost(bytes = "bytes", tag = "15")]
     pub(super) window: Bytes,
     #[prost(bytes = "bytes", tag = "16")]
     pub(super) convolution_dimension_numbers: Bytes,
     #[prost(bytes = "bytes", tag = "30")]
     pub(super) dot_dimension_numbers: Bytes,
+    #[prost(bytes = "bytes", tag = "33")]
+    pub(super) gather_dimension_numbers: Bytes,
+    #[prost(int64, repeated, tag = "34")]
+    pub(super) gather_slice_sizes: Vec<i64>,
+    #[prost(bytes = "bytes", tag = "48")]
+    pub(super) scatter_dimension_numbers: Bytes,
+    #[prost(bytes = "bytes", tag = "21")]
+    pub(super) padding_config: Bytes,
+    #[prost(int64, repeated, tag = "32")]
+    pub(super) fft_length: Vec<i64>,
+    #[prost(int64, tag = "50")]
+    pub(super) feature_group_count: i64,
     #[prost(int64, tag = "58")]
     pub(super) batch_group_count: i64,
     #[prost(message, repeated, tag = "17")]
@@ -281,6 +293,41 @@ pub(super) struct WindowDimension {
     pub(super) window_dilation: i64,
     #[prost(int64, tag = "6")]
     pub(super) base_dilation: i64,
+    #[prost(bool, tag = "7")]
+    pub(super) window_reversal: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PaddingConfig {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) dimensions: Vec<PaddingConfigDimension>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PaddingConfigDimension {
+    #[prost(int64, tag = "1")]
+    pub(super) low: i64,
+    #[prost(int64, tag = "2")]
+    pub(super) high: i64,
+    #[prost(int64, tag = "3")]
+    pub(super) interior: i64,
+}
+
+/// `GatherDimensionNumbers` and `ScatterDimensionNumbers`, whose fields have the same numbers.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct IndexedDimensionNumbers {
+    #[prost(int64, repeated, tag = "1")]
+    pub(super) offset: Vec<i64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(super) collapsed: Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub(super) indexed: Vec<i64>,
+    #[prost(int64, tag = "4")]
+    pub(super) index_vector: i64,
+    #[prost(int64, repeated, tag = "5")]
+    pub(super) operand_batch: Vec<i64>,
+    #[prost(int64, repeated, tag = "6")]
+    pub(super) indices_batch: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]

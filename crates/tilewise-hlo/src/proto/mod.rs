@@ -1,10 +1,11 @@
 //! Programs as protobuf messages, printed as XLA prints them: so a proto is read exactly as its text is.
 
 mod computation;
+mod dimension_numbers;
 mod instruction;
 mod messages;
 mod print;
-mod products;
+
 mod profile;
 mod text;
 

@@ -1,8 +1,10 @@
 //! Programs as compilers print them, and texts that nobody printed.
 
+mod axes;
 mod cases;
 mod dataflow;
 mod elements;
+mod factors;
 mod forms;
 mod grammar;
 mod malformed;

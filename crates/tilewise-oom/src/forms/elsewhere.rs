@@ -7,9 +7,7 @@ use crate::verdict::{UntiledMachine, Verdict};
 pub(super) const RULES: &[Rule] = &[
     Rule {
         memory: Some("host"),
-        opens: &[
-            "Out of host memory while trying to allocate {used:size}[ with allocator {allocator:name}]",
-        ],
+        opens: &["Out of host memory while trying to allocate {used:size}[ with allocator {allocator:name}]"],
         adds: &["+than the default {pool_gigabytes:number} GB"],
         ..Rule::new(Form::HostPool, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
     },

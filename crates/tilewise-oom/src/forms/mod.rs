@@ -315,7 +315,8 @@ mod tests {
             let kinds = wording.split('{').skip(1).map(|field| field.split('}').next().unwrap());
             for field in kinds {
                 let (name, kind) = field.split_once(':').unwrap();
-                let known = "size below_zero bytes count number memory name line instruction bounds braces shape shapes";
+                let known =
+                    "size below_zero bytes count number memory name line instruction bounds braces shape shapes";
                 assert!(name.is_ascii() && known.split(' ').any(|known| known == kind), "{wording}");
             }
         }

@@ -150,7 +150,7 @@ fn instruction_at(text: &str, at: usize) -> Option<(usize, FactValue)> {
         let first = sentence.trim_start_matches(['.', ' ']).split(' ').next().unwrap_or_default();
         memmem::find_iter(near.as_bytes(), first).find(|at| begins(sentence, *at).is_some())
     };
-    let behind = BEHIND_INSTRUCTION.iter().filter_map(|sentence| is_first(sentence)).min();
+    let behind = BEHIND_INSTRUCTION.iter().filter_map(is_first).min();
     let end = behind.unwrap_or_else(|| rest.find('\n').unwrap_or(rest.len()));
     let start = text.len() - rest.len();
     let words = instruction::fold(rest[..end].trim_end());

@@ -163,7 +163,8 @@ fn autotuning_without_room_for_a_workspace() {
 
 #[test]
 fn a_check_of_the_compiler_is_no_lack_of_memory() {
-    let text = "INTERNAL: RET_CHECK failure (xla/service/layout_normalization.cc:120) s.layout() == operand_shape.layout()";
+    let text =
+        "INTERNAL: RET_CHECK failure (xla/service/layout_normalization.cc:120) s.layout() == operand_shape.layout()";
     let message = parse(text);
     assert_eq!((message.form, message.verdict()), (Form::CompilerCheck, Verdict::CompilerCheck));
     assert_eq!(message.facts.text("condition"), Some("s.layout() == operand_shape.layout()"));

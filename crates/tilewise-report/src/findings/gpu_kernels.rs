@@ -84,7 +84,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let card = message.limit.as_ref().and_then(|limit| CARDS.iter().find(|(most, _)| *most == limit.bytes()));
     let card = card.map(|(most, what)| format!(" {} is {what}.", bytes(*most))).unwrap_or_default();
     [
-        format!("A GPU kernel needs more shared memory than a block of threads may have{}.", figures.unwrap_or_default()),
+        format!(
+            "A GPU kernel needs more shared memory than a block of threads may have{}.",
+            figures.unwrap_or_default()
+        ),
         format!(
             "Shared memory holds the blocks that one kernel works on, once for each stage; the GPU's own memory did not run \
              out.{card}"

@@ -13,7 +13,7 @@ const MOST_OF_BATCH: u64 = 60;
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
-        MemoryFinding::LookInside { lacks, shrink } => look_inside(*lacks, *shrink, about),
+        MemoryFinding::LookInside { lacks, shrink } => look_inside(*lacks, *shrink),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
@@ -51,7 +51,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
-fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) -> Words {
+fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>) -> Words {
     let why = match lacks {
         MessageLacks::Arrays => "the message lists no arrays",
         MessageLacks::Rest => {
@@ -68,14 +68,11 @@ fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendati
         };
         format!(". {what} to shrink by {percent} %: {how}")
     });
-    let code = match about.framework {
-        _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
-    };
     Words::new(format!(
         "Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}{}",
         shrink.unwrap_or_default()
     ))
-    .code(None, code)
+    .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py")
 }
 
 fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {

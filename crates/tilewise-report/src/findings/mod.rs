@@ -50,10 +50,7 @@ pub(crate) use together::set_change;
 pub use warning::warning;
 pub(crate) use words::{cause, printed};
 
-use tilewise_audit::{
-    Cause, Explanation, Recommendation,
-    recommendation::finding::Finding,
-};
+use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
 use tilewise_oom::{Form, Framework, Verdict};
 
 /// A recommendation in words and code.

@@ -126,7 +126,7 @@ fn operand_layout(finding: &OperandLayout) -> Words {
         ))
         .code(NUMPY, "x = x if x.size else jnp.zeros((1, *x.shape[1:]), x.dtype)");
     }
-    let bytes = finding.layouts.as_ref().and_then(|[kernels, xlas]| relation(xlas, kernels));
+    let bytes = finding.layouts.as_deref().and_then(|[kernels, xlas]| relation(xlas, kernels));
     let bytes = bytes.map(|relation| {
         let bitcast = if relation.is_bitcast() { "a bitcast" } else { "no bitcast" };
         format!("; from XLA's layout to the kernel's it is {bitcast}: {}", in_words(&relation))
@@ -150,7 +150,11 @@ fn matmul_shape(short: &[ShortDimension]) -> Words {
         .iter()
         .map(|ShortDimension { dimension, size, padded, .. }| format!("{} from {size} to {padded}", name(*dimension)))
         .collect();
-    let what = if padded.is_empty() { "the contracted dimension and the columns to multiples of 128, the rows to 8".to_owned() } else { padded.join(", ") };
+    let what = if padded.is_empty() {
+        "the contracted dimension and the columns to multiples of 128, the rows to 8".to_owned()
+    } else {
+        padded.join(", ")
+    };
     let is_cut = short.iter().any(|short| short.dimension != MatmulDimension::Contracted);
     let then = if is_cut { ", and cut the result to its own size" } else { "" };
     Words::new(format!(

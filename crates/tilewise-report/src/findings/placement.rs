@@ -29,7 +29,8 @@ pub(super) fn computed(message: &Message) -> [String; 2] {
     let name = name.map_or("an instruction".to_owned(), |name| format!("`{name}`"));
     [
         format!("Warning: {name} computes with values in host memory, so the host computes it."),
-        "The program runs, and is likely slow there. Its operands are in `pinned_host` memory; no memory ran out.".to_owned(),
+        "The program runs, and is likely slow there. Its operands are in `pinned_host` memory; no memory ran out."
+            .to_owned(),
     ]
 }
 

@@ -7,13 +7,13 @@ use crate::{
     style::{owner_label, owner_name},
     table::TableRow,
 };
-use std::collections::BTreeMap;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
+use std::collections::BTreeMap;
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
-    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, ModuleRow, Neighbour, Neighbours,
-    Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal,
-    StandingRow, Timeline, TimelinePiece,
+    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, ModuleRow, NamedAxis, Neighbour,
+    Neighbours, Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine,
+    SpaceTotal, StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{BlockSize, Budget, Framework, Message, PrintedSize, UntiledMachine, Verdict};
@@ -212,8 +212,15 @@ fields!(PeakRow, row, {
     bytes: row.bytes,
     logical_bytes: row.logical_bytes,
     padding_bytes: row.padding_bytes,
+    axes: all(&row.axes),
     op_name: row.op_name,
     source: one(row.source.as_ref()),
+});
+
+fields!(NamedAxis, axis, {
+    dimension: axis.dimension,
+    size: axis.size,
+    name: crate::axis(&axis.name),
 });
 
 fields!(Agreement, agreement, {

@@ -193,7 +193,9 @@ fn verdict(report: &Report, limit: u64) -> Remark {
                 bytes(given)
             )
         }
-        Verdict::DoesNotFit { .. } if report.plan().is_err() => " Arguments and results alone are too large.".to_owned(),
+        Verdict::DoesNotFit { .. } if report.plan().is_err() => {
+            " Arguments and results alone are too large.".to_owned()
+        }
         _ => String::new(),
     };
     Remark { words: format!("{}.{then}", verdict.sentence(&memory_of(report.machine, limit))), tone: tone(verdict) }

@@ -49,7 +49,10 @@ fn pieces(explanation: &Explanation) -> Option<BudgetStack> {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(PrintedSize::bytes);
     let (asked, free, piece) = (size(&message.used)?, size(&message.limit)?, size(&message.contiguous)?);
     let asked_for = [("asked", "asked for, in one piece", Some(asked))];
-    let room = [("piece", "free in the largest piece", Some(piece)), ("scattered", "free in smaller pieces", free.checked_sub(piece))];
+    let room = [
+        ("piece", "free in the largest piece", Some(piece)),
+        ("scattered", "free in smaller pieces", free.checked_sub(piece)),
+    ];
     Some(BudgetStack { parts: known([&asked_for]), total_bytes: asked, within: Vec::new(), room: known([&room]) })
 }
 

@@ -319,7 +319,7 @@ pub struct OperandLayout {
     /// Its number.
     pub operand: Option<u64>,
     /// The array in the kernel's layout and in XLA's; `None` where the message prints neither.
-    pub layouts: Option<[Shape; 2]>,
+    pub layouts: Option<Box<[Shape; 2]>>,
     /// Whether it has no elements.
     pub is_empty: bool,
 }

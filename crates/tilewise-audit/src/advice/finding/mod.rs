@@ -10,9 +10,9 @@ pub use arrays::{
     RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
-    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding, MessageLacks,
-    MatmulDimension, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding, ReplicatedArray, RunTimeFinding,
-    LargestBuffer, ShortDimension, Shrink,
+    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, LargestBuffer,
+    MatmulDimension, MemoryFinding, MessageLacks, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding,
+    ReplicatedArray, RunTimeFinding, ShortDimension, Shrink,
 };
 
 use super::change::Change;

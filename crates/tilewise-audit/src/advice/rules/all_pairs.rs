@@ -12,10 +12,9 @@ use crate::{
         evidence::Evidence,
         finding::{AllPairs, Finding},
         program::{LiveArray, ProgramModel},
-        purpose::is_input,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name, target},
+    program::{any_fused, is_input, name},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
@@ -94,7 +93,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
     }
-    let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient() };
+    let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
     Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
 }
@@ -107,7 +106,7 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
             any_fused(&at, |at| {
                 // Rows are ranked one by one.
                 !is_softmax(at)
-                    && !target(at).is_some_and(|target| RANKING.contains(&target))
+                    && !at.custom_call_target().is_some_and(|target| RANKING.contains(&target))
                     && matches!(
                         at.opcode(),
                         Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft

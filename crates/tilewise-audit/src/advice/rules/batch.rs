@@ -71,7 +71,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         let passed = program.arguments().chain(program.results());
         let passed = passed.filter(|array| found.place(program, &peak, array).is_some());
         let passed = passed.map(|array| array.bytes).fold(0, u64::saturating_add).min(interface);
-        if program.temporary_bytes < passed.saturating_add(passed / 3) && !program.has_gradient() && !is_too_large {
+        if program.temporary_bytes < passed.saturating_add(passed / 3) && !program.has_gradient && !is_too_large {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
@@ -90,7 +90,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         let of_peak: Vec<_> = with_it().filter(|(array, _)| at_peak.contains(&array.instruction.index())).collect();
         // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
         // stay apart.
-        let gradients = match (program.has_gradient(), is_in_all_results(program, size)) {
+        let gradients = match (program.has_gradient, is_in_all_results(program, size)) {
             (false, _) => GradientSums::None,
             (true, false) => GradientSums::Summed,
             (true, true) => GradientSums::Apart,
@@ -154,12 +154,9 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
 /// Whether convolutions go over neighbours; products of matrices are convolutions, too.
 fn slides_windows(program: &ProgramModel<'_>) -> bool {
     let is_window = |at: &Instruction<'_>| {
-        let sizes = || {
-            at.attribute("window")?.trim_matches(['{', '}']).split(' ').find_map(|field| field.strip_prefix("size="))
-        };
         at.opcode() == Opcode::Convolution
             && op_name(at).is_some_and(|name| name.contains("conv_general_dilated"))
-            && sizes().is_some_and(|sizes| sizes.split('x').any(|size| size != "1"))
+            && at.window().is_some_and(|window| window.iter().any(|along| along.size != 1))
     };
     program.machine.generation().is_some() && program.module.instructions().any(|at| is_window(&at))
 }

@@ -5,10 +5,9 @@ use crate::{
     advice::{
         finding::GradientSums,
         program::{BufferChanges, LiveArray, ProgramModel},
-        purpose::{Purpose, of_argument},
         samples::Samples,
     },
-    program::{is_backward, is_elementwise, name, passes_on, traced},
+    program::{Purpose, is_backward, is_elementwise, name, of_argument, passes_on, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};

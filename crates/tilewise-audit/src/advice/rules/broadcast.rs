@@ -1,7 +1,7 @@
 //! What is the same for all samples and repeated along them: a part of it follows from nothing that the other parts have.
 
-use super::in_parts::{bounds, numbers};
-use crate::program::{is_elementwise_opcode, passes_on, target};
+use super::in_parts::bounds;
+use crate::program::{is_elementwise_opcode, passes_on};
 use std::collections::{HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
 
@@ -41,17 +41,17 @@ impl<'m> Along<'m> {
         let along = |instruction: Instruction<'m>, dimension: usize| Self { instruction, element: 0, dimension };
         Some(match at.opcode() {
             Opcode::Broadcast => {
-                let place = numbers(&at, "dimensions")?.iter().position(|to| *to == self.dimension as u64);
+                let place = at.dimensions()?.iter().position(|to| *to == self.dimension);
                 place.map(|from| Some(along(operand(0)?, from))).into_iter().collect::<Option<_>>()?
             }
             Opcode::Iota => Vec::new(),
             Opcode::Transpose => {
-                vec![along(operand(0)?, usize::try_from(*numbers(&at, "dimensions")?.get(self.dimension)?).ok()?)]
+                vec![along(operand(0)?, *at.dimensions()?.get(self.dimension)?)]
             }
             Opcode::Reduce => {
-                let over = numbers(&at, "dimensions")?;
+                let over = at.dimensions()?;
                 let array = operand(0)?;
-                let mut kept = (0..bounds(&array)?.len()).filter(|dimension| !over.contains(&(*dimension as u64)));
+                let mut kept = (0..bounds(&array)?.len()).filter(|dimension| !over.contains(dimension));
                 vec![along(array, kept.nth(self.dimension)?)]
             }
             Opcode::Parameter => {
@@ -67,11 +67,11 @@ impl<'m> Along<'m> {
                 vec![along(made, self.dimension)]
             }
             Opcode::GetTupleElement => {
-                let element = at.attribute("index")?.parse().ok()?;
+                let element = at.tuple_index()?;
                 vec![Self { element, ..along(operand(0)?, self.dimension) }]
             }
             // Each matrix by itself: the dimensions before the result's last two say which.
-            Opcode::CustomCall if target(&at).is_some_and(|target| OF_MATRICES.contains(&target)) => {
+            Opcode::CustomCall if at.custom_call_target().is_some_and(|target| OF_MATRICES.contains(&target)) => {
                 let (made, matrices) = (bounds(&at)?, operand(0)?);
                 let outer = made.get(..=self.dimension).filter(|outer| outer.len() + 2 <= made.len())?;
                 bounds(&matrices)?.starts_with(outer).then(|| vec![along(matrices, self.dimension)])?

@@ -4,7 +4,6 @@ use super::{
     attention::is_scores,
     batch::Batch,
     copied_weights::is_copied_argument,
-    donate::library,
     in_parts::{in_parts, is_in_all_results},
     logits::is_logits,
     narrow::is_converted,
@@ -64,7 +63,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         is_to_fit: batch.is_to_fit,
         // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
         function: Some(program.function().to_owned()).filter(|_| {
-            is_whole && library(program) == Library::Jax && (program.has_gradient() || is_in_all_results(program, size))
+            is_whole && program.library == Library::Jax && (program.has_gradient || is_in_all_results(program, size))
         }),
         in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)).filter(|_| is_whole),
     };

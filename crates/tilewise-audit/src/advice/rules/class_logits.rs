@@ -34,7 +34,7 @@ impl Rule for LogitsOfClasses {
 }
 
 fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
-    if !program.has_gradient() || Vocabulary::of(program).is_some() {
+    if !program.has_gradient || Vocabulary::of(program).is_some() {
         return None;
     }
     let weights = Weights::of(program);

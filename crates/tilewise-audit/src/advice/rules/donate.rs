@@ -4,7 +4,7 @@ use crate::{
     advice::{
         change::{Saving, Target},
         evidence::{Evidence, Held},
-        finding::{Finding, Jit, Library, UndonatedState},
+        finding::{Finding, Jit, UndonatedState},
         message::MessageModel,
         program::{BufferChanges, ProgramModel},
         rule::{Proposal, Rule},
@@ -55,7 +55,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let finding = if roots.iter().any(|root| is_of_instruction(root)) {
         UndonatedState { roots: Vec::new(), jit: None }
     } else {
-        let jit = Jit { function: program.function().to_owned(), library: library(program) };
+        let jit = Jit { function: program.function().to_owned(), library: program.library };
         UndonatedState { roots: roots.into_iter().collect(), jit: Some(jit) }
     };
     Some(Proposal {
@@ -81,14 +81,6 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         saving: Saving::AtMost,
         parts: None,
     })
-}
-
-/// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
-/// would lose what a function of NNX writes into its arguments.
-pub(super) fn library(program: &ProgramModel<'_>) -> Library {
-    let text = program.module.source();
-    let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
-    libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
 /// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,

@@ -8,10 +8,9 @@ use crate::{
         finding::{BatchedGraphs, Finding},
         parts::{LEAST, bytes_of_part, leading_sizes},
         program::{LiveArray, ProgramModel},
-        purpose::is_input,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name},
+    program::{any_fused, is_input, name},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
@@ -32,7 +31,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let (graphs, names) = graphs(program, edges, &nodes)?;
     let place = |array: &LiveArray<'m>| array.bounds.iter().position(|size| *size == edges || nodes.contains(size));
     let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, Some(place(array)?), 2)?));
-    let finding = BatchedGraphs { graphs, names, edges, has_gradient: program.has_gradient() };
+    let finding = BatchedGraphs { graphs, names, edges, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::BatchedGraphs(finding), Target::Value, program.advised(largest)).bound();
     Some(Proposal { parts: Some(2), ..proposal.at_most(program.temporaries().filter_map(half)) })
 }

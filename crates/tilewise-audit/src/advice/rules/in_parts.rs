@@ -2,9 +2,9 @@
 
 use crate::{
     advice::{finding::InParts, program::ProgramModel},
-    program::{begins_with, is_elementwise_opcode, is_name, op_name, root, target},
+    program::{begins_with, is_elementwise_opcode, is_name, op_name, root},
 };
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::{Instruction, Opcode, Padding};
 
 /// Custom calls that only hand on, or that make no value.
 const HANDING_ON: &[&str] = &["AllocateBuffer", "ConcatBitcast", "Sharding", "AssumeGatherIndicesInBound"];
@@ -14,7 +14,7 @@ const HANDING_ON: &[&str] = &["AllocateBuffer", "ConcatBitcast", "Sharding", "As
 /// gradient adds up over it, or random numbers are drawn.
 pub(super) fn in_parts(program: &ProgramModel<'_>, about: &[u64], size: u64, most: u64) -> Option<InParts> {
     // Pairs of the same array's elements: taking it apart leaves most of them out.
-    if about.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
+    if about.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient {
         return None;
     }
     if !is_in_all_results(program, size) || elements_meet(program, size) {
@@ -72,10 +72,8 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
     let is_it = |bound: &u64| *bound > 0 && bound.is_multiple_of(size);
     let has_it = |bounds: &[u64]| bounds.iter().any(is_it);
     let operand = |number: usize| bounds(&at.operands().nth(number)?.instruction()?);
-    let along = |bounds: &[u64], name: &str| {
-        let numbers = numbers(at, name)?;
-        Some(numbers.iter().any(|at| usize::try_from(*at).is_ok_and(|at| bounds.get(at).is_some_and(is_it))))
-    };
+    let along =
+        |bounds: &[u64], dimensions: Vec<usize>| Some(dimensions.iter().any(|at| bounds.get(*at).is_some_and(is_it)));
     let is_cut = |whole: &[u64], part: &[u64]| {
         whole.len() != part.len() || whole.iter().zip(part).any(|(whole, part)| is_it(whole) && whole != part)
     };
@@ -88,36 +86,30 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
         }
         Opcode::AddDependency | Opcode::OptimizationBarrier | Opcode::Transpose => Some(false),
         Opcode::Constant => Some(has_it(&bounds(at)?)),
-        Opcode::Iota => {
-            let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok())?;
-            Some(bounds(at)?.get(place).is_some_and(is_it))
-        }
+        Opcode::Iota => Some(bounds(at)?.get(at.iota_dimension()?).is_some_and(is_it)),
         // Split up, its parts would go by another size.
         Opcode::Bitcast | Opcode::Reshape => Some(has_it(&operand(0)?) && !has_it(&bounds(at)?)),
-        Opcode::Reduce | Opcode::Sort => along(&operand(0)?, "dimensions"),
-        Opcode::Dot => along(&operand(0)?, "lhs_contracting_dims"),
+        Opcode::Reduce | Opcode::Sort => along(&operand(0)?, at.dimensions()?),
+        Opcode::Dot => along(&operand(0)?, at.dot_dimensions()?.lhs_contracting),
         Opcode::Convolution => {
             // Only the batch of the left operand and the output features of the right one stay apart.
-            let labels = at.attribute("dim_labels")?;
-            let (left, right) = labels.split_once("->")?.0.split_once('_')?;
-            let mixes = |labels: &str, apart: char, bounds: &[u64]| {
-                labels.chars().zip(bounds).any(|(label, bound)| label != apart && is_it(bound))
-            };
-            let is_grouped =
-                at.attribute("batch_group_count").is_some() || at.attribute("feature_group_count").is_some();
-            Some(is_grouped || mixes(left, 'b', &operand(0)?) || mixes(right, 'o', &operand(1)?))
+            let found = at.convolution_dimensions()?;
+            let mixes =
+                |apart: usize, bounds: &[u64]| bounds.iter().enumerate().any(|(at, bound)| at != apart && is_it(bound));
+            let is_grouped = found.batch_groups > 1 || found.feature_groups > 1;
+            Some(is_grouped || mixes(found.input.batch, &operand(0)?) || mixes(found.kernel.batch, &operand(1)?))
         }
         Opcode::CustomCall => {
-            Some(!target(at).is_some_and(|target| HANDING_ON.contains(&target)) && touches(at, is_it)?)
+            Some(!at.custom_call_target().is_some_and(|target| HANDING_ON.contains(&target)) && touches(at, is_it)?)
         }
-        Opcode::Concatenate => along(&bounds(at)?, "dimensions"),
+        Opcode::Concatenate => along(&bounds(at)?, at.dimensions()?),
         // The dimension stays whole, and what is taken of others is the same at each of its places.
         Opcode::Slice | Opcode::DynamicSlice => Some(is_cut(&operand(0)?, &bounds(at)?)),
         Opcode::DynamicUpdateSlice => Some(is_cut(&operand(0)?, &operand(1)?)),
-        Opcode::Gather => Some(is_cut(&operand(0)?, &numbers(at, "slice_sizes")?)),
+        Opcode::Gather => Some(is_cut(&operand(0)?, &at.gather_dimensions()?.slice_sizes)),
         Opcode::Pad => {
-            let ends = at.attribute("padding")?.split('x');
-            Some(ends.zip(operand(0)?).any(|(ends, bound)| is_it(&bound) && ends != "0_0"))
+            let ends = at.padding()?.into_iter();
+            Some(ends.zip(operand(0)?).any(|(ends, bound)| is_it(&bound) && ends != Padding::default()))
         }
         opcode if is_elementwise_opcode(opcode) => Some(false),
         // Windows, scatters, collectives: what isn't known to keep them apart.
@@ -140,10 +132,4 @@ fn touches(at: &Instruction<'_>, is_it: impl Fn(&u64) -> bool) -> Option<bool> {
 /// The bounds of an instruction's array.
 pub(super) fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
     at.shape().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
-}
-
-/// `{0,2}`
-pub(super) fn numbers(at: &Instruction<'_>, name: &str) -> Option<Vec<u64>> {
-    let text = at.attribute(name)?.trim().strip_prefix('{')?.strip_suffix('}')?;
-    text.split(',').filter(|number| !number.trim().is_empty()).map(|number| number.trim().parse().ok()).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{MOSAIC, source_line, target},
+    program::{MOSAIC, source_line},
 };
 use tilewise_hlo::Instruction;
 
@@ -43,7 +43,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, kernel: &Instruction<'m>, arrays: &[
 
 /// The kernel that makes or reads an array.
 fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<Instruction<'m>> {
-    let is_kernel = |instruction: &Instruction<'m>| target(instruction) == Some(MOSAIC);
+    let is_kernel = |instruction: &Instruction<'m>| instruction.custom_call_target() == Some(MOSAIC);
     if is_kernel(&array.instruction) {
         return Some(array.instruction);
     }

@@ -6,10 +6,9 @@ use crate::advice::{
     evidence::{Evidence, Held},
     finding::{Finding, Logits},
     program::{LiveArray, ProgramModel},
-    purpose::is_input,
     rule::{Proposal, Rule},
 };
-use crate::program::{is_backward, name, op_name, traced};
+use crate::program::{is_backward, is_input, name, op_name, traced};
 use std::collections::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};

@@ -26,7 +26,7 @@ impl Rule for CacheOfPaddedHeads {
 
 fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     // A program that takes a gradient has no cache.
-    let padded = program.peak_temporaries().filter(|array| !program.has_gradient() && fills_few_lanes(program, array));
+    let padded = program.peak_temporaries().filter(|array| !program.has_gradient && fills_few_lanes(program, array));
     let largest = padded.max_by_key(|array| array.bytes)?;
     let is_it = |shape: &Shape| bounds(shape).as_ref() == Some(&largest.bounds);
     let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok())?;

@@ -28,7 +28,7 @@ impl Rule for GradientsOfSamples {
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
-    if !program.has_gradient() {
+    if !program.has_gradient {
         return None;
     }
     let (weights, sums) = (weights(program), sums_of_outer_products(program));
@@ -67,20 +67,17 @@ fn sums_of_outer_products(program: &ProgramModel<'_>) -> HashSet<Vec<u64>> {
 
 /// Whether each factor has the first dimension, and lacks one of the others that the other factor has.
 fn is_outer(at: &Instruction<'_>) -> bool {
-    let factors: Vec<String> = at
+    let factors: Vec<HashSet<usize>> = at
         .operands()
         .filter_map(|operand| operand.instruction().filter(|factor| factor.opcode() == Opcode::Broadcast))
-        .filter_map(|factor| Some(factor.attribute("dimensions")?.trim_matches(['{', '}']).to_owned()))
+        .filter_map(|factor| Some(factor.dimensions()?.into_iter().collect()))
         .collect();
     let [left, right] = &factors[..] else { return false };
-    let dimensions = |text: &str| text.split(',').map(|number| number.trim().to_owned()).collect::<HashSet<_>>();
-    let (left, right) = (dimensions(left), dimensions(right));
-    let is_first = |both: &HashSet<String>| both.contains("0");
     at.opcode() == Opcode::Multiply
-        && is_first(&left)
-        && is_first(&right)
-        && !left.is_subset(&right)
-        && !right.is_subset(&left)
+        && left.contains(&0)
+        && right.contains(&0)
+        && !left.is_subset(right)
+        && !right.is_subset(left)
 }
 
 fn bounds(shape: &Shape) -> Option<Vec<u64>> {

@@ -7,10 +7,9 @@ use crate::{
         evidence::Evidence,
         parts::{LEAST, leading_sizes},
         program::{LiveArray, ProgramModel},
-        purpose::is_input,
         samples::{Samples, Way},
     },
-    program::{begins_with, name, op_name},
+    program::{begins_with, is_input, name, op_name},
 };
 use std::{
     cmp::Reverse,
@@ -79,8 +78,7 @@ impl Separable {
             joined.get_or_insert(found);
         }
         // Which arguments have it isn't known, nor what joins it.
-        let is_unknown =
-            || !program.has_gradient() && given.iter().all(|size| inputs(program, *size, &states).is_none());
+        let is_unknown = || !program.has_gradient && given.iter().all(|size| inputs(program, *size, &states).is_none());
         let by_size = || by_size(program, peak, largest, &states).filter(|_| is_unknown());
         joined.or_else(|| by_size().map(|size| Self { size, samples: None, is_made: false }))
     }
@@ -175,7 +173,7 @@ fn followed(
     let has_pairs = largest.bounds.iter().filter(|bound| **bound == size).count() > 1;
     if all.as_ref().is_ok_and(|all| all.joined.is_none())
         || has_pairs
-        || program.has_gradient()
+        || program.has_gradient
         || !(2..=MOST_LEFT_OUT).contains(&inputs.len())
     {
         return all.into_iter().collect();
@@ -205,10 +203,7 @@ fn candidates(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &Hash
 /// merged with others; none of what a gradient's own arrays have.
 fn made_sizes(program: &ProgramModel<'_>, largest: &LiveArray<'_>, states: &HashSet<String>) -> Vec<u64> {
     let is_of_state = |size: u64| program.parameters().iter().any(|at| has_bound(at, size) && is_state(states)(at));
-    let counted = |at: &Instruction<'_>| {
-        let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
-        vec![at.shape().ok()?.dimensions().get(place?)?.bound()?].into()
-    };
+    let counted = |at: &Instruction<'_>| vec![at.shape().ok()?.dimensions().get(at.iota_dimension()?)?.bound()?].into();
     let drawn = |at: &Instruction<'_>| {
         let shape = at.shape().ok()?;
         let bounds = shape.leaves().flat_map(|(_, leaf)| leaf.dimensions().to_vec());
@@ -311,7 +306,7 @@ fn has_bound(at: &Instruction<'_>, size: u64) -> bool {
 /// The shapes of what the program returns, where it takes a gradient: those of weights and states.
 pub(super) fn results(program: &ProgramModel<'_>) -> HashSet<String> {
     let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
-    let result = result.filter(|_| program.has_gradient());
+    let result = result.filter(|_| program.has_gradient);
     result.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string()).collect()
 }
 

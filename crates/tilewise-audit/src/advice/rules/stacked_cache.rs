@@ -26,7 +26,7 @@ impl Rule for CacheBesideItsNext {
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         // What a loop stacks up for its gradient is another matter.
-        let Some(program) = evidence.program().filter(|program| !program.has_gradient()) else { return Vec::new() };
+        let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
         // Gathers that the compiler makes loops of keep their names.
         let is_own = |at: &Instruction<'_>| {
             !op_name(at).is_some_and(|name| name.rsplit('/').next().is_some_and(|last| last.contains("gather")))
@@ -135,7 +135,7 @@ impl<'m> Stack<'m> {
         let element = |at: &Instruction<'m>| {
             let of = at.operands().next()?.instruction()?;
             let is_element = at.opcode() == Opcode::GetTupleElement && of.index() == carried.index();
-            at.attribute("index").filter(|_| is_element)?.parse::<usize>().ok()
+            at.tuple_index().filter(|_| is_element)
         };
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for (number, next) in root.operands().enumerate() {

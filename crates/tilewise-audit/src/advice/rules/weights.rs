@@ -1,8 +1,8 @@
 //! The weights of a program's layers, and how much each layer makes.
 
 use crate::{
-    advice::{program::ProgramModel, purpose::is_input},
-    program::name,
+    advice::program::ProgramModel,
+    program::{is_input, name},
 };
 use std::collections::{BTreeMap, HashSet};
 

@@ -45,15 +45,15 @@ pub(super) fn share(
             moved(first, reshaped(first.share.all_digits(), first.leaf, to))
         }
         Opcode::Transpose => {
-            let permutation = numbers(at, "dimensions")?;
+            let permutation = at.dimensions()?;
             renumbered(first?, |dimension| permutation.iter().position(|from| *from == dimension))
         }
         Opcode::Broadcast => {
-            let places = numbers(at, "dimensions")?;
+            let places = at.dimensions()?;
             renumbered(first?, |dimension| places.get(dimension).copied())
         }
         Opcode::Reduce => {
-            let over = numbers(at, "dimensions")?;
+            let over = at.dimensions()?;
             let is_over_samples = |all: &Share| all.digits().iter().any(|digit| over.contains(&digit.dimension));
             match together(operands) {
                 // Predicates of samples packed into the bits of words are still the samples' own.
@@ -63,29 +63,34 @@ pub(super) fn share(
         }
         Opcode::Dot => dot(at, operands)?,
         Opcode::Convolution => convolution(at, operands, to)?,
-        Opcode::Slice => each_digit(first?, |digit, bound| {
-            let (start, end, step) = slice(at, digit.dimension).ok_or(Join::Unknown)?;
-            if step != 1 { Err(Join::Neighbours) } else { digit.cut(bound, Some(start), end.abs_diff(start)) }
-        }),
+        Opcode::Slice => {
+            let all = at.slice_limits()?;
+            each_digit(first?, |digit, bound| {
+                let limits = all.get(digit.dimension).ok_or(Join::Unknown)?;
+                let start = i64::try_from(limits.start).map_err(|_| Join::Unknown)?;
+                if limits.stride != 1 { Err(Join::Neighbours) } else { digit.cut(bound, Some(start), limits.size()) }
+            })
+        }
         Opcode::DynamicSlice => {
-            let sizes = list(at, "dynamic_slice_sizes")?;
+            let sizes = at.dynamic_slice_sizes()?;
             each_digit(first?, |digit, bound| {
                 let length = *sizes.get(digit.dimension).ok_or(Join::Unknown)?;
                 digit.cut(bound, if length == bound { Some(0) } else { None }, length)
             })
         }
         Opcode::DynamicUpdateSlice => updated(first?, operands.get(1)?),
-        Opcode::Concatenate => concatenated(operands, *numbers(at, "dimensions")?.first()?, samples),
+        Opcode::Concatenate => concatenated(operands, *at.dimensions()?.first()?, samples),
         Opcode::Pad => {
-            let ends = padding(at)?;
+            let ends = at.padding()?;
             let padded = each_digit(first?, |digit, bound| {
-                let ends = *ends.get(digit.dimension).ok_or(Join::Unknown)?;
+                let along = ends.get(digit.dimension).ok_or(Join::Unknown)?;
+                let ends = (along.low, along.high, along.interior);
                 if is_repeated(&digit, samples, ends) { Ok(digit) } else { pad(digit, bound, ends) }
             });
             padded.and_then(|padded| padded.with(operands.get(1).map_or(&Share::SAME, |value| value.share)))
         }
         Opcode::Sort | Opcode::Reverse => {
-            let along = numbers(at, "dimensions")?;
+            let along = at.dimensions()?;
             match together(operands) {
                 Ok(all) if all.digits().iter().any(|digit| along.contains(&digit.dimension)) => {
                     match op_name(at).unwrap_or_default().rsplit('/').next() {
@@ -104,8 +109,8 @@ pub(super) fn share(
             }
         }
         Opcode::ReduceWindow | Opcode::SelectAndScatter => {
-            let window = Window::of(at)?;
-            let is_one = |digit: &Digit| window.size(digit.dimension) == Some(1);
+            let window = at.window()?;
+            let is_one = |digit: &Digit| window.get(digit.dimension).is_some_and(|along| along.size == 1);
             if operands.iter().flat_map(|operand| operand.share.digits()).all(is_one) {
                 together(operands)
             } else {
@@ -113,7 +118,7 @@ pub(super) fn share(
             }
         }
         Opcode::Fft => {
-            let (first, along) = (first?, list(at, "fft_length")?.len());
+            let (first, along) = (first?, at.fft_length()?.len());
             let is_along = |digit: &Digit| digit.dimension + along >= first.leaf.bounds.len();
             if first.share.digits().iter().any(is_along) { Err(Join::Neighbours) } else { Ok(first.share.clone()) }
         }
@@ -253,9 +258,9 @@ fn product(operands: &[Operand<'_>], roles: [&[Factor]; 2]) -> Result<Share, Joi
 }
 
 fn dot(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Share, Join>> {
-    let named = |name: &str| numbers(at, name).unwrap_or_default();
-    let batch = [named("lhs_batch_dims"), named("rhs_batch_dims")];
-    let summed = [named("lhs_contracting_dims"), named("rhs_contracting_dims")];
+    let found = at.dot_dimensions()?;
+    let batch = [found.lhs_batch, found.rhs_batch];
+    let summed = [found.lhs_contracting, found.rhs_contracting];
     let mut next = batch[0].len();
     let roles = [0, 1].map(|number| {
         let rank = operands.get(number).map_or(0, |operand| operand.leaf.bounds.len());
@@ -280,34 +285,35 @@ fn dot(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Share, J
 
 /// A TPU's compiler makes convolutions of all products: what a spatial dimension is follows from its sizes.
 fn convolution(at: &Instruction<'_>, operands: &[Operand<'_>], to: &Leaf) -> Option<Result<Share, Join>> {
-    let (inputs, output) = at.attribute("dim_labels")?.split_once("->")?;
-    let (left, right) = inputs.split_once('_')?;
-    let place = |labels: &str, label: char| labels.chars().position(|at| at == label);
-    let size = |number: usize, labels: &str, label: char| {
-        operands.get(number)?.leaf.bounds.get(place(labels, label)?).copied()
-    };
-    let is_grouped = at.attribute("batch_group_count").is_some();
-    let spatial = |label: char, number: usize| {
-        let sizes = (size(0, left, label)?, size(1, right, label)?);
-        let out = to.bounds.get(place(output, label)?).copied()?;
-        let kept = Some(Factor::Kept(place(output, label)?));
+    let found = at.convolution_dimensions()?;
+    let (arrays, output) = ([&found.input, &found.kernel], &found.output);
+    let spatial = |number: usize, along: usize| {
+        let size = |of: usize| operands.get(of)?.leaf.bounds.get(*arrays.get(of)?.spatial.get(along)?).copied();
+        let sizes = (size(0)?, size(1)?);
+        let place = *output.spatial.get(along)?;
+        let (out, kept) = (to.bounds.get(place).copied()?, Some(Factor::Kept(place)));
         match sizes {
             (l, r) if l == r && r == out && out > 1 => kept,
-            (l, r) if l == r && out == 1 => Some(Factor::Summed(1 + label as usize)),
+            (l, r) if l == r && out == 1 => Some(Factor::Summed(1 + along)),
             (l, 1) if number == 0 && l == out => kept,
             (1, r) if number == 1 && r == out => kept,
             _ => Some(Factor::Mixed),
         }
     };
-    let role = |label: char, number: usize| match label {
-        'b' if is_grouped => Some(Factor::Mixed),
-        'b' => Some(Factor::Kept(place(output, 'b')?)),
-        'o' => Some(Factor::Kept(place(output, 'f')?)),
-        'f' | 'i' => Some(Factor::Summed(0)),
-        label => spatial(label, number),
+    let role = |number: usize, dimension: usize| {
+        let array = *arrays.get(number)?;
+        match array.spatial.iter().position(|at| *at == dimension) {
+            Some(along) => spatial(number, along),
+            None if dimension == array.feature => Some(Factor::Summed(0)),
+            None if number == 1 => Some(Factor::Kept(output.feature)),
+            None if found.batch_groups > 1 => Some(Factor::Mixed),
+            None => Some(Factor::Kept(output.batch)),
+        }
     };
-    let roles = [(left, 0), (right, 1)]
-        .map(|(labels, number)| labels.chars().map(|label| role(label, number)).collect::<Option<Vec<_>>>());
+    let roles = [0, 1].map(|number| {
+        let rank = operands.get(number).map_or(0, |operand| operand.leaf.bounds.len());
+        (0..rank).map(|dimension| role(number, dimension)).collect::<Option<Vec<_>>>()
+    });
     let [Some(left), Some(right)] = roles else { return None };
     Some(product(operands, [&left, &right]))
 }
@@ -422,14 +428,13 @@ fn batch_dimensions(rank: usize, vector: usize, among: &[usize]) -> Vec<Option<u
 
 fn gather(at: &Instruction<'_>, operands: &[Operand<'_>], to: &Leaf) -> Option<Result<Share, Join>> {
     let [table, indices, ..] = operands else { return None };
-    let named = |name: &str| numbers(at, name).unwrap_or_default();
-    let offsets = named("offset_dims");
-    let vector: usize = at.attribute("index_vector_dim")?.parse().ok()?;
+    let found = at.gather_dimensions()?;
+    let (offsets, vector) = (found.offset, found.index_vector);
     let batch: Vec<usize> = (0..to.bounds.len()).filter(|dimension| !offsets.contains(dimension)).collect();
     let places = batch_dimensions(indices.leaf.bounds.len(), vector, &batch);
     let place = |dimension: usize| places.get(dimension).copied().flatten();
-    let (collapsed, batching) = (named("collapsed_slice_dims"), named("operand_batching_dims"));
-    let (of_indices, sizes) = (named("start_indices_batching_dims"), list(at, "slice_sizes")?);
+    let (collapsed, batching) = (found.collapsed, found.operand_batch);
+    let (of_indices, sizes) = (found.indices_batch, found.slice_sizes);
     let windows: Vec<usize> = (0..table.leaf.bounds.len())
         .filter(|dimension| !collapsed.contains(dimension) && !batching.contains(dimension))
         .collect();
@@ -441,7 +446,7 @@ fn gather(at: &Instruction<'_>, operands: &[Operand<'_>], to: &Leaf) -> Option<R
     let counted = indices.share.all_digits().first().and_then(|digit| place(digit.dimension));
     let of_size = |digit: &Digit| {
         let along = batch.iter().copied().find(|at| to.bounds[*at] == digit.extent());
-        along.filter(|_| numbers(at, "start_index_map").is_some_and(|map| map.len() > 1))
+        along.filter(|_| found.indexed.len() > 1)
     };
     let taken = each_digit(table, |digit, bound| {
         if let Some(number) = batching.iter().position(|at| *at == digit.dimension) {
@@ -463,11 +468,10 @@ fn gather(at: &Instruction<'_>, operands: &[Operand<'_>], to: &Leaf) -> Option<R
 
 fn scatter(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Share, Join>> {
     let [whole, indices, updates] = operands else { return None };
-    let named = |name: &str| numbers(at, name).unwrap_or_default();
-    let windows = named("update_window_dims");
-    let vector: usize = at.attribute("index_vector_dim")?.parse().ok()?;
-    let (inserted, batching) = (named("inserted_window_dims"), named("input_batching_dims"));
-    let (scattered, of_indices) = (named("scatter_dims_to_operand_dims"), named("scatter_indices_batching_dims"));
+    let found = at.scatter_dimensions()?;
+    let (windows, vector) = (found.offset, found.index_vector);
+    let (inserted, batching) = (found.collapsed, found.operand_batch);
+    let (scattered, of_indices) = (found.indexed, found.indices_batch);
     let kept: Vec<usize> = (0..whole.leaf.bounds.len())
         .filter(|dimension| !inserted.contains(dimension) && !batching.contains(dimension))
         .collect();
@@ -510,45 +514,4 @@ fn scatter(at: &Instruction<'_>, operands: &[Operand<'_>]) -> Option<Result<Shar
         None => updates.share.at(Vec::new()),
     };
     Some(whole.share.with(&written).map(|share| share.marked(of_weights)))
-}
-
-/// The window of a reduction, by dimension.
-struct Window<'m>(Vec<&'m str>);
-
-impl<'m> Window<'m> {
-    fn of(at: &Instruction<'m>) -> Option<Self> {
-        let text = at.attribute("window")?.trim_matches(['{', '}']);
-        let sizes = text.split(' ').find_map(|field| field.strip_prefix("size="))?;
-        Some(Self(sizes.split('x').collect()))
-    }
-
-    fn size(&self, dimension: usize) -> Option<u64> {
-        self.0.get(dimension)?.parse().ok()
-    }
-}
-
-/// `[0:4:2]` of a slice's dimension.
-fn slice(at: &Instruction<'_>, dimension: usize) -> Option<(i64, i64, i64)> {
-    let text = at.attribute("slice")?.trim_matches(['{', '}']).split(',').nth(dimension)?;
-    let mut numbers = text.trim().trim_matches(['[', ']']).split(':').map(|number| number.parse().ok());
-    Some((numbers.next()??, numbers.next()??, numbers.next().map_or(Some(1), |step| step)?))
-}
-
-/// `0_1x2_0_1`: what lies before, after and between the elements of each dimension.
-fn padding(at: &Instruction<'_>) -> Option<Vec<(i64, i64, i64)>> {
-    let of_dimension = |text: &str| {
-        let mut numbers = text.split('_').map(|number| number.parse().ok());
-        Some((numbers.next()??, numbers.next()??, numbers.next().map_or(Some(0), |between| between)?))
-    };
-    at.attribute("padding")?.split('x').map(of_dimension).collect()
-}
-
-/// `{0,2}`
-fn list(at: &Instruction<'_>, name: &str) -> Option<Vec<u64>> {
-    let text = at.attribute(name)?.trim().strip_prefix('{')?.strip_suffix('}')?;
-    text.split(',').filter(|number| !number.trim().is_empty()).map(|number| number.trim().parse().ok()).collect()
-}
-
-fn numbers(at: &Instruction<'_>, name: &str) -> Option<Vec<usize>> {
-    list(at, name)?.into_iter().map(|number| usize::try_from(number).ok()).collect()
 }

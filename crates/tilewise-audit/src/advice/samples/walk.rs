@@ -6,7 +6,7 @@ use super::{
     operations::{Operand, by_size, rows_of_each, share},
     share::{Join, Share},
 };
-use crate::program::{is_backward, op_name, target};
+use crate::program::{is_backward, op_name};
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
@@ -118,7 +118,7 @@ impl Walk {
         let result = match at.opcode() {
             Opcode::Tuple => handed_on(),
             Opcode::GetTupleElement => {
-                let number = at.attribute("index").and_then(|text| text.parse().ok()).ok_or(Join::Unknown)?;
+                let number = at.tuple_index().ok_or(Join::Unknown)?;
                 let tuple = self.form(operands.first().ok_or(Join::Unknown)?)?;
                 let range = tuple.element(number).ok_or(Join::Unknown)?;
                 shares.first().and_then(|shares| shares.get(range)).ok_or(Join::Unknown)?.to_vec()
@@ -199,7 +199,9 @@ impl Walk {
             | Opcode::CollectivePermuteDone
             | Opcode::OptimizationBarrier => handed_on(),
             _ if at.joins_slices() => vec![self.whole(&operands, values, to)],
-            Opcode::CustomCall if target(at).is_some_and(|target| HANDING_ON.contains(&target)) => handed_on(),
+            Opcode::CustomCall if at.custom_call_target().is_some_and(|target| HANDING_ON.contains(&target)) => {
+                handed_on()
+            }
             opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
         if at.opcode() == Opcode::Sort {
@@ -363,7 +365,7 @@ impl Walk {
 
     /// Numbers along a dimension of as many as there are samples.
     fn counted(&self, at: &Instruction<'_>, to: &Leaf) -> Share {
-        let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
+        let place = at.iota_dimension();
         let digit = place.filter(|place| to.bounds.get(*place) == Some(&self.samples));
         let digits = digit.map(|place| Digit::new(place, 1, self.samples)).into_iter().collect();
         if self.way.is_made && digit.is_some() {

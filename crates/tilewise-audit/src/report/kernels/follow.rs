@@ -203,7 +203,7 @@ fn step(before: Rearrangement, instruction: &Instruction<'_>, from: &Shape, to: 
         Opcode::BitcastConvert if from.dimensions() == to.dimensions() => Some(before),
         Opcode::Bitcast => before.bitcast(&from.bitcast(to, BitcastAs::Any).ok()?, &bounds(to)?),
         Opcode::Reshape => before.reshape(&bounds(to)?),
-        Opcode::Transpose => before.transpose(&dimension_numbers(instruction)?),
+        Opcode::Transpose => before.transpose(&instruction.dimensions()?),
         Opcode::Fusion => {
             let chain = Chain::of(instruction)?;
             let mut found = before;
@@ -280,12 +280,6 @@ impl<'m> Chain<'m> {
 fn moves(opcode: Opcode) -> bool {
     use Opcode::{Bitcast, BitcastConvert, Convert, Copy, Pad, Reshape, Transpose};
     matches!(opcode, Bitcast | BitcastConvert | Convert | Copy | Pad | Reshape | Transpose)
-}
-
-fn dimension_numbers(instruction: &Instruction<'_>) -> Option<Vec<usize>> {
-    let text = instruction.attribute("dimensions")?.strip_prefix('{')?.strip_suffix('}')?;
-    let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
-    numbers.map(|number| number.parse().ok()).collect()
 }
 
 /// The bounds of an array.

@@ -8,7 +8,7 @@ mod remedy;
 
 use super::sections::Report;
 use crate::copies::CopyClass;
-use crate::program::{MOSAIC, Sizer, SourceLine, op_name, share, source_line, target};
+use crate::program::{MOSAIC, Sizer, SourceLine, op_name, share, source_line};
 pub use boundary::{ForcedBy, KernelArray, KernelSide};
 pub use change::BoundaryChange;
 use follow::{Follower, User, Way};
@@ -127,7 +127,7 @@ impl Report {
         let Some(generation) = self.machine.generation() else { return Vec::new() };
         let instructions = self.planned.module.computations().flat_map(|computation| computation.instructions());
         let calls: Vec<_> = instructions
-            .filter(|call| call.opcode() == Opcode::CustomCall && target(call) == Some(MOSAIC))
+            .filter(|call| call.opcode() == Opcode::CustomCall && call.custom_call_target() == Some(MOSAIC))
             .filter_map(|call| Some((self.planned.flow.op(&call)?, call)))
             .collect();
         let mut boundaries = Boundaries::new(self, generation, &calls);

@@ -324,7 +324,8 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
         Verdict::Fits { .. } => None,
         verdict => Some(verdict.sentence(&memory_of(audited.report.machine, limit))),
     });
-    let doubt = Doubt::of(&audited.report).filter(|_| misfit.is_none() && !bounds.is_complete && args.judges_programs());
+    let doubt =
+        Doubt::of(&audited.report).filter(|_| misfit.is_none() && !bounds.is_complete && args.judges_programs());
     let unknown = doubt.map(|doubt| format!("what it holds can't be known: {doubt}"));
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
     let copied = args.fail_on_copies.as_ref().and_then(|limit| limit.excess(&audited.report));

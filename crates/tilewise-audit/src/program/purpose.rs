@@ -1,6 +1,6 @@
 //! What arrays are for: of arguments, their names say so.
 
-use crate::program::root;
+use super::root;
 
 /// What an array is for. Of arguments, their names say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

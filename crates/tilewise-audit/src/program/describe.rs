@@ -1,0 +1,559 @@
+//! What a reader calls the axes of arrays. A name that isn't known isn't made up.
+
+use super::{has_gradient, is_backward, is_input, name, op_name};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+use tilewise::{ElementKind, Shape};
+use tilewise_hlo::{
+    CallRole, Computation, Instruction, Opcode,
+    dataflow::{Axes, AxisId, Dataflow, EventKind, FactorKind, Position},
+};
+
+/// What an axis is called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AxisName {
+    /// The samples of an input: it is what that begins with, no weight has it, and nothing tells its places apart.
+    Batch(String),
+    /// The tokens of each sample of an input, whose numbers rows of a weight are looked up by.
+    Tokens(String),
+    /// What logits are of: a weight has it, a softmax goes over it, and tokens are looked up along it.
+    Vocabulary,
+    /// The same, without tokens.
+    Classes,
+    /// What a softmax goes over and weights of matrices are stacked along.
+    Experts,
+    /// What a loop goes through weights along.
+    Layers,
+    /// What a loop goes through other arrays along.
+    Steps,
+    /// A dimension of an argument of which no more is known.
+    Dimension(String, usize),
+}
+
+/// An axis of an array, or several that have a name together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedAxis {
+    /// The dimension that it is in. Several in one are written from the major to the minor one.
+    pub dimension: usize,
+    /// What it is called.
+    pub name: AxisName,
+    /// How many places it has.
+    pub size: u64,
+}
+
+/// The names of a program's axes.
+pub(crate) struct Names<'f> {
+    flow: &'f Dataflow,
+    /// By the first axis of a dimension of an argument: all its axes, and what they are called; that of the argument that tells
+    /// most comes first.
+    known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>>,
+}
+
+impl<'f> Names<'f> {
+    pub(crate) fn of(flow: &'f Dataflow) -> Self {
+        let facts = Facts::of(flow);
+        let mut known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>> = HashMap::new();
+        // Inputs before weights, whose dimensions say less.
+        let mut arguments = facts.arguments.iter().collect::<Vec<_>>();
+        arguments.sort_by_key(|argument| !argument.is_input);
+        for argument in arguments {
+            let Some(first) = argument.axes.first() else { continue };
+            let of_first = known.entry(*first).or_default();
+            if !of_first.iter().any(|(axes, _)| *axes == argument.axes) {
+                of_first.push((argument.axes.clone(), facts.name(argument)));
+            }
+        }
+        // What no argument has, but a loop fills.
+        for axis in facts.axes.all().ids().filter(|axis| !known.contains_key(axis)).collect::<Vec<_>>() {
+            let name = facts.of_loop(&[axis]);
+            known.extend(name.map(|name| (axis, vec![(vec![axis], name)])));
+        }
+        Self { flow, known }
+    }
+
+    /// The axes of an array that have names. What an instruction makes that the text leaves out is there once its chain is done.
+    pub(crate) fn at(&self, position: Position) -> Vec<NamedAxis> {
+        let flow = self.flow;
+        let op = flow.op_at(position);
+        let told = if flow[op].is_hidden {
+            flow.caller(op).filter(|_| flow[op].is_root).and_then(|start| flow.chain(start)?.done)
+        } else {
+            Some(op)
+        };
+        let instruction = told.and_then(|op| flow.instruction(op));
+        instruction.map_or_else(Vec::new, |at| self.of_array(&at, flow.leaves_before(position)))
+    }
+
+    /// The axes of an instruction's array that have names, of a tuple by the number of its leaf.
+    fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> Vec<NamedAxis> {
+        let axes = self.flow.axes();
+        let mut found = Vec::new();
+        for (dimension, all) in axes.of_array(instruction, leaf).enumerate() {
+            let mut rest = all;
+            while let Some((first, after)) = rest.split_first() {
+                let candidates = self.known.get(first).into_iter().flatten();
+                let longest = candidates.filter(|(axes, _)| rest.starts_with(axes)).max_by_key(|(axes, _)| axes.len());
+                let Some((own, name)) = longest else {
+                    rest = after;
+                    continue;
+                };
+                let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
+                found.push(NamedAxis { dimension, name: name.clone(), size });
+                rest = &rest[own.len()..];
+            }
+        }
+        found
+    }
+}
+
+/// A dimension of an argument.
+struct Argument {
+    name: String,
+    dimension: usize,
+    rank: usize,
+    axes: Vec<AxisId>,
+    /// Whether it is neither a weight nor a state, by its name.
+    is_input: bool,
+    /// Whether its elements are whole numbers.
+    is_whole: bool,
+}
+
+/// What is known of a program's axes.
+struct Facts<'f> {
+    flow: &'f Dataflow,
+    axes: &'f Axes,
+    /// Whether the program learns.
+    has_gradient: bool,
+    arguments: Vec<Argument>,
+    /// Axes of dimensions of weights, with how many dimensions each has and which it is.
+    of_weights: HashMap<AxisId, Vec<(usize, usize)>>,
+    /// The elements of all inputs that begin with an axis.
+    beginning: HashMap<AxisId, u64>,
+    /// Axes of weights that are named as those of a vocabulary.
+    of_words: HashSet<AxisId>,
+    /// Axes that arrays have in two dimensions.
+    paired: HashSet<AxisId>,
+    /// Axes along which rows are multiplied by what lacks them.
+    multiplied: HashSet<AxisId>,
+    /// The axis that most elements of inputs are samples along.
+    batch: Option<AxisId>,
+    /// Axes along which rows of weights are looked up, and those of what they are looked up for.
+    tables: HashSet<Vec<AxisId>>,
+    looked_up: HashSet<AxisId>,
+    /// The innermost loop around the instructions of a computation.
+    loops: HashMap<usize, Around>,
+    /// The bodies of loops that go through weights.
+    of_layers: HashSet<usize>,
+}
+
+impl<'f> Facts<'f> {
+    fn of(flow: &'f Dataflow) -> Self {
+        let mut facts = Self {
+            flow,
+            axes: flow.axes(),
+            has_gradient: has_gradient(flow.module()),
+            arguments: Vec::new(),
+            of_weights: HashMap::new(),
+            beginning: HashMap::new(),
+            of_words: HashSet::new(),
+            paired: paired(flow),
+            multiplied: multiplied(flow),
+            batch: None,
+            tables: HashSet::new(),
+            looked_up: HashSet::new(),
+            loops: loops(flow),
+            of_layers: HashSet::new(),
+        };
+        facts.add_arguments();
+        facts.add_tables();
+        facts.add_layers();
+        let batches = facts.arguments.iter().filter(|argument| facts.is_batch(argument));
+        let first = batches.filter_map(|argument| argument.axes.first().copied());
+        facts.batch = first.max_by_key(|first| (facts.beginning.get(first).copied(), Reverse(*first)));
+        facts
+    }
+
+    fn add_arguments(&mut self) {
+        let Some(entry) = self.flow.module().entry() else { return };
+        for parameter in entry.instructions().filter(|at| at.opcode() == Opcode::Parameter) {
+            let Ok(shape) = parameter.shape() else { continue };
+            let name = name(&parameter);
+            let is_input = is_input(&name);
+            for (leaf, (_, array)) in shape.leaves().enumerate() {
+                for (dimension, axes) in self.axes.of_array(&parameter, leaf).enumerate() {
+                    let rank = array.dimensions().len();
+                    match axes.first() {
+                        Some(first) if is_input && dimension == 0 => {
+                            let bounds = array.dimensions().iter().map(|dimension| dimension.bound().unwrap_or(1));
+                            let elements = self.beginning.entry(*first).or_default();
+                            *elements = elements.saturating_add(bounds.fold(1, u64::saturating_mul));
+                        }
+                        Some(_) if !is_input => {
+                            for axis in axes {
+                                self.of_weights.entry(*axis).or_default().push((rank, dimension));
+                            }
+                            if is_of_words(&name) {
+                                self.of_words.extend(axes);
+                            }
+                        }
+                        _ => {}
+                    }
+                    let (name, axes, is_whole) = (name.clone(), axes.to_vec(), is_whole(&array));
+                    self.arguments.push(Argument { name, dimension, rank, axes, is_input, is_whole });
+                }
+            }
+        }
+    }
+
+    fn add_tables(&mut self) {
+        let axes = self.axes;
+        for at in self.flow.module().instructions().filter(|at| at.opcode() == Opcode::Gather) {
+            let (Some(table), Some(dimensions)) =
+                (at.operands().next().and_then(|of| of.instruction()), at.gather_dimensions())
+            else {
+                continue;
+            };
+            let rows = |dimension: &usize| axes.of_dimension(&table, 0, *dimension).iter().copied();
+            let rows: Vec<AxisId> = dimensions.indexed.iter().flat_map(rows).collect();
+            if !rows.is_empty() && rows.iter().all(|axis| self.of_weights.contains_key(axis)) {
+                self.tables.insert(rows);
+                let rank = axes.of_array(&at, 0).count();
+                let places = dimensions.batch(rank);
+                self.looked_up.extend(places.iter().flat_map(|(at_result, _)| axes.of_dimension(&at, 0, *at_result)));
+            }
+        }
+    }
+
+    fn name(&self, argument: &Argument) -> AxisName {
+        let all = &argument.axes[..];
+        let is_of_weight = all.iter().any(|axis| self.of_weights.contains_key(axis));
+        let is_stacked = |rank: usize| {
+            let of_first = all.first().and_then(|first| self.of_weights.get(first));
+            of_first.is_some_and(|places| places.contains(&(rank, 0)))
+        };
+        let dimension = || AxisName::Dimension(argument.name.clone(), argument.dimension);
+        // What isn't learned may choose among moves, or neighbours.
+        if is_of_weight && self.is_of_logits(all) {
+            return match () {
+                () if is_stacked(3) => AxisName::Experts,
+                () if self.is_table(all) => AxisName::Vocabulary,
+                () => AxisName::Classes,
+            };
+        }
+        if let Some(name) = self.of_loop(all) {
+            return name;
+        }
+        let is_first = argument.dimension == 0 && all.first() == self.batch.as_ref();
+        match () {
+            () if is_of_weight || !argument.is_input => dimension(),
+            () if is_first && self.is_batch(argument) => AxisName::Batch(argument.name.clone()),
+            () if self.is_of_tokens(argument) => AxisName::Tokens(argument.name.clone()),
+            () => dimension(),
+        }
+    }
+
+    /// Whether a softmax goes over axes of weights that aren't positions, of which attention makes pairs. Where nothing is learned, it
+    /// may choose among anything.
+    fn is_of_logits(&self, all: &[AxisId]) -> bool {
+        self.has_gradient && !all.iter().any(|axis| self.paired.contains(axis)) && self.is_softmax(all)
+    }
+
+    /// Whether rows of a weight are looked up along axes, or a weight of them has the name of what that is done to.
+    fn is_table(&self, all: &[AxisId]) -> bool {
+        self.tables.contains(all) || all.iter().all(|axis| self.of_words.contains(axis))
+    }
+
+    /// Whether numbers of an input's rows are of tokens: rows of a weight are looked up by them, and attention makes pairs of them.
+    fn is_of_tokens(&self, argument: &Argument) -> bool {
+        let is_token = |axis: &AxisId| self.looked_up.contains(axis) && self.paired.contains(axis);
+        argument.is_whole && (argument.rank, argument.dimension) == (2, 1) && argument.axes.iter().all(is_token)
+    }
+
+    /// Whether samples may lie along a dimension: an input of more than a number each begins with it, they are multiplied by what lacks
+    /// it, no weight has it, pairs aren't made of them, and nothing tells them apart or adds them up by products or by indices but a
+    /// gradient.
+    fn is_batch(&self, argument: &Argument) -> bool {
+        let is_free = |axis: &AxisId| {
+            self.multiplied.contains(axis) && !self.paired.contains(axis) && !self.of_weights.contains_key(axis)
+        };
+        let is_one = |axis: &AxisId| {
+            self.axes.events(*axis).iter().all(|event| {
+                let at = self.flow.module().instruction(event.instruction);
+                at.is_none_or(|at| match event.kind {
+                    EventKind::Mixed | EventKind::Ends(FactorKind::Mix) | EventKind::Made(FactorKind::Mix) => {
+                        // A kernel may pass what isn't known; without a gradient, more than kernels must be known.
+                        !tells_places_apart(&at) && (self.has_gradient || at.opcode() != Opcode::CustomCall)
+                    }
+                    EventKind::Ends(FactorKind::Sum) if at.opcode() != Opcode::Reduce => {
+                        op_name(&at).is_some_and(|name| is_backward(&name))
+                    }
+                    _ => true,
+                })
+            })
+        };
+        let is_input = argument.is_input && argument.dimension == 0 && argument.rank > 1;
+        is_input && !argument.axes.is_empty() && argument.axes.iter().all(|axis| is_free(axis) && is_one(axis))
+    }
+
+    /// Whether a softmax goes over axes: they are reduced to a maximum, and summed over.
+    fn is_softmax(&self, all: &[AxisId]) -> bool {
+        let ends = |kind: FactorKind| {
+            all.iter().all(|axis| {
+                let events = self.axes.events(*axis).iter().filter(|event| event.kind == EventKind::Ends(kind));
+                let mut reduces = events.filter_map(|event| self.flow.module().instruction(event.instruction));
+                reduces.any(|at| at.opcode() == Opcode::Reduce && (kind == FactorKind::Sum || takes_maximum(&at)))
+            })
+        };
+        ends(FactorKind::Reduce) && ends(FactorKind::Sum)
+    }
+
+    /// The loops that read an array along axes, a place each step, or fill one.
+    fn loops_along(&self, all: &[AxisId], opcode: Opcode) -> Option<Around> {
+        let size = all.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul);
+        let around = |axis: &AxisId| {
+            self.axes.events(*axis).iter().find_map(|event| {
+                let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
+                let is_mixed = matches!(event.kind, EventKind::Mixed | EventKind::Ends(FactorKind::Mix));
+                self.loops.get(&at.computation().index()).copied().filter(|around| is_mixed && around.trips == size)
+            })
+        };
+        all.iter().map(around).reduce(|one, other| one.filter(|_| one == other)).flatten()
+    }
+
+    /// What a loop goes through along axes: layers, if it goes through weights.
+    fn of_loop(&self, all: &[AxisId]) -> Option<AxisName> {
+        let [read, filled] =
+            [Opcode::DynamicSlice, Opcode::DynamicUpdateSlice].map(|opcode| self.loops_along(all, opcode));
+        let around = read.or(filled)?;
+        Some(if self.of_layers.contains(&around.body) { AxisName::Layers } else { AxisName::Steps })
+    }
+
+    fn add_layers(&mut self) {
+        let weights =
+            self.arguments.iter().filter(|argument| !argument.is_input && argument.dimension == 0 && argument.rank > 1);
+        let bodies = weights.filter_map(|weight| self.loops_along(&weight.axes, Opcode::DynamicSlice));
+        self.of_layers = bodies.map(|around| around.body).collect();
+    }
+}
+
+/// Whether an operation that mixes does so in the user's program: kernels may pass what isn't known, what is counted or constant is
+/// no sample, and a compiler sorts, pads and looks up rows to gather and to scatter them.
+fn tells_places_apart(at: &Instruction<'_>) -> bool {
+    let name = op_name(at).unwrap_or_default();
+    let operation = name.rsplit('/').next().unwrap_or_default();
+    match at.opcode() {
+        Opcode::Constant | Opcode::CustomCall | Opcode::Iota => false,
+        Opcode::Scatter => true,
+        Opcode::Gather => !operation.starts_with("scatter"),
+        _ => !operation.starts_with("scatter") && !operation.starts_with("gather"),
+    }
+}
+
+/// Axes that arrays have in two dimensions.
+fn paired(flow: &Dataflow) -> HashSet<AxisId> {
+    let mut paired = HashSet::new();
+    for at in flow.module().instructions().filter(|at| at.opcode() != Opcode::Tuple) {
+        let mut seen: Vec<AxisId> = Vec::new();
+        for axis in flow.axes().of_array(&at, 0).flatten() {
+            if seen.contains(axis) {
+                paired.insert(*axis);
+            }
+            seen.push(*axis);
+        }
+    }
+    paired
+}
+
+/// Axes along which rows are multiplied by what lacks them.
+fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
+    let products = flow.module().instructions();
+    let products = products.filter(|at| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution));
+    let mut multiplied = HashSet::new();
+    for product in products {
+        let axes = |at: &Instruction<'_>| flow.axes().of_array(at, 0).flatten().copied().collect::<HashSet<AxisId>>();
+        let mut operands = product.operands().filter_map(|operand| operand.instruction()).map(|operand| axes(&operand));
+        let (Some(left), Some(right)) = (operands.next(), operands.next()) else { continue };
+        multiplied.extend(axes(&product).into_iter().filter(|axis| left.contains(axis) != right.contains(axis)));
+    }
+    multiplied
+}
+
+/// Whether a weight's name says that it is of a vocabulary.
+fn is_of_words(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["embed", "lm_head", "vocab", "wte"].iter().any(|word| name.contains(word))
+}
+
+fn is_whole(array: &Shape) -> bool {
+    array.element_type().is_some_and(|of| matches!(of.kind(), ElementKind::Signed | ElementKind::Unsigned))
+}
+
+fn takes_maximum(at: &Instruction<'_>) -> bool {
+    let root = at.calls().find_map(|call| call.computation()?.root());
+    root.is_some_and(|root| root.opcode() == Opcode::Maximum)
+}
+
+/// A loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Around {
+    /// How often it runs.
+    trips: u64,
+    /// Its body, by its index.
+    body: usize,
+}
+
+/// The innermost loop around each computation.
+fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
+    let mut loops = HashMap::new();
+    let bodies = flow.ops().ids().filter_map(|op| {
+        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While)?;
+        let body = at.calls().find(|call| call.role == CallRole::Body)?.computation()?;
+        Some((body, flow.trip_count(op)?))
+    });
+    // Inner loops are above those around them.
+    for (body, trips) in bodies {
+        let mut waiting: Vec<Computation<'_>> = vec![body];
+        while let Some(computation) = waiting.pop() {
+            if loops.contains_key(&computation.index()) {
+                continue;
+            }
+            loops.insert(computation.index(), Around { trips, body: body.index() });
+            let inner = computation.instructions().filter(|at| matches!(at.opcode(), Opcode::Fusion | Opcode::Call));
+            waiting.extend(inner.flat_map(|at| at.calls().filter_map(|call| call.computation()).collect::<Vec<_>>()));
+        }
+    }
+    loops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewise_hlo::Module;
+
+    /// The names of an instruction's axes, by dimension.
+    fn named(text: &str, instruction: &str) -> Vec<(usize, AxisName, u64)> {
+        let flow = Dataflow::new(&Module::parse(text).expect("a program"));
+        let at = flow.module().instructions().find(|at| at.name() == instruction).expect("an instruction");
+        let found = Names::of(&flow).of_array(&at, 0);
+        found.into_iter().map(|axis| (axis.dimension, axis.name, axis.size)).collect()
+    }
+
+    /// A loss of a language model, whose embedding is its output, too.
+    const MODEL: &str = "
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+maximum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] maximum(a, b) }
+ENTRY main {
+  ids = s32[16,1024] parameter(0), metadata={op_name=\"batch['ids']\"}
+  table = f32[5000,64] parameter(1), metadata={op_name=\"params['table']['w']\"}
+  zero = f32[] constant(0)
+  rows = s32[16384] reshape(ids)
+  taken = f32[16384,64] gather(table, rows), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}, metadata={op_name=\"jit(f)/transpose(jvp())/gather\"}
+  e = f32[16,1024,64] reshape(taken)
+  w = f32[64,64] parameter(2), metadata={op_name=\"params['w']\"}
+  x = f32[16,1024,64] dot(e, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  scores = f32[16,1024,1024] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  logits = f32[16,1024,5000] dot(x, table), lhs_contracting_dims={2}, rhs_contracting_dims={1}
+  most = f32[16,1024] reduce(logits, zero), dimensions={2}, to_apply=maximum
+  sum = f32[16,1024] reduce(logits, zero), dimensions={2}, to_apply=add
+  flat = f32[16384,5000] reshape(logits)
+  ROOT t = (f32[16,1024], f32[16,1024], f32[16384,5000], f32[16,1024,1024]) tuple(most, sum, flat, scores)
+}";
+
+    #[test]
+    fn a_language_model_has_a_batch_of_tokens_and_a_vocabulary() {
+        let (batch, tokens) = (AxisName::Batch("batch['ids']".into()), AxisName::Tokens("batch['ids']".into()));
+        let logits = [(0, batch.clone(), 16), (1, tokens.clone(), 1024), (2, AxisName::Vocabulary, 5000)];
+        assert_eq!(named(MODEL, "logits"), logits);
+        // Of a dimension that is two, both are told.
+        let flat = [(0, batch.clone(), 16), (0, tokens.clone(), 1024), (1, AxisName::Vocabulary, 5000)];
+        assert_eq!(named(MODEL, "flat"), flat);
+        assert_eq!(named(MODEL, "scores"), [(0, batch, 16), (1, tokens.clone(), 1024), (2, tokens, 1024)]);
+        let features = AxisName::Dimension("params['table']['w']".into(), 1);
+        assert_eq!(named(MODEL, "taken")[2], (1, features, 64));
+    }
+
+    #[test]
+    fn names_are_told_by_signs_not_by_sizes() {
+        // Without a gradient, a softmax may choose among anything.
+        let inference = MODEL.replace("transpose(jvp())", "f");
+        assert_eq!(named(&inference, "logits")[2].1, AxisName::Dimension("params['table']['w']".into(), 0));
+        // What is sorted along, or looked up by, isn't a batch of samples.
+        let sorted = MODEL.replace(
+            "  rows = ",
+            "  order = s32[16,1024] sort(ids), dimensions={0}, to_apply=add, metadata={op_name=\"jit(f)/sort\"}\n  rows = ",
+        );
+        assert_eq!(named(&sorted, "logits")[0].1, AxisName::Dimension("batch['ids']".into(), 0));
+        // What is multiplied by nothing may be anything.
+        let plain = "ENTRY main {\n  x = f32[16,1024] parameter(0), metadata={op_name=\"x\"}\n  ROOT y = f32[16,1024] tanh(x)\n}";
+        let names = [0, 1].map(|at| (at, AxisName::Dimension("x".into(), at), [16, 1024][at]));
+        assert_eq!(named(plain, "y"), names);
+    }
+
+    /// As a TPU's compiler writes what its SparseCores do: the start is given nothing, and the text has no result of it.
+    #[test]
+    fn what_is_started_has_the_axes_of_what_is_done() {
+        let text = "
+ENTRY main {
+  x = f32[64,8] parameter(0), metadata={op_name=\"x\"}
+  started = ((), (), (s32[4])) negate-start()
+  handed = ((f32[64,8]), f32[64,8], (s32[4])) negate-update(started, x)
+  ROOT done = f32[64,8] negate-done(handed)
+}";
+        let flow = Dataflow::new(&Module::parse(text).expect("a program"));
+        let hidden = flow.ops().iter().find(|(_, op)| op.is_hidden && op.is_root).expect("what the text leaves out").1;
+        let found = Names::of(&flow).at(hidden.position);
+        assert_eq!(found.iter().map(|axis| (axis.dimension, axis.size)).collect::<Vec<_>>(), [(0, 64), (1, 8)]);
+    }
+
+    #[test]
+    fn loops_have_layers_and_steps() {
+        let text = |weights: &str| {
+            format!(
+                "
+body {{
+  c = (s32[], f32[8,16], f32[12,8,16], f32[12,16,16]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  x = f32[8,16] get-tuple-element(c), index=1
+  kept = f32[12,8,16] get-tuple-element(c), index=2
+  ws = f32[12,16,16] get-tuple-element(c), index=3
+  zero = s32[] constant(0)
+  w1 = f32[1,16,16] dynamic-slice(ws, i, zero, zero), dynamic_slice_sizes={{1,16,16}}
+  w = f32[16,16] reshape(w1)
+  y = f32[8,16] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  y1 = f32[1,8,16] reshape(y)
+  all = f32[12,8,16] dynamic-update-slice(kept, y1, i, zero, zero)
+  ROOT t = (s32[], f32[8,16], f32[12,8,16], f32[12,16,16]) tuple(n, y, all, ws)
+}}
+condition {{
+  d = (s32[], f32[8,16], f32[12,8,16], f32[12,16,16]) parameter(0)
+  j = s32[] get-tuple-element(d), index=0
+  k = s32[] constant(12)
+  ROOT p = pred[] compare(j, k), direction=LT
+}}
+ENTRY main {{
+  x0 = f32[8,16] parameter(0), metadata={{op_name=\"x\"}}
+  ws0 = f32[12,16,16] parameter(1), metadata={{op_name=\"{weights}\"}}
+  n0 = s32[] constant(0)
+  f = f32[] constant(0)
+  zeros = f32[12,8,16] broadcast(f), dimensions={{}}
+  begun = (s32[], f32[8,16], f32[12,8,16], f32[12,16,16]) tuple(n0, x0, zeros, ws0)
+  done = (s32[], f32[8,16], f32[12,8,16], f32[12,16,16]) while(begun), condition=condition, body=body
+  ROOT stacked = f32[12,8,16] get-tuple-element(done), index=2
+}}"
+            )
+        };
+        assert_eq!(named(&text("params['ws']"), "stacked")[0], (0, AxisName::Layers, 12));
+        assert_eq!(named(&text("params['ws']"), "ws0")[0], (0, AxisName::Layers, 12));
+        assert_eq!(named(&text("xs"), "stacked")[0], (0, AxisName::Steps, 12));
+    }
+}

@@ -1,0 +1,587 @@
+//! Axes: which dimension of which array is which dimension of which other.
+
+use std::{collections::HashMap, ops::Range, rc::Rc};
+
+use tilewise::Shape;
+
+use crate::{CallRole, Computation, Instruction, Module, Opcode, steps};
+
+use super::{
+    AxisId, Table,
+    classes::Classes,
+    factors::{Array, FactorKind, Factors, add_factors},
+};
+
+/// Which dimensions of a module's arrays are one: [`Factors`] that operations, loops, calls and fusions pass from array to array
+/// are one *axis*. Where a reshape makes a dimension a product, so are all that are one with it.
+///
+/// Axes don't see order: after a `sort`, what is sorted still is the same axis. What happens along it is told by its
+/// [events](Self::events).
+///
+/// ```
+/// use tilewise_hlo::{Module, dataflow::Dataflow};
+///
+/// let flow = Dataflow::new(&Module::parse("\
+/// ENTRY main {
+///   x = f32[8,4,32] parameter(0)
+///   w = f32[32,16] parameter(1)
+///   flat = f32[32,32] reshape(x)
+///   ROOT y = f32[32,16] dot(flat, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+/// }")?);
+/// let at = |name: &str| flow.module().instructions().find(|at| at.name() == name).unwrap();
+/// let axes = flow.axes();
+/// // The rows of the result are those of `x`, two dimensions of which are one of `flat`.
+/// let rows = axes.of_dimension(&at("y"), 0, 0);
+/// assert_eq!(rows, [axes.of_dimension(&at("x"), 0, 0), axes.of_dimension(&at("x"), 0, 1)].concat());
+/// assert_eq!(rows.iter().map(|axis| axes.all()[*axis].size).collect::<Vec<_>>(), [8, 4]);
+/// // The features of `x` are summed over with those of `w`, and the result has none.
+/// assert_eq!(axes.of_dimension(&at("x"), 0, 2), axes.of_dimension(&at("w"), 0, 0));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Axes {
+    axes: Table<Axis, Axis>,
+    /// The dimensions of instructions' arrays, each with where its own axes begin.
+    slots: Vec<u32>,
+    parts: Vec<AxisId>,
+    events: Vec<Event>,
+    /// Of each instruction, its first slot, and its form.
+    instructions: Vec<(u32, u32)>,
+    forms: Vec<Form>,
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Axis {
+    /// How many places it has, at least 2.
+    pub size: u64,
+    /// Where among all events its own begin, and where they end.
+    events: (u32, u32),
+}
+
+/// What an instruction does along an axis but pass it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The axis.
+    pub axis: AxisId,
+    /// The [index](Instruction::index) of the instruction.
+    pub instruction: usize,
+    /// What it does.
+    pub kind: EventKind,
+}
+
+/// A sort of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// It is a dimension of an argument of the program: of this of its arrays, this dimension.
+    Argument(usize, usize),
+    /// It begins: counted, drawn, a part or a repetition of something, or made of what isn't known.
+    Made(FactorKind),
+    /// It ends: summed, reduced, or taken a part of.
+    Ends(FactorKind),
+    /// Places move or meet.
+    Mixed,
+    /// It is a dimension of a result of the program: of this of its arrays, this dimension.
+    Result(usize, usize),
+}
+
+impl Axes {
+    /// All axes.
+    #[must_use]
+    pub fn all(&self) -> &Table<Axis, Axis> {
+        &self.axes
+    }
+
+    /// The axes that a dimension of an instruction's array is the product of, from the major to the minor one: none where it has
+    /// size 1, or isn't there. Of a tuple the array is a leaf, by its number.
+    #[must_use]
+    pub fn of_dimension(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> &[AxisId] {
+        let Some((first, form)) = self.instructions.get(instruction.index()) else { return &[] };
+        let form = &self.forms[*form as usize];
+        let is_there = form.leaves.get(leaf).is_some_and(|array| dimension < array.bounds.len());
+        if !is_there {
+            return &[];
+        }
+        let slot = *first as usize + form.slots_before[leaf] as usize + dimension;
+        &self.parts[self.slots[slot] as usize..self.slots[slot + 1] as usize]
+    }
+
+    /// The same of all dimensions of an array.
+    pub fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> impl Iterator<Item = &[AxisId]> {
+        let form = self.instructions.get(instruction.index()).map(|(_, form)| &self.forms[*form as usize]);
+        let rank = form.and_then(|form| form.leaves.get(leaf)).map_or(0, |array| array.bounds.len());
+        (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
+    }
+
+    /// What is done along an axis, in the order of the text.
+    #[must_use]
+    pub fn events(&self, axis: AxisId) -> &[Event] {
+        let (start, end) = self.axes[axis].events;
+        &self.events[start as usize..end as usize]
+    }
+
+    pub(super) fn of(module: &Module) -> Self {
+        let mut builder = Builder::new(module);
+        for instruction in module.instructions() {
+            builder.relate(&instruction);
+        }
+        builder.unite_beginnings();
+        builder.interface();
+        builder.finish()
+    }
+}
+
+/// The arrays of a shape.
+#[derive(Debug)]
+struct Form {
+    leaves: Vec<Array>,
+    /// Of each leaf, how many dimensions those before it have.
+    slots_before: Vec<u32>,
+    /// Of each element of a tuple, the leaf that it ends before.
+    ends: Vec<u32>,
+    slots: u32,
+}
+
+impl Form {
+    fn of(shape: &Shape) -> Self {
+        let leaves: Vec<Array> = shape.leaves().map(|(_, leaf)| Array::of(&leaf)).collect();
+        let mut slots = 0;
+        let slots_before = leaves.iter().map(|leaf| {
+            slots += number(leaf.bounds.len());
+            slots - number(leaf.bounds.len())
+        });
+        let slots_before = slots_before.collect();
+        let mut end = 0;
+        let ends = shape.elements().map(|element| {
+            end += number(element.leaves().count());
+            end
+        });
+        Self { ends: ends.collect(), leaves, slots_before, slots }
+    }
+
+    /// The leaves of an element.
+    fn element(&self, number: usize) -> Option<Range<usize>> {
+        let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        Some(start as usize..*self.ends.get(number)? as usize)
+    }
+}
+
+/// The parameters of a computation by number, and its root, by their indices.
+type Ends = (Vec<usize>, Option<usize>);
+
+struct Builder<'m> {
+    module: &'m Module,
+    axes: Axes,
+    classes: Classes,
+    /// What is done along a node's class.
+    events: Vec<(u32, usize, EventKind)>,
+    computations: HashMap<usize, Rc<Ends>>,
+    /// Of the steps of asynchronous chains, the start; of that, what it has been handed, and the leaves of all of it.
+    starts: HashMap<usize, usize>,
+    handed: HashMap<usize, (Vec<Option<usize>>, usize)>,
+    /// Nodes of which another is the first places.
+    beginnings: Vec<(u32, u32)>,
+    factors: Factors,
+}
+
+impl<'m> Builder<'m> {
+    fn new(module: &'m Module) -> Self {
+        let (mut axes, mut classes) = (Axes::default(), Classes::default());
+        let mut known: HashMap<&'m str, u32> = HashMap::new();
+        for instruction in module.instructions() {
+            let form = *known.entry(instruction.shape_text()).or_insert_with(|| {
+                // Of a shape that can't be read nothing is related.
+                let form = instruction.shape().map_or_else(|_| Form::of(&Shape::tuple([])), |shape| Form::of(&shape));
+                axes.forms.push(form);
+                number(axes.forms.len() - 1)
+            });
+            axes.instructions.push((number(classes.len()), form));
+            for size in axes.forms[form as usize].leaves.iter().flat_map(|leaf| &leaf.bounds) {
+                classes.add(*size);
+            }
+        }
+        let (events, computations, starts, handed, beginnings, factors) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors }
+    }
+
+    fn form(&self, instruction: usize) -> &Form {
+        &self.axes.forms[self.axes.instructions[instruction].1 as usize]
+    }
+
+    /// The node of the first dimension of a leaf.
+    fn slot(&self, instruction: usize, leaf: usize) -> u32 {
+        self.axes.instructions[instruction].0 + self.form(instruction).slots_before[leaf]
+    }
+
+    /// So many leaves of one instruction, from one on, are those of another.
+    fn same(&mut self, (one, from): (usize, usize), (other, to): (usize, usize), count: usize) {
+        for k in 0..count {
+            steps::take(1);
+            let bounds = |at: usize, leaf: usize| self.form(at).leaves.get(leaf).map(|array| &array.bounds);
+            let (Some(left), Some(right)) = (bounds(one, from + k), bounds(other, to + k)) else { return };
+            if left != right {
+                continue;
+            }
+            let (sizes, left, right) = (left.clone(), self.slot(one, from + k), self.slot(other, to + k));
+            for (dimension, _) in sizes.iter().enumerate().filter(|(_, size)| **size > 1) {
+                self.classes.unite(&[left + number(dimension)], &[right + number(dimension)]);
+            }
+        }
+    }
+
+    fn same_all(&mut self, one: usize, other: usize) {
+        let count = self.form(one).leaves.len().min(self.form(other).leaves.len());
+        self.same((one, 0), (other, 0), count);
+    }
+
+    /// A leaf of an operand is a leaf of the result.
+    fn pass(&mut self, at: &Instruction<'_>, operand: Option<usize>, leaves: &[(usize, usize)]) {
+        let Some(operand) = operand else { return };
+        for (from, to) in leaves {
+            self.same((operand, *from), (at.index(), *to), 1);
+        }
+    }
+
+    fn relate(&mut self, at: &Instruction<'m>) {
+        use Opcode::*;
+        let this = at.index();
+        let operand = |number: usize| at.operand_indices().nth(number).flatten();
+        match at.opcode() {
+            Parameter | AfterAll | Infeed | Outfeed => {}
+            // What is moved as bytes is the array again where its slices are joined; between, tiles would cut its dimensions.
+            Bitcast if at.reads_bytes() => {}
+            Tuple => {
+                for (element, operand) in at.operand_indices().enumerate() {
+                    if let (Some(operand), Some(to)) = (operand, self.form(this).element(element)) {
+                        self.same((operand, 0), (this, to.start), to.len());
+                    }
+                }
+            }
+            GetTupleElement => {
+                let Some(tuple) = operand(0) else { return };
+                let from = at.tuple_index().and_then(|number| self.form(tuple).element(number));
+                if let Some(from) = from {
+                    self.same((tuple, from.start), (this, 0), from.len());
+                }
+            }
+            Fusion | Call => {
+                let operands: Vec<Option<usize>> = at.operand_indices().collect();
+                if let Some(callee) = callee(at, &[CallRole::Calls, CallRole::ToApply]) {
+                    self.call(&callee, &operands, this);
+                }
+            }
+            While => {
+                let Some(carried) = operand(0) else { return };
+                self.same_all(carried, this);
+                for call in at.calls().filter(|call| matches!(call.role, CallRole::Body | CallRole::Condition)) {
+                    let Some(callee) = call.computation() else { continue };
+                    let ends = self.ends(&callee);
+                    ends.0.first().into_iter().for_each(|parameter| self.same_all(this, *parameter));
+                    ends.1
+                        .filter(|_| call.role == CallRole::Body)
+                        .into_iter()
+                        .for_each(|root| self.same_all(this, root));
+                }
+            }
+            Conditional => {
+                let is_branch = |role| matches!(role, CallRole::Branch | CallRole::True | CallRole::False);
+                for (number, branch) in at.calls().filter(|call| is_branch(call.role)).enumerate() {
+                    let argument = operand(number + 1);
+                    if let Some(callee) = branch.computation() {
+                        self.call(&callee, &[argument], this);
+                    }
+                }
+            }
+            AsyncStart | AsyncUpdate | AsyncDone => self.asynchronous(at),
+            OptimizationBarrier | Domain | AddDependency | AllReduceDone => {
+                operand(0).into_iter().for_each(|operand| self.same_all(operand, this));
+            }
+            AllReduceStart => {
+                let operands = at.operand_indices().collect::<Vec<_>>();
+                for (number, operand) in operands.into_iter().enumerate() {
+                    self.pass(at, operand, &[(0, number)]);
+                }
+            }
+            // (copy, what is copied, context)
+            CopyStart => self.pass(at, operand(0), &[(0, 0), (0, 1)]),
+            CopyDone | Send | RecvDone => self.pass(at, operand(0), &[(0, 0)]),
+            // (operand, result, …), or ((operands), (results), …)
+            CollectivePermuteStart => {
+                let operands: Vec<Option<usize>> = at.operand_indices().collect();
+                let count = if self.form(this).ends.first() == Some(&1) { 1 } else { operands.len() };
+                for (number, operand) in operands.into_iter().take(count).enumerate() {
+                    self.pass(at, operand, &[(0, number), (0, count + number)]);
+                }
+            }
+            CollectivePermuteDone | AllGatherDone => {
+                let Some(start) = operand(0) else { return };
+                if let Some(results) = self.form(start).element(1) {
+                    self.same((start, results.start), (this, 0), results.len());
+                }
+            }
+            AllGatherStart => {
+                let operands: Vec<Option<usize>> = at.operand_indices().collect();
+                if let Some(results) = self.form(this).element(1) {
+                    self.operate(at, AllGather, &operands, (this, results));
+                }
+            }
+            CustomCall if at.joins_slices() => {
+                let whole = self.sliced(at);
+                whole.into_iter().for_each(|whole| self.same_all(whole, this));
+            }
+            opcode => {
+                self.note_beginnings(at);
+                let operands: Vec<Option<usize>> = at.operand_indices().collect();
+                let leaves = 0..self.form(this).leaves.len();
+                self.operate(at, opcode, &operands, (this, leaves));
+            }
+        }
+    }
+
+    /// Relates the dimensions of an operation's operands, which must be arrays, and of its results.
+    fn operate(
+        &mut self,
+        at: &Instruction<'_>,
+        opcode: Opcode,
+        operands: &[Option<usize>],
+        (result, leaves): (usize, Range<usize>),
+    ) {
+        let mut arrays: Vec<(usize, usize)> = Vec::with_capacity(operands.len() + 1);
+        for operand in operands {
+            let Some(operand) = operand.filter(|operand| self.form(*operand).leaves.len() == 1) else { return };
+            arrays.push((operand, 0));
+        }
+        arrays.extend(leaves.map(|leaf| (result, leaf)));
+        let mut factors = std::mem::take(&mut self.factors);
+        let of_arrays: Vec<&Array> = arrays.iter().map(|(at, leaf)| &self.form(*at).leaves[*leaf]).collect();
+        add_factors(at, opcode, &of_arrays, operands.len(), &mut factors);
+        self.apply(at.index(), &arrays, &factors);
+        self.factors = factors;
+    }
+
+    fn apply(&mut self, instruction: usize, arrays: &[(usize, usize)], factors: &Factors) {
+        let mut nodes: Vec<Option<u32>> = vec![None; factors.factors().len()];
+        for places in
+            factors.places().chunk_by(|one, other| (one.array, one.dimension) == (other.array, other.dimension))
+        {
+            steps::take(1);
+            let Some(first) = places.first() else { continue };
+            let (at, leaf) = arrays[first.array];
+            let slot = self.slot(at, leaf) + number(first.dimension);
+            if let [place] = places {
+                match nodes[place.factor] {
+                    Some(node) => _ = self.classes.unite(&[slot], &[node]),
+                    None => nodes[place.factor] = Some(slot),
+                }
+                continue;
+            }
+            let of_places = places.iter().map(|place| {
+                *nodes[place.factor].get_or_insert_with(|| self.classes.add(factors.factors()[place.factor].size))
+            });
+            let product: Vec<u32> = of_places.collect();
+            self.classes.unite(&[slot], &product);
+        }
+        let mut sides = vec![(false, false); nodes.len()];
+        for place in factors.places() {
+            let (in_operands, in_results) = &mut sides[place.factor];
+            *if place.array < factors.operand_count() { in_operands } else { in_results } = true;
+        }
+        for ((node, factor), sides) in nodes.into_iter().zip(factors.factors()).zip(sides) {
+            let kind = match (factor.kind, sides) {
+                (FactorKind::Pass, _) => continue,
+                (kind, (false, _)) => EventKind::Made(kind),
+                (kind, (_, false)) => EventKind::Ends(kind),
+                _ => EventKind::Mixed,
+            };
+            self.events.extend(node.map(|node| (node, instruction, kind)));
+        }
+    }
+
+    /// What is handed to a computation is its parameters, and its result is the caller's.
+    fn call(&mut self, callee: &Computation<'m>, operands: &[Option<usize>], result: usize) {
+        let ends = self.ends(callee);
+        for (parameter, operand) in ends.0.iter().zip(operands) {
+            operand.iter().for_each(|operand| self.same_all(*operand, *parameter));
+        }
+        ends.1.into_iter().for_each(|root| self.same_all(root, result));
+    }
+
+    fn ends(&mut self, callee: &Computation<'m>) -> Rc<Ends> {
+        let known = self.computations.entry(callee.index()).or_insert_with(|| {
+            let mut parameters: Vec<(usize, usize)> =
+                callee.instructions().filter_map(|at| Some((at.parameter_number()?, at.index()))).collect();
+            parameters.sort_unstable();
+            Rc::new((parameters.into_iter().map(|(_, index)| index).collect(), callee.root().map(|root| root.index())))
+        });
+        Rc::clone(known)
+    }
+
+    /// A step of an asynchronous chain: ((operands), (results), …). What the start and updates are handed goes to what is run, and
+    /// that's result is that of the last step.
+    fn asynchronous(&mut self, at: &Instruction<'m>) {
+        let this = at.index();
+        let operands: Vec<Option<usize>> = at.operand_indices().collect();
+        let (start, own) = if at.opcode() == Opcode::AsyncStart {
+            (this, &operands[..])
+        } else {
+            let Some((Some(before), own)) = operands.split_first().map(|(before, own)| (*before, own)) else { return };
+            let Some(start) = self.starts.get(&before).copied() else { return };
+            let (done, from, to) = (at.opcode() == Opcode::AsyncDone, before, self.form(before).element(1));
+            match to {
+                Some(made) if done => self.same((from, made.start), (this, 0), made.len()),
+                _ => self.same_all(before, this),
+            }
+            (start, own)
+        };
+        self.starts.insert(this, start);
+        // Some name what they run at the start alone.
+        let first = self.module.instruction(start).unwrap_or(*at);
+        let callee = callee(&first, &[CallRole::Calls, CallRole::ToApply, CallRole::Called]);
+        let callee = callee.map(|callee| self.ends(&callee));
+        for operand in own {
+            let count = operand.map_or(0, |operand| self.form(operand).leaves.len());
+            let (handed, leaf) = self.handed.entry(start).or_default();
+            let (number, first) = (handed.len(), *leaf);
+            handed.push(*operand);
+            *leaf += count;
+            let Some(operand) = *operand else { continue };
+            self.same((operand, 0), (this, first), count);
+            if let Some(parameter) = callee.as_ref().and_then(|ends| ends.0.get(number)) {
+                self.same_all(operand, *parameter);
+            }
+        }
+        // The result is made once all operands are there: by the done, or else by what is there of the chain.
+        let results = if at.opcode() == Opcode::AsyncDone {
+            0..self.form(this).leaves.len()
+        } else {
+            self.form(this).element(1).unwrap_or_default()
+        };
+        if let Some(ends) = callee {
+            ends.1.into_iter().for_each(|root| self.same((root, 0), (this, results.start), results.len()));
+        } else if let Some(wrapped) = at.wrapped_opcode().filter(|_| at.opcode() == Opcode::AsyncDone) {
+            let (handed, _) = self.handed.remove(&start).unwrap_or_default();
+            self.operate(&first, wrapped, &handed, (this, results));
+        }
+    }
+
+    /// Notes where a `pad` adds at the end alone, or a `slice` takes the first places of a dimension.
+    fn note_beginnings(&mut self, at: &Instruction<'_>) {
+        let begins = |dimension: usize| match at.opcode() {
+            Opcode::Pad => {
+                at.padding()?.get(dimension).map(|along| along.low == 0 && along.interior == 0 && along.high > 0)
+            }
+            Opcode::Slice => at.slice_limits()?.get(dimension).map(|limits| limits.start == 0 && limits.stride == 1),
+            _ => None,
+        };
+        let (this, operand) = (at.index(), at.operand_indices().next().flatten());
+        let Some(operand) = operand.filter(|_| matches!(at.opcode(), Opcode::Pad | Opcode::Slice)) else { return };
+        if self.form(operand).leaves.len() != 1 || self.form(this).leaves.len() != 1 {
+            return;
+        }
+        let rank = self.form(this).leaves[0].bounds.len().min(self.form(operand).leaves[0].bounds.len());
+        let (from, to) = (self.slot(operand, 0), self.slot(this, 0));
+        for dimension in (0..rank).filter(|dimension| begins(*dimension) == Some(true)) {
+            let [from, to] = [from, to].map(|first| first + number(dimension));
+            let is_longer = self.classes.size(to) > self.classes.size(from);
+            self.beginnings.push(if is_longer { (to, from) } else { (from, to) });
+        }
+    }
+
+    /// The first places of an axis, so many of them, are one axis: what was padded at the end is itself again once that is cut off.
+    fn unite_beginnings(&mut self) {
+        /// What is made one may make others so, as padding of padding does.
+        const ROUNDS: usize = 4;
+        for _ in 0..ROUNDS {
+            let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();
+            let mut is_new = false;
+            for (whole, beginning) in self.beginnings.clone() {
+                let mut parts = Vec::new();
+                self.classes.parts(whole, &mut parts);
+                let key = (parts, self.classes.size(beginning));
+                match known.get(&key) {
+                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]),
+                    None => _ = known.insert(key, beginning),
+                }
+            }
+            if !is_new {
+                return;
+            }
+        }
+    }
+
+    /// The array whose slices an instruction joins again: each is copied by an asynchronous pair, of bytes perhaps.
+    fn sliced(&self, join: &Instruction<'m>) -> Option<usize> {
+        let operand = |at: usize| self.module.instruction(at)?.operand_indices().next().flatten();
+        let whole = operand(operand(operand(join.index())?)?)?;
+        let is_bytes = self.module.instruction(whole).is_some_and(|at| at.reads_bytes());
+        if is_bytes { operand(whole) } else { Some(whole) }
+    }
+
+    /// Notes the program's arguments and results.
+    fn interface(&mut self) {
+        let Some(entry) = self.module.entry() else { return };
+        let ends = self.ends(&entry);
+        let arguments = ends.0.iter().map(|at| (*at, EventKind::Argument as fn(usize, usize) -> EventKind));
+        let results = ends.1.iter().map(|at| (*at, EventKind::Result as fn(usize, usize) -> EventKind));
+        for (at, kind) in arguments.chain(results) {
+            for leaf in 0..self.form(at).leaves.len() {
+                let slot = self.slot(at, leaf);
+                for dimension in 0..self.form(at).leaves[leaf].bounds.len() {
+                    self.events.push((slot + number(dimension), at, kind(leaf, dimension)));
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Axes {
+        let Self { mut axes, mut classes, events, .. } = self;
+        let slots = axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].slots as usize).sum::<usize>();
+        // By the node that stands for a class, its axis.
+        let mut numbers: Vec<Option<AxisId>> = vec![None; classes.len()];
+        let mut parts = Vec::new();
+        let mut found = |axes: &mut Axes, classes: &mut Classes, node: usize, of_node: &mut Vec<AxisId>| {
+            parts.clear();
+            classes.parts(number(node), &mut parts);
+            for part in parts.iter().filter(|part| classes.size(**part) > 1) {
+                let axis = Axis { size: classes.size(*part), events: (0, 0) };
+                of_node.push(*numbers[*part as usize].get_or_insert_with(|| axes.axes.push(axis)));
+            }
+        };
+        let mut all = Vec::with_capacity(slots);
+        axes.slots.reserve(slots + 1);
+        for slot in 0..slots {
+            axes.slots.push(number(all.len()));
+            found(&mut axes, &mut classes, slot, &mut all);
+        }
+        axes.slots.push(number(all.len()));
+        axes.parts = all;
+        let mut of_node = Vec::new();
+        for (node, instruction, kind) in events {
+            of_node.clear();
+            found(&mut axes, &mut classes, node as usize, &mut of_node);
+            axes.events.extend(of_node.iter().map(|axis| Event { axis: *axis, instruction, kind }));
+        }
+        axes.events.sort_by_key(|event| (event.axis, event.instruction));
+        let mut start = 0;
+        for events in axes.events.chunk_by(|one, other| one.axis == other.axis) {
+            let end = start + events.len();
+            let axis = events[0].axis;
+            axes.axes[axis].events = (number(start), number(end));
+            start = end;
+        }
+        axes
+    }
+}
+
+/// What an instruction runs.
+fn callee<'m>(at: &Instruction<'m>, roles: &[CallRole]) -> Option<Computation<'m>> {
+    at.calls().find(|call| roles.contains(&call.role)).and_then(|call| call.computation())
+}
+
+/// A module has no more dimensions than bytes of text, of which the reader keeps fewer than 2^32.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
