@@ -31,7 +31,7 @@ const OVERLAP: usize = 128 << 10;
 const MOST: usize = 64;
 
 /// Parts of words, one of which every wording has; a test holds each to that.
-const SIGNS: [&str; 44] = [
+const SIGNS: [&str; 45] = [
     "emory",
     "EMORY",
     "lloc",
@@ -72,6 +72,7 @@ const SIGNS: [&str; 44] = [
     "Bad ",
     "full remat",
     "RET_CHECK",
+    "use chunks",
     "SMEM",
     "shared data",
     "convolution",
