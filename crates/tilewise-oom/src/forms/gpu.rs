@@ -41,7 +41,9 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::new(Form::Autotuning, Error, GPU, "gpu")
     },
     Rule {
-        opens: &["ran out of memory trying to allocate {used:size} … caller indicates that this is not a failure"],
+        opens: &[
+            "Allocator {allocator:name} ran out of memory trying to allocate {used:size} … caller indicates that this is not a failure",
+        ],
         ..Rule::new(Form::GpuRetry, Warning, GPU, "gpu")
     },
     Rule {

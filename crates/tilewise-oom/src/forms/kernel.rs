@@ -131,7 +131,7 @@ fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
         message.facts.0.extend(kernel.map(|name| Fact { name: "kernel", value: FactValue::Text(name.to_owned()) }));
         rest = what.trim_start_matches(is_mark);
     }
-    if !rest.is_empty() {
+    if !rest.is_empty() && !message.facts.has("primitive") {
         message.facts.0.push(Fact { name: "what", value: FactValue::Text(rest.to_owned()) });
     }
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Message, PrintedSize, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -190,4 +190,31 @@ fn a_server_fills_the_memory_before_it_loads_programs() {
     let cache = message.others.iter().find(|other| other.form == Form::ServerStatistics).unwrap();
     assert_eq!((cache.facts.text("hbm_used"), cache.facts.text("hbm_limit")), (Some("14.97"), Some("15.75")));
     assert_eq!(parse("sglang TPU Memory profiling: available_kv_cache=24.5GB").server, Some(Server::Sglang));
+}
+
+/// What TensorFlow's `bfc_allocator.cc` prints where a caller such as a convolution's workspace goes on with less.
+#[test]
+fn a_request_that_may_fail_is_a_warning() {
+    let text = "2023-11-06 13:58:30.645317: W tensorflow/core/common_runtime/bfc_allocator.cc:271] Allocator (GPU_0_bfc) ran out of \
+                memory trying to allocate 2.16GiB with freed_by_count=0. The caller indicates that this is not a failure, but may \
+                mean that there could be performance gains if more memory were available.";
+    let message = parse(text);
+    assert_eq!((message.form, message.form.level()), (Form::GpuRetry, Level::Warning));
+    assert_eq!((bytes(message.used.as_ref()).unwrap() >> 20, message.cause()), (2211, None));
+    let failed = parse("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.16GiB with freed_by_count=0.");
+    assert_eq!((failed.form, failed.form.level()), (Form::Gpu, Level::Error));
+}
+
+/// The first is jax-ml/jax's `tpu.matmul` verifier, the second Pallas's lowering.
+#[test]
+fn what_a_kernel_lacks_is_named() {
+    let message = parse(
+        "Mosaic failed to compile TPU kernel: Matmul operand lhs must have a shape divisible by (16, 1), but got: (8, 2048)",
+    );
+    let bounds = |name| message.facts.bounds(name).unwrap().to_vec();
+    assert_eq!(message.facts.text("side"), Some("lhs"));
+    assert_eq!((bounds("multiple"), bounds("size")), (vec![Some(16), Some(1)], vec![Some(8), Some(2048)]));
+    let message =
+        parse("NotImplementedError: Unimplemented primitive in Pallas TPU lowering for KernelType.TC: cumsum.");
+    assert_eq!((message.form, message.facts.text("primitive")), (Form::Lowering, Some("cumsum")));
 }

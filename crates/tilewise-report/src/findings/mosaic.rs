@@ -272,7 +272,9 @@ fn tile(facts: &Facts) -> (u64, u64) {
 }
 
 fn lowering(message: &Message) -> [String; 2] {
+    let primitive = message.facts.text("primitive").map(|name| format!("the primitive `{name}` is not implemented"));
     let what = message.facts.text("what").map(|what| what.trim_end_matches('.').to_owned());
+    let what = primitive.or(what);
     let kernel = message.facts.text("kernel").map_or("a kernel".to_owned(), |name| format!("the kernel {name}"));
     let headline = match (&what, message.code.as_deref().and_then(meaning_of_code)) {
         (Some(what), _) => format!("Mosaic can't compile {kernel}: {what}."),
