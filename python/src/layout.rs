@@ -46,13 +46,13 @@ use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PyLayout(pub(crate) Layout);
 
-type Split = (usize, Vec<u64>);
+type Split = (usize, Few<u64>);
 
 #[pymethods]
 impl PyLayout {
     #[new]
-    #[pyo3(signature = (minor_to_major, *, tiles = Vec::new(), tail_padding_alignment = 1, element_size_in_bits = None,
-                        memory_space = 0, split_configs = Vec::new(), dynamic_shape_metadata_prefix_bytes = 0,
+    #[pyo3(signature = (minor_to_major, *, tiles = Few(Vec::new()), tail_padding_alignment = 1, element_size_in_bits = None,
+                        memory_space = 0, split_configs = Few(Vec::new()), dynamic_shape_metadata_prefix_bytes = 0,
                         index_primitive_type = None, pointer_primitive_type = None),
            text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, \
                              memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0, \
@@ -60,11 +60,11 @@ impl PyLayout {
     #[expect(clippy::too_many_arguments, reason = "those of a layout, by name")]
     fn new(
         minor_to_major: &Bound<'_, PyAny>,
-        tiles: Vec<Bound<'_, PyAny>>,
+        tiles: Few<Bound<'_, PyAny>>,
         tail_padding_alignment: u64,
         element_size_in_bits: Option<u64>,
         memory_space: u8,
-        split_configs: Vec<Split>,
+        split_configs: Few<Split>,
         dynamic_shape_metadata_prefix_bytes: u64,
         index_primitive_type: Option<&Bound<'_, PyAny>>,
         pointer_primitive_type: Option<&Bound<'_, PyAny>>,
@@ -87,7 +87,7 @@ impl PyLayout {
         let minor_to_major: Few<usize> = minor_to_major.extract()?;
         let tiles: Vec<Tile> = tiles.iter().map(tile_of).collect::<Result<_, _>>()?;
         let splits =
-            split_configs.into_iter().map(|(dimension, split_indices)| SplitConfig { dimension, split_indices });
+            split_configs.into_iter().map(|(dimension, indices)| SplitConfig { dimension, split_indices: indices.0 });
         let layout = Layout::new(minor_to_major.0)?
             .with_tiles(tiles)?
             .with_tail_padding_alignment(tail_padding_alignment)?

@@ -4,6 +4,7 @@ use crate::{
     builtins::tuple,
     element_type::element_type,
     errors::{Error, Result},
+    few::Few,
     shape::{PyShape, shape_of},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
@@ -38,8 +39,8 @@ impl PyShape {
     ///     >>> Shape.dynamic_array("f32", ("<=8", 5))
     ///     Shape('f32[<=8,5]{1,0}')
     #[staticmethod]
-    fn dynamic_array(element_type: &Bound<'_, PyAny>, dimensions: Vec<Bound<'_, PyAny>>) -> Result<Self> {
-        let dimensions = dimensions.iter().map(dimension).collect::<Result<Vec<_>>>()?;
+    fn dynamic_array(element_type: &Bound<'_, PyAny>, dimensions: Few<Bound<'_, PyAny>>) -> Result<Self> {
+        let dimensions = dimensions.0.iter().map(dimension).collect::<Result<Vec<_>>>()?;
         Ok(Self::new(Shape::dynamic_array(self::element_type(element_type)?, dimensions)?))
     }
 
@@ -196,7 +197,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]").index_in_bounds((2, 4)), Shape("f32[3,5]").index_in_bounds((3, 0))
     ///     (True, False)
     #[pyo3(signature = (index, /), text_signature = "($self, index, /)")]
-    fn index_in_bounds(&self, index: Vec<u64>) -> Result<bool> {
+    fn index_in_bounds(&self, index: Few<u64>) -> Result<bool> {
+        let index = index.0;
         let dimensions = self.array()?.dimensions();
         let is_below = |(at, dimension): (&u64, &Dimension)| dimension.bound().is_none_or(|bound| *at < bound);
         Ok(index.len() == dimensions.len() && index.iter().zip(dimensions).all(is_below))

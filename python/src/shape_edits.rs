@@ -405,9 +405,9 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[8,128]{1,0:T(8,128)S(1)}").equal("f32[8,128]", ignore=["tiles_in_layout", "memory_space_in_layout"])
     ///     True
-    #[pyo3(signature = (other, /, *, ignore = Vec::new()), text_signature = "($self, other, /, *, ignore=())")]
-    fn equal(&self, other: &Bound<'_, PyAny>, ignore: Vec<String>) -> Result<bool> {
-        Ok(ignoring(ignore)?.holds(self.as_shape(), &shape_of(other)?))
+    #[pyo3(signature = (other, /, *, ignore = Few(Vec::new())), text_signature = "($self, other, /, *, ignore=())")]
+    fn equal(&self, other: &Bound<'_, PyAny>, ignore: Few<String>) -> Result<bool> {
+        Ok(ignoring(ignore.0)?.holds(self.as_shape(), &shape_of(other)?))
     }
 
     /// Whether both have parts at the same paths through their tuples, whatever their leaves are.
@@ -455,8 +455,8 @@ impl PyShape {
     ///     >>> Shape("bf16[8,512,768]{2,1,0:T(8,128)(2,1)}").free_reshape([8, 512, 12, 64])
     ///     []
     #[pyo3(signature = (dimensions, /), text_signature = "($self, dimensions, /)")]
-    fn free_reshape(&self, dimensions: Vec<u64>) -> Result<Vec<Self>> {
-        Ok(self.as_shape().free_reshape(&dimensions)?.layouts.into_iter().map(Self::new).collect())
+    fn free_reshape(&self, dimensions: Few<u64>) -> Result<Vec<Self>> {
+        Ok(self.as_shape().free_reshape(&dimensions.0)?.layouts.into_iter().map(Self::new).collect())
     }
 
     /// The dimensions of the other array that a reshape makes of these, which are to rise; `None` if it modifies one of them.

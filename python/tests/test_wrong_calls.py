@@ -45,8 +45,8 @@ for name in ("Layout", "Tile", "ElementType"):
     with contextlib.suppress(Exception):
         values.append(getattr(tw, name))
 
-# Those that start compilers, wait for clusters, or are told what to run.
-LEFT_OUT = {"compile_for", "fit", "fit_row", "fleet", "check_fix", "clear_cache", "kernel_budget", "suggest_blocks", "measure", "profile"}
+# Those that start compilers or JAX, wait for clusters, or are told what to run.
+LEFT_OUT = {"compile_for", "fit", "fit_row", "fleet", "check_fix", "clear_cache", "kernel_budget", "suggest_blocks", "measure", "profile", "live"}
 
 def is_static(held, inner):
     kept = vars(held).get(inner)

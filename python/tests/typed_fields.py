@@ -16,6 +16,7 @@ def recommendation_fields(advice: tw.Recommendation) -> None:
     shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
     maybe_counts: list[int | None] = [advice.peak_bytes_saved]
     flags: list[bool] = [advice.is_bound, advice.is_estimate]
+    parts: tuple[int | None, dict[str, int], list[str]] = (advice.parts, advice.inputs, advice.donate)
     maybe_texts: list[str | None] = [
         advice.instruction,
         advice.shape_text,
