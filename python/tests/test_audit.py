@@ -78,7 +78,7 @@ ENTRY e {
     assert tw.audit(text, tpu="v5e").fits
     report = tw.audit(text, tpu="v5e", hbm_limit="64KiB")
     assert (report.fits, [warning.kind for warning in report.warnings]) == (None, ["untiled"])
-    assert "can't be known" in str(report)
+    assert "May not fit 64.00 KiB of HBM: not all of it could be read or sized." in str(report)
 
 
 def test_another_tpu_is_said(program: Path) -> None:

@@ -14,9 +14,10 @@ import tilewise as tw
 def recommendation_fields(advice: tw.Recommendation) -> None:
     texts: list[str] = [advice.kind, advice.target, advice.sentence]
     shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
-    maybe_counts: list[int | None] = [advice.peak_bytes_saved]
+    maybe_counts: list[int | None] = [advice.peak_bytes_saved, advice.parts]
     flags: list[bool] = [advice.is_bound, advice.is_estimate]
-    parts: tuple[int | None, dict[str, int], list[str]] = (advice.parts, advice.inputs, advice.donate)
+    axes: dict[str, int] = advice.inputs
+    donated: list[str] = advice.donate
     maybe_texts: list[str | None] = [
         advice.instruction,
         advice.shape_text,
@@ -25,7 +26,7 @@ def recommendation_fields(advice: tw.Recommendation) -> None:
         advice.op_name,
     ]
     lines: list[tw.SourceLine | None] = [advice.source]
-    print(texts, shapes, maybe_counts, flags, maybe_texts, lines)
+    print(texts, shapes, maybe_counts, flags, axes, donated, maybe_texts, lines)
 
 
 def allocation_fields(allocation: tw.Allocation) -> None:
