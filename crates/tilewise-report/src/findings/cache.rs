@@ -66,6 +66,14 @@ pub(super) fn room(message: &Message) -> [String; 2] {
             printed(used),
             printed(limit)
         ),
+        _ if wanted.is_some() => {
+            let length = message.facts.number("length").map(|length| format!("; it has room for {length}"));
+            format!(
+                "The KV cache has no room for one request of {} tokens{}.",
+                wanted.unwrap_or_default(),
+                length.unwrap_or_default()
+            )
+        }
         _ => "Weights and programs leave no memory for the KV cache.".to_owned(),
     };
     let cause = "The server sets the cache aside from what weights and programs leave: for one request of full length that is too \

@@ -3,9 +3,10 @@
 use super::{Words, code::JAX, gpu_kernels, words::printed};
 use crate::style::bytes;
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
-use tilewise_oom::{Form, Message, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
+    let is_tensorflow = about.framework == Some(Framework::TensorFlow);
     match finding {
         ElsewhereFinding::Pool => Words::new(
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
@@ -21,7 +22,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ),
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
-                .code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false")
+                .code(
+                    None,
+                    match is_tensorflow {
+                        true => "export TF_FORCE_GPU_ALLOW_GROWTH=true",
+                        false => "export XLA_PYTHON_CLIENT_PREALLOCATE=false",
+                    },
+                )
         }
         ElsewhereFinding::Fragmented => {
             Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
@@ -40,11 +47,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 ))
                 .code(JAX, "f = jax.checkpoint(f)  # around each layer");
             }
-            Words::new(format!(
-                "Make the program smaller: fewer samples at once, or `jax.checkpoint` around what makes the largest buffers{}",
+            let checkpoint = if is_tensorflow { "tf.recompute_grad" } else { "jax.checkpoint" };
+            let words = Words::new(format!(
+                "Make the program smaller: fewer samples at once, or `{checkpoint}` around what makes the largest buffers{}",
                 start.unwrap_or_default()
-            ))
-            .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)")
+            ));
+            if is_tensorflow {
+                words.code("import tensorflow as tf", "layer = tf.recompute_grad(layer)")
+            } else {
+                words.code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)")
+            }
         }
         ElsewhereFinding::NoFailure => Words::new(
             "Change nothing, unless the step is slow: what asked, such as a convolution for its workspace, goes on with less memory. \

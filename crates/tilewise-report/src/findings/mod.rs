@@ -50,6 +50,7 @@ pub(crate) use together::set_change;
 pub use warning::warning;
 pub(crate) use words::{cause, printed};
 
+use crate::style::bytes;
 use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
 use tilewise_oom::{Form, Framework, Verdict};
 
@@ -106,6 +107,10 @@ pub fn words(about: &Recommendation) -> Words {
     let mut words = of_finding(about);
     if let Some(scores) = &about.scores {
         words.sentence += &attention::instead(scores);
+    }
+    if let Some(listed) = about.listed_bytes {
+        words.sentence +=
+            &format!("; that much, if what the message doesn't list is like the {} that it does", bytes(listed));
     }
     words
 }

@@ -58,10 +58,7 @@ impl MessageSummary {
 
 /// What a piece of advice frees. A bound is never said to be enough.
 fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> Option<Remark> {
-    let of_others = advice
-        .listed_bytes
-        .map(|listed| format!(", if what the message doesn't list is like the {} that it does", bytes(listed)));
-    let frees = format!("frees {}{}", style::freed(advice.saving)?, of_others.unwrap_or_default());
+    let frees = format!("frees {}", style::freed(advice.saving)?);
     let freed = advice.saving.bytes()?;
     let is_exact = matches!(advice.saving, Saving::Exact(_));
     let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
