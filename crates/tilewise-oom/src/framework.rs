@@ -32,7 +32,18 @@ const SIGNS: [(&[&str], Framework); 5] = [
         Framework::Torch,
     ),
     (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
-    (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tensorflow", "/job:worker"], Framework::TensorFlow),
+    (
+        &[
+            "StatefulPartitionedCall",
+            "TPUCompile",
+            "TPUReplicate",
+            "tensorflow",
+            "/job:worker",
+            "{{node ",
+            "{{function_node ",
+        ],
+        Framework::TensorFlow,
+    ),
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
 ];
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -217,4 +217,28 @@ fn what_a_kernel_lacks_is_named() {
     let message =
         parse("NotImplementedError: Unimplemented primitive in Pallas TPU lowering for KernelType.TC: cumsum.");
     assert_eq!((message.form, message.facts.text("primitive")), (Form::Lowering, Some("cumsum")));
+}
+
+/// The wording is TensorFlow's `op_kernel.cc`.
+#[test]
+fn a_tensor_that_tensorflow_asks_for_is_an_array() {
+    let message = parse(
+        "ResourceExhaustedError: (0) Resource exhausted: OOM when allocating tensor with shape[1000,12,256,256] and type float on \
+         /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n\t [[{{node bert/layer_0/attention/Softmax}}]]",
+    );
+    assert_eq!(message.framework, Some(Framework::TensorFlow));
+    assert_eq!(bytes(message.used.as_ref()), Some(4 * 1000 * 12 * 256 * 256));
+    let [entry] = &message.entries[..] else { panic!("{:?}", message.entries) };
+    assert_eq!(entry.shape.as_ref().map(|shape| &*shape.text), Some("f32[1000,12,256,256]"));
+    assert_eq!(entry.operator.as_ref().and_then(|operator| operator.op_name()), Some("bert/layer_0/attention/Softmax"));
+}
+
+/// LLVM's JIT says the first, its code emitter the second.
+#[test]
+fn machine_code_that_finds_no_memory_is_the_hosts() {
+    for text in ["JIT session error: Cannot allocate memory", "LLVM ERROR: Unable to allocate section memory!"] {
+        let message = parse(text);
+        assert_eq!(message.form, Form::Host, "{text}");
+        assert!(message.facts.text("session").is_some(), "{text}");
+    }
 }

@@ -431,6 +431,8 @@ pub enum ElsewhereFinding {
     TorchProcesses,
     /// The host's own memory ran out.
     Host,
+    /// A compiled program's machine code found no memory of the host.
+    HostCode,
     /// The pool of pinned host memory is full.
     HostPool {
         /// Gigabytes that it may have, where the message says that.
