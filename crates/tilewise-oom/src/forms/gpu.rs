@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
             "out of resource (shared|tensor) memory[ Required {used:count}[ Hardware limit {limit:count}]]",
             "Shared memory requested exceeds device resources",
             "Entry function {function:name} uses too much shared data[ {used:count}[ bytes {:count} bytes system][ bytes][ {limit:count} max]]",
-            "kernel exceeds available shared memory[ smem_bytes {used:count}[ {limit:count}]]",
+            "kernel exceeds available shared memory[ smem_bytes {used:count}[ [max_smem_bytes] {limit:count}]]",
             "local memory {used:count} exceeds limit {limit:count}[ in function {function:name}]",
         ],
         ..Rule::new(Form::SharedMemory, Error, GPU, "shared_memory")

@@ -242,3 +242,28 @@ fn machine_code_that_finds_no_memory_is_the_hosts() {
         assert!(message.facts.text("session").is_some(), "{text}");
     }
 }
+
+/// libtpu names the program from 2024 on; before, the request follows.
+#[test]
+fn a_program_that_finds_no_room_is_no_array() {
+    for text in [
+        "Error loading program 'jit_step':\nAttempting to allocate 1.82G. That was not possible. There are 1.54G free.",
+        "Error loading program: Attempting to allocate 1.82G. That was not possible. There are 1.54G free.; (0x0x0_HBM0)",
+    ] {
+        let message = parse(text);
+        assert_eq!(message.page(), "E0101", "{text}");
+        assert_eq!(message.used.as_ref().map(PrintedSize::text), Some("1.82G"), "{text}");
+        assert_eq!(message.limit.as_ref().map(PrintedSize::text), Some("1.54G"), "{text}");
+    }
+    let array = parse(
+        "Error allocating device buffer: Attempting to allocate 8.00M. That was not possible. There are 6.43M free.",
+    );
+    assert_eq!(array.page(), "E0100");
+}
+
+/// Pallas on Mosaic GPU: `f"{smem_bytes=} > {max_smem_bytes=}"`.
+#[test]
+fn shared_memory_of_mosaic_gpu() {
+    let message = parse("Mosaic GPU kernel exceeds available shared memory: smem_bytes=327712 > max_smem_bytes=232448");
+    assert_eq!([message.used.as_ref(), message.limit.as_ref()].map(bytes), [Some(327_712), Some(232_448)]);
+}

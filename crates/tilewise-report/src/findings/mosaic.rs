@@ -95,15 +95,18 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
         .code(None, "pip install --upgrade 'jax[tpu]'"),
         MosaicFinding::Rewrite { operation } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            Words::new(format!(
+            let words = Words::new(format!(
                 "Write the operation{which} in another way: keep arrays at two dimensions or more, masks in 32 bits \
                  (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask), and cast narrow types to \
-                 32 bits before a change of shape; report it to JAX, with the lines below `The MLIR operation involved`"
-            ))
-            .code(
-                JAX_AND_NUMPY,
-                "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
-            )
+                 32 bits before it; report it to JAX, with the lines below `The MLIR operation involved`"
+            ));
+            match operation {
+                Some(_) => words,
+                None => words.code(
+                    JAX_AND_NUMPY,
+                    "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
+                ),
+            }
         }
         MosaicFinding::Partitioned => Words::new(
             "Wrap the call of the kernel in `jax.shard_map`, whose specs say which part of each array a device has",
