@@ -72,8 +72,9 @@ impl Message {
         let is_log = text.contains(COMPILERS_LOG);
         // What a log has in front of its lines names devices and servers, too.
         let (device, server) = (Device::of(text), Server::of(text));
-        let text = clean::clean(text);
-        let framework = Framework::of(&text);
+        let log = text;
+        let text = clean::clean(log);
+        let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
         let kernel = kernel_name::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));

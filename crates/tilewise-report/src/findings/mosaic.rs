@@ -108,6 +108,14 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
                 ),
             }
         }
+        MosaicFinding::Versions => Words::new(
+            "Install the libtpu that this JAX was released with: JAX wrote the kernel with an operation that the compiler doesn't know",
+        )
+        .code(None, "pip install --upgrade 'jax[tpu]'"),
+        MosaicFinding::Report => Words::new(
+            "Report it to JAX with the kernel, or write the kernel in smaller steps until one of them is refused: the message tells of no \
+             operation, layout or type that could be another",
+        ),
         MosaicFinding::Partitioned => Words::new(
             "Wrap the call of the kernel in `jax.shard_map`, whose specs say which part of each array a device has",
         )
@@ -284,5 +292,5 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
-    [headline, "An operation, a layout or a type is not implemented for this TPU; no memory ran out.".to_owned()]
+    [headline, "The compiler has no code for what the kernel does on this TPU; no memory ran out.".to_owned()]
 }

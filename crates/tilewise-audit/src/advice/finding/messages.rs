@@ -308,6 +308,10 @@ pub enum MosaicFinding {
         /// Its name.
         operation: Option<String>,
     },
+    /// A kernel that another version of JAX wrote than the compiler reads.
+    Versions,
+    /// The message tells of no operation, layout or type that could be another.
+    Report,
     /// A kernel in a program that is divided between devices.
     Partitioned,
 }
