@@ -88,6 +88,7 @@ pub(super) const RULES: &[Rule] = &[
             "+Limit ({pool:size}|{pool:bytes}) InUse ({pool_used:size}|{pool_used:bytes})",
             "+LargestFreeBlock ({piece:size}|{piece:bytes})",
             "+node {node:name}",
+            "+by allocator {allocator:name}",
         ],
         then: Some(gpu),
         ..Rule::new(Form::Gpu, Error, GPU, "gpu")
@@ -119,8 +120,10 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
         let free = PrintedSize::exact(pool.bytes().saturating_sub(used.bytes()));
         facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
     }
-    if facts.text("allocator").is_some_and(|name| name.contains("host")) {
-        message.form = Form::HostPool;
+    match facts.text("allocator") {
+        Some("cpu") => message.form = Form::Host,
+        Some(name) if name.contains("host") => message.form = Form::HostPool,
+        _ => {}
     }
 }
 

@@ -267,3 +267,24 @@ fn shared_memory_of_mosaic_gpu() {
     let message = parse("Mosaic GPU kernel exceeds available shared memory: smem_bytes=327712 > max_smem_bytes=232448");
     assert_eq!([message.used.as_ref(), message.limit.as_ref()].map(bytes), [Some(327_712), Some(232_448)]);
 }
+
+/// TensorFlow's host memory has an allocator, too.
+#[test]
+fn a_tensor_on_the_host_is_no_gpus() {
+    let message = parse(
+        "Resource exhausted: OOM when allocating tensor with shape[10000,28,28,32] and type float on \
+         /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu",
+    );
+    assert_eq!((message.form, message.machine()), (Form::Host, Some(UntiledMachine::Host)));
+}
+
+/// The wordings are XLA's `gpu_hlo_schedule.cc` and `hlo_rematerialization.cc`.
+#[test]
+fn arguments_that_leave_no_room_come_before_an_estimate() {
+    let message = parse(
+        "gpu_hlo_schedule.cc:815] The byte size of input/output arguments (24696099900024) exceeds the base limit (27028357120). \
+         This indicates an error in the calculation!\nhlo_rematerialization.cc:3204] Can't reduce memory use below 22.40GiB by \
+         rematerialization; only reduced to 41.70TiB",
+    );
+    assert_eq!((message.form, message.others[0].form), (Form::GpuArguments, Form::Rematerialization));
+}
