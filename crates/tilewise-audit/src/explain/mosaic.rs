@@ -46,7 +46,8 @@ fn lowering(facts: &Facts) -> MosaicFinding {
     } else if VERSIONS.iter().any(|sign| what.contains(sign)) {
         MosaicFinding::Versions
     } else if what.is_empty() || operation.is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
-        MosaicFinding::Rewrite { operation: operation.and_then(operation_name) }
+        let is_of_mask = [what, operation.unwrap_or_default()].iter().any(|text| text.contains("xi1>"));
+        MosaicFinding::Rewrite { operation: operation.and_then(operation_name), is_of_mask }
     } else {
         MosaicFinding::Report
     }

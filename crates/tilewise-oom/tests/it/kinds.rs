@@ -288,3 +288,14 @@ fn arguments_that_leave_no_room_come_before_an_estimate() {
     );
     assert_eq!((message.form, message.others[0].form), (Form::GpuArguments, Form::Rematerialization));
 }
+
+#[test]
+fn a_wording_of_mosaic_is_what_it_can_not_do() {
+    for (text, what) in [
+        ("unsupported shape cast at beam.py", "unsupported shape cast at beam.py"),
+        ("Mosaic failed to compile TPU kernel: Invalid input layout", "Invalid input layout"),
+        ("infer-vector-layout: unsupported shape cast", "unsupported shape cast"),
+    ] {
+        assert_eq!(parse(text).facts.text("what"), Some(what));
+    }
+}

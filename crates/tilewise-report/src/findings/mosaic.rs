@@ -93,19 +93,20 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              compute it outside the kernel; newer versions of JAX have more of them"
         ))
         .code(None, "pip install --upgrade 'jax[tpu]'"),
-        MosaicFinding::Rewrite { operation } => {
+        MosaicFinding::Rewrite { operation, is_of_mask } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
             let words = Words::new(format!(
                 "Write the operation{which} in another way: keep arrays at two dimensions or more, masks in 32 bits \
                  (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask), and cast narrow types to \
                  32 bits before it; report it to JAX, with the lines below `The MLIR operation involved`"
             ));
-            match operation {
-                Some(_) => words,
-                None => words.code(
+            if *is_of_mask {
+                words.code(
                     JAX_AND_NUMPY,
                     "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
-                ),
+                )
+            } else {
+                words
             }
         }
         MosaicFinding::Versions => Words::new(

@@ -307,6 +307,8 @@ pub enum MosaicFinding {
     Rewrite {
         /// Its name.
         operation: Option<String>,
+        /// Whether it is on predicates, as MLIR's types tell.
+        is_of_mask: bool,
     },
     /// A kernel that another version of JAX wrote than the compiler reads.
     Versions,
