@@ -14,6 +14,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
         _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
+        _ if message.form == Form::Autotuning && !message.lacks_workspace() => vec![OtherKernel],
         _ if message.form == Form::Autotuning => vec![AnyAlgorithm, SmallerWorkspace],
         _ if message.form == Form::GpuRetry => vec![NoFailure],
         _ if message.form == Form::HostPool => {
