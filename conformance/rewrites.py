@@ -137,9 +137,10 @@ def _moved(chance: random.Random, text: str) -> str:
         chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
     ):
         one, other = blocks[at], blocks[at + 1]
-        name = re.search(r"^\s*(ENTRY )?%?([\w.-]+) \(", one)
+        # A block may hold several: the brace of one that runs on a thread of its own doesn't end its line.
+        names = re.findall(r"^%?([\w.-]+) \(", one, re.M)
         is_entry = "ENTRY " in one or "ENTRY " in other
-        if name and not is_entry and not re.search(re.escape(name[2]) + r"(?![\w.-])", other):
+        if names and not is_entry and not any(re.search(re.escape(name) + r"(?![\w.-])", other) for name in names):
             blocks[at], blocks[at + 1] = other, one
     return "".join(blocks)
 
