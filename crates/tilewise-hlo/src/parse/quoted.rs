@@ -1,6 +1,7 @@
 //! Programs that stand in strings: of JSON, of what Python's `repr` prints, of CSV, of sources; or on one line of a log, with their line
 //! breaks escaped.
 
+use super::has_instruction;
 use crate::scan::{line_end, looks_like_instruction};
 use memchr::memmem;
 use std::borrow::Cow;
@@ -82,6 +83,10 @@ impl Quote {
                 let line = &rest[..line_end(rest.as_bytes(), 0)];
                 let has_quotes = plain_quote(line, '"').is_some();
                 let program = if has_quotes { with_breaks(line) } else { unescaped(line, false) };
+                // A name may hold what looks like a break.
+                if !has_instruction(program.as_bytes()) {
+                    return None;
+                }
                 Some((program.into(), start + line.len()))
             }
             Self::Escaped { quote, is_of_bytes } => {
@@ -333,6 +338,7 @@ mod tests {
             "\"HloModule \\",
             "'HloModule \\x\\u12",
             "HloModule m\\",
+            "HloModule m\\nFits, a=1\n\nENTRY e {\n  x = f32[2]{0} parameter(0)\n}\n",
         ] {
             assert_eq!(unquoted(text.to_owned()), text);
         }
