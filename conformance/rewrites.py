@@ -1,17 +1,19 @@
 """Programs rewritten so that they mean the same: what is told of each must stay, sizes, verdict and advice.
 
-    python conformance/rewrites.py [COUNT] [SEED]
+    python conformance/rewrites.py [COUNT] [SEED] [FOLDER…]
 
-Needs the Python package. Programs are those of `examples` and `testing/programs`. Names in answers are of the rewritten program; so
-figures are compared, and the kinds of advice with what each frees. The exit status is 1 if an answer differs.
+Needs the Python package. Programs are those of `examples` and `testing/programs`, or of the folders. Names in answers are of the
+rewritten program; so figures are compared, and the kinds of advice with what each frees. The exit status is 1 if an answer differs.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import contextlib
 import gzip
 import itertools
+import json
 import random
 import re
 import sys
@@ -30,10 +32,10 @@ LARGEST = 300_000
 Rewrite = Callable[[random.Random, str], str]
 
 
-def programs() -> Iterator[tuple[str, str]]:
+def programs(folders: list[Path]) -> Iterator[tuple[str, str]]:
     """Names and texts of programs."""
-    for folder in ("examples", "testing/programs"):
-        for path in sorted((ROOT / folder).rglob("*.hlo*")):
+    for folder in folders:
+        for path in sorted(folder.rglob("*.hlo*")):
             if ".pb" in path.suffixes:
                 continue
             data = path.read_bytes()
@@ -41,12 +43,12 @@ def programs() -> Iterator[tuple[str, str]]:
             # A file may hold several.
             for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.M)):
                 if module.strip() and len(module) <= LARGEST:
-                    yield f"{path.relative_to(ROOT)}:{number}", module
+                    yield f"{path.relative_to(folder)}:{number}", module
 
 
-def readable() -> Iterator[tuple[str, str]]:
+def readable(folders: list[Path]) -> Iterator[tuple[str, str]]:
     """Those that are programs, from all over the list."""
-    every = list(programs())
+    every = list(programs(folders))
     for name, text in every[:: max(1, len(every) // MOST)]:
         with contextlib.suppress(tw.Error):
             told(text)
@@ -135,9 +137,10 @@ def _moved(chance: random.Random, text: str) -> str:
         chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
     ):
         one, other = blocks[at], blocks[at + 1]
-        name = re.search(r"^\s*(ENTRY )?%?([\w.-]+) \(", one)
+        # A block may hold several: the brace of one that runs on a thread of its own doesn't end its line.
+        names = re.findall(r"^%?([\w.-]+) \(", one, re.M)
         is_entry = "ENTRY " in one or "ENTRY " in other
-        if name and not is_entry and not re.search(re.escape(name[2]) + r"(?![\w.-])", other):
+        if names and not is_entry and not any(re.search(re.escape(name) + r"(?![\w.-])", other) for name in names):
             blocks[at], blocks[at + 1] = other, one
     return "".join(blocks)
 
@@ -155,6 +158,10 @@ def _wrapped(chance: random.Random, text: str) -> str:
         lambda: f"The program:\n```hlo\n{text}\n```\nand a question\n",
         lambda: "\n".join(f"\x1b[36m{line}\x1b[0m" for line in lines),
         lambda: "\ufeff" + text,
+        lambda: json.dumps({"id": 7, "result": {"text": text}}),
+        lambda: "".join(json.dumps({"time": "10:00", "message": line}) + "\n" for line in lines),
+        lambda: f"hlo = {text!r}\n",
+        lambda: repr(text.encode()),
         lambda: text.replace(" ", "\u00a0") if "\u00a0" not in text else text,
     )
     return chance.choice(ways)()
@@ -171,10 +178,10 @@ REWRITES: tuple[Rewrite, ...] = (
 )
 
 
-def main(count: int, seed: int) -> int:
+def main(count: int, seed: int, folders: list[Path]) -> int:
     """Compare, and print the differences."""
     chance = random.Random(seed)
-    known = [(name, text, told(text)) for name, text in itertools.islice(readable(), MOST)]
+    known = [(name, text, told(text)) for name, text in itertools.islice(readable(folders), MOST)]
     differing: collections.Counter[str] = collections.Counter()
     for number in range(count):
         name, text, before = known[number % len(known)]
@@ -206,5 +213,8 @@ def main(count: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    sys.exit(main(*(numbers + [10_000, 1][len(numbers) :])))
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("count", type=int, nargs="?", default=10_000)
+    arguments.add_argument("seed", type=int, nargs="?", default=1)
+    arguments.add_argument("folders", type=Path, nargs="*", default=[ROOT / "examples", ROOT / "testing/programs"])
+    sys.exit(main(**vars(arguments.parse_args())))
