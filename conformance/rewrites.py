@@ -41,9 +41,7 @@ def programs(folders: list[Path]) -> Iterator[tuple[str, str]]:
             data = path.read_bytes()
             text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
             # A file may hold several.
-            for number, module in enumerate(
-                re.split(r"^(?=HloModule )", text, flags=re.MULTILINE)
-            ):
+            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.MULTILINE)):
                 if module.strip() and len(module) <= LARGEST:
                     yield f"{path.relative_to(folder)}:{number}", module
 
@@ -91,9 +89,7 @@ _PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"]+')
 
 
 def _outside_strings(text: str, change: Callable[[str], str]) -> str:
-    return _PARTS.sub(
-        lambda part: part[0] if part[0].startswith('"') else change(part[0]), text
-    )
+    return _PARTS.sub(lambda part: part[0] if part[0].startswith('"') else change(part[0]), text)
 
 
 def _renamed(chance: random.Random, text: str) -> str:
@@ -104,11 +100,7 @@ def _renamed(chance: random.Random, text: str) -> str:
     names -= {entry[1]} if entry else set()
     if not names:
         return text
-    found = re.compile(
-        r"%("
-        + "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-        + r")(?![\w.-])"
-    )
+    found = re.compile(r"%(" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")(?![\w.-])")
     instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.MULTILINE))
     return _outside_strings(
         text,
@@ -127,19 +119,14 @@ def _without_marks(_: random.Random, text: str) -> str:
 def _spaced(chance: random.Random, text: str) -> str:
     """Other white space between lines and before them."""
     indent = chance.choice(("", " ", "\t", "        "))
-    lines = (
-        line.replace("  ", indent, 1) if line.startswith("  ") else line
-        for line in text.split("\n")
-    )
+    lines = (line.replace("  ", indent, 1) if line.startswith("  ") else line for line in text.split("\n"))
     end = chance.choice(("\n", "\n\n", " \n", "\r\n"))
     return end.join(lines)
 
 
 def _commented(chance: random.Random, text: str) -> str:
     """Comments where XLA prints none."""
-    words = chance.choice(
-        ("/*index=5*/", "/* a, b = c(d) */", "/*}*/", "/*HloModule*/")
-    )
+    words = chance.choice(("/*index=5*/", "/* a, b = c(d) */", "/*}*/", "/*HloModule*/"))
     return re.sub(
         r"^(  (?:ROOT )?%?[\w.-]+ = )",
         lambda start: start[1] + (words if chance.random() < 0.3 else ""),
@@ -161,23 +148,13 @@ def _moved(chance: random.Random, text: str) -> str:
     """Computations in another order, each before its caller: the first two that don't call each other."""
     blocks = re.split(r"(?<=^}\n)", text, flags=re.MULTILINE)
     for at in (
-        chance.sample(
-            range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))
-        )
-        if len(blocks) > 4
-        else ()
+        chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
     ):
         one, other = blocks[at], blocks[at + 1]
         # A block may hold several: the brace of one that runs on a thread of its own doesn't end its line.
         names = re.findall(r"^%?([\w.-]+) \(", one, re.MULTILINE)
         is_entry = "ENTRY " in one or "ENTRY " in other
-        if (
-            names
-            and not is_entry
-            and not any(
-                re.search(re.escape(name) + r"(?![\w.-])", other) for name in names
-            )
-        ):
+        if names and not is_entry and not any(re.search(re.escape(name) + r"(?![\w.-])", other) for name in names):
             blocks[at], blocks[at + 1] = other, one
     return "".join(blocks)
 
@@ -190,16 +167,13 @@ def _wrapped(chance: random.Random, text: str) -> str:
         lambda: "\n".join(f"{number}:{line}" for number, line in enumerate(lines, 1)),
         lambda: "\n".join(f"[worker-{chance.randrange(10)}] {line}" for line in lines),
         lambda: "\n".join(
-            f"I1125 10:00:0{number % 10}.000000 7 dump.cc:12] {line}"
-            for number, line in enumerate(lines)
+            f"I1125 10:00:0{number % 10}.000000 7 dump.cc:12] {line}" for number, line in enumerate(lines)
         ),
         lambda: f"The program:\n```hlo\n{text}\n```\nand a question\n",
         lambda: "\n".join(f"\x1b[36m{line}\x1b[0m" for line in lines),
         lambda: "\ufeff" + text,
         lambda: json.dumps({"id": 7, "result": {"text": text}}),
-        lambda: "".join(
-            json.dumps({"time": "10:00", "message": line}) + "\n" for line in lines
-        ),
+        lambda: "".join(json.dumps({"time": "10:00", "message": line}) + "\n" for line in lines),
         lambda: f"hlo = {text!r}\n",
         lambda: repr(text.encode()),
         lambda: text.replace(" ", "\u00a0") if "\u00a0" not in text else text,
@@ -221,10 +195,7 @@ REWRITES: tuple[Rewrite, ...] = (
 def main(count: int, seed: int, folders: list[Path]) -> int:
     """Compare, and print the differences."""
     chance = random.Random(seed)
-    known = [
-        (name, text, told(text))
-        for name, text in itertools.islice(readable(folders), MOST)
-    ]
+    known = [(name, text, told(text)) for name, text in itertools.islice(readable(folders), MOST)]
     differing: collections.Counter[str] = collections.Counter()
     for number in range(count):
         name, text, before = known[number % len(known)]
@@ -241,16 +212,10 @@ def main(count: int, seed: int, folders: list[Path]) -> int:
         except tw.Error as error:
             after = {"error": str(error).splitlines()[0]}
         if after != before:
-            parts = [
-                part
-                for part in {**before, **after}
-                if before.get(part) != after.get(part)
-            ]
+            parts = [part for part in {**before, **after} if before.get(part) != after.get(part)]
             differing[f"{name}: {'+'.join(ways)}: {parts}"] += 1
             if differing.total() <= 20:
-                with tempfile.NamedTemporaryFile(
-                    "w", suffix=".hlo", delete=False
-                ) as kept:
+                with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as kept:
                     kept.write(rewritten)
                 print(
                     f"{kept.name}: {name}: {'+'.join(ways)}: {[(before.get(part), after.get(part)) for part in parts][:1]}"[
