@@ -41,7 +41,7 @@ def programs(folders: list[Path]) -> Iterator[tuple[str, str]]:
             data = path.read_bytes()
             text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
             # A file may hold several.
-            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.M)):
+            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.MULTILINE)):
                 if module.strip() and len(module) <= LARGEST:
                     yield f"{path.relative_to(folder)}:{number}", module
 
@@ -59,11 +59,21 @@ def told(program: str) -> Any:
     """What is told of a program, without its names."""
     report = tw.audit(program)
     spaces = [
-        (each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes)
+        (
+            each.memory_space,
+            each.physical_bytes,
+            each.padding_bytes,
+            each.peak_live_bytes,
+        )
         for each in report.memory_spaces
     ]
     advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
-    sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
+    sizes = (
+        report.argument_bytes,
+        report.output_bytes,
+        report.alias_bytes,
+        report.temporary_bytes,
+    )
     return {
         "spaces": spaces,
         "advice": advice,
@@ -85,15 +95,19 @@ def _outside_strings(text: str, change: Callable[[str], str]) -> str:
 def _renamed(chance: random.Random, text: str) -> str:
     """Computations by other names. Instructions keep theirs: the compiler's order of equals is of their names."""
     prefix = chance.choice(("zz_", "a", "renamed.", "_"))
-    names = set(re.findall(r"^(?:ENTRY )?%([\w.-]+) \(", text, re.M))
-    entry = re.search(r"^ENTRY %([\w.-]+) ", text, re.M)
+    names = set(re.findall(r"^(?:ENTRY )?%([\w.-]+) \(", text, re.MULTILINE))
+    entry = re.search(r"^ENTRY %([\w.-]+) ", text, re.MULTILINE)
     names -= {entry[1]} if entry else set()
     if not names:
         return text
     found = re.compile(r"%(" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")(?![\w.-])")
-    instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.M))
+    instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.MULTILINE))
     return _outside_strings(
-        text, lambda part: found.sub(lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}", part)
+        text,
+        lambda part: found.sub(
+            lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}",
+            part,
+        ),
     )
 
 
@@ -117,7 +131,7 @@ def _commented(chance: random.Random, text: str) -> str:
         r"^(  (?:ROOT )?%?[\w.-]+ = )",
         lambda start: start[1] + (words if chance.random() < 0.3 else ""),
         text,
-        flags=re.M,
+        flags=re.MULTILINE,
     )
 
 
@@ -132,13 +146,13 @@ def _without_locations(_: random.Random, text: str) -> str:
 
 def _moved(chance: random.Random, text: str) -> str:
     """Computations in another order, each before its caller: the first two that don't call each other."""
-    blocks = re.split(r"(?<=^}\n)", text, flags=re.M)
+    blocks = re.split(r"(?<=^}\n)", text, flags=re.MULTILINE)
     for at in (
         chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
     ):
         one, other = blocks[at], blocks[at + 1]
         # A block may hold several: the brace of one that runs on a thread of its own doesn't end its line.
-        names = re.findall(r"^%?([\w.-]+) \(", one, re.M)
+        names = re.findall(r"^%?([\w.-]+) \(", one, re.MULTILINE)
         is_entry = "ENTRY " in one or "ENTRY " in other
         if names and not is_entry and not any(re.search(re.escape(name) + r"(?![\w.-])", other) for name in names):
             blocks[at], blocks[at + 1] = other, one
@@ -216,5 +230,10 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("count", type=int, nargs="?", default=10_000)
     arguments.add_argument("seed", type=int, nargs="?", default=1)
-    arguments.add_argument("folders", type=Path, nargs="*", default=[ROOT / "examples", ROOT / "testing/programs"])
+    arguments.add_argument(
+        "folders",
+        type=Path,
+        nargs="*",
+        default=[ROOT / "examples", ROOT / "testing/programs"],
+    )
     sys.exit(main(**vars(arguments.parse_args())))

@@ -76,7 +76,7 @@ fn a_folder_that_may_not_be_read_is_left_out() {
     program_in(root.path());
     let secret = root.path().join("secret");
     program_in(&secret);
-    fs::set_permissions(&secret, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o000)).unwrap();
     let output = if fs::read_dir(&secret).is_ok() {
         let program = root.path().join("tilewise");
         fs::copy(env!("CARGO_BIN_EXE_tilewise"), &program).unwrap();

@@ -307,3 +307,18 @@ fn six_gigabytes_of_nothing() {
     every_verb_before(path.to_str().expect("text"));
     fs::remove_file(path).unwrap();
 }
+
+/// A log that goes on for three gigabytes, and ends without a message.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
+fn a_log_of_three_gigabytes() {
+    for verb in ["explain", "audit", "kernel"] {
+        let (status, objects) = run(tilewise(2000), &[verb, "-"], |stdin| {
+            let part = "step 17: loss 3.125, one of many lines\n".repeat(1 << 15);
+            (0..(3_usize << 30) / part.len()).try_for_each(|_| stdin.write_all(part.as_bytes()))
+        });
+        assert_eq!((status.code(), objects.len()), (Some(2), 1), "{verb}");
+        assert!(!kind(&objects[0]).is_empty(), "{verb}");
+    }
+}

@@ -95,7 +95,8 @@ impl Quote {
                 if held.trim_end_matches("\\n").contains("\\n") {
                     return Some((unescaped(held, is_of_bytes).into(), start + length));
                 }
-                if held.contains('\n') {
+                let is_doubled = rest[length..].chars().take_while(|letter| *letter == quote).count() > 1;
+                if held.contains('\n') || is_doubled {
                     let (program, length) = held.starts_with(HEADER).then(|| doubled(rest, quote))?;
                     return Some((program.into(), start + length));
                 }
@@ -292,6 +293,8 @@ mod tests {
         reads(&format!("hlo = '{}'\n", escaped('\'')));
         reads(&format!("['{}']", escaped('\'').replace('é', "\\xe9").replace('😀', "\\U0001f600")));
         reads(&format!("b'{}'", escaped('\'').replace('é', "\\xc3\\xa9").replace('😀', "\\xf0\\x9f\\x98\\x80")));
+        let csv = PROGRAM.replace("a=1", "a={b=\"c\"}").replace('"', "\"\"");
+        assert!(unquoted(format!("name,hlo\na,\"{csv}\"\n")).starts_with("HloModule m, a={b=\"c\"}\n\nENTRY e {\n  x"));
         reads(&format!("name,hlo\na,\"{}\"\n", PROGRAM.replace('"', "\"\"")));
         let logged = unquoted(format!("{{\"message\": \"dump.cc:12] {json}\"}}"));
         assert_eq!(logged.trim_end(), format!("dump.cc:12] {PROGRAM}").trim_end());
