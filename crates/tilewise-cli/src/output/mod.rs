@@ -87,10 +87,10 @@ pub(crate) struct Output {
     failed: usize,
 }
 
-/// With so many more items without an answer the input is no batch of shapes, but some other file.
+/// Items without an answer after which the input counts as another kind of file, not as a batch of shapes.
 const MOST_FAILED: usize = 20_000;
 
-/// Items that an answer makes up for: of noise, one line in many thousands can be read, too.
+/// Failed items that one answer makes up for: in noise, too, one line in many thousands is a shape.
 const FAILED_FOR_ANSWER: usize = 1000;
 
 impl Output {
