@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// name that `tilewise tiles` lists, a line of HLO text, a ShapeProto as text or proto:HEX; a
     /// layout alone, also as a LayoutProto, or another part, such as 'T(8,128)(2,1)'; - reads one
     /// per line
-    #[arg(required = true, value_name = "SHAPE")]
+    #[arg(required = true, value_name = "SHAPE", allow_negative_numbers = true)]
     shapes: Vec<String>,
     /// Print the layout in another system's notation
     #[arg(long = "as", value_parser = notations(), value_name = "NOTATION")]

@@ -2,13 +2,15 @@
 
 use super::{
     evaluate::{Evaluation, Function, NoValue, Value},
-    expression::{Kind, Node, is_symbol, parse, parse_prefix},
+    expression::{Kind, Node, parse, parse_prefix},
+    general,
+    part::Meaning,
     plain::Plain,
-    token,
+    token::{self, leading_symbol},
 };
 use crate::{
     Terminal, WriteText,
-    shape::Located,
+    shape::{Labelled, Located},
     style::{STRONG, listed, styled},
 };
 use serde::{Serialize, Serializer};
@@ -40,6 +42,9 @@ pub struct Equation {
     renamed: Vec<(String, &'static str)>,
     #[serde(skip)]
     element: Option<(Shape, Vec<u64>)>,
+    /// What symbols, and lists of them, stand for.
+    #[serde(skip)]
+    general: Vec<Meaning>,
 }
 
 /// A member of an equation.
@@ -88,11 +93,17 @@ impl Equation {
         if Function::named(name).is_some_and(|function| function != Function::Translated) {
             return true;
         }
-        // `e = (e_n, …, e_1)`, `e_{n}d_{n-1} + …`
-        if is_symbol(name) {
+        // `e = (e_n, …, e_1)`, `e_{n}d_{n-1} + …`, `d1`
+        if let Some((symbol, length)) = leading_symbol(text) {
+            let behind = text[length..].trim_start();
             let is_named =
                 behind.strip_prefix('=').is_some_and(|value| value.trim_start().starts_with(['(', '⌊', '⌈']));
-            return is_named || behind.contains(['+', '·']) && !behind.contains(':');
+            let goes_on = behind.is_empty()
+                || behind.starts_with(['…', '/'])
+                || ["..", "mod "].iter().any(|next| behind.starts_with(next))
+                || leading_symbol(&text[length..]).is_some_and(|(next, _)| next.is_of_dimension());
+            let has_operator = behind.contains(['+', '·']) && !behind.contains(':');
+            return is_named || has_operator || symbol.is_of_dimension() && goes_on;
         }
         if !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) {
             return !name.is_ascii() && behind.starts_with('(');
@@ -101,7 +112,10 @@ impl Equation {
         let is_led = plain.text().trim_start().starts_with('=');
         let is_number = text.starts_with(|first: char| first.is_ascii_digit());
         let is_bracketed = text.starts_with(['(', '⌊', '⌈']);
-        let has_operator = text.contains(['=', '+', '⌊', '⌈']) || is_bracketed && text.contains('·');
+        let inside = text.trim_start_matches(['(', ' ']);
+        let has_operator = text.contains(['=', '+', '⌊', '⌈'])
+            || is_bracketed && (text.contains('·') || text.contains(" mod "))
+            || is_bracketed && leading_symbol(inside).is_some_and(|(symbol, _)| symbol.is_of_dimension());
         (is_number || is_bracketed) && (is_led || has_operator && !text.replace("_{", "_").contains(['[', '{']))
     }
 
@@ -155,7 +169,8 @@ impl Equation {
         });
         let located =
             located.transpose().map_err(|error| Failure::from(error).at(plain.source(0..plain.text().len())))?;
-        Ok(Self { located, members, holds, renamed, element })
+        let general = if is_general { general::meanings(nodes, plain) } else { Vec::new() };
+        Ok(Self { located, members, holds, renamed, element, general })
     }
 
     /// The array of its bounds and tiles, and the index of its element; none where no function is called.
@@ -237,7 +252,7 @@ impl WriteText for Equation {
             return Ok(());
         }
         if self.holds.is_none() {
-            return self.write_general(out);
+            return self.write_general(terminal, out);
         }
         let width = self.members.iter().map(|member| member.text.chars().count()).max().unwrap_or_default().min(64);
         for member in &self.members {
@@ -265,39 +280,12 @@ impl WriteText for Equation {
 
 impl Equation {
     /// An equation with symbols: what each stands for.
-    fn write_general(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_general(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         for (at, member) in self.members.iter().enumerate() {
             let sign = if at == 0 { "" } else { "= " };
             writeln!(out, "{sign}{}", member.text)?;
         }
-        let all: String = self.members.iter().map(|member| member.text.as_str()).collect::<Vec<_>>().join(" ");
-        for (sign, meaning) in SYMBOLS {
-            if mentions(&all, sign) {
-                writeln!(out, "  {sign:<6} {meaning}")?;
-            }
-        }
-        writeln!(out, "  with numbers: linear_index_with_tile((2,3), (3,5), (2,2)) = 17")
+        let out = &mut Labelled::new(terminal, out);
+        self.general.iter().try_for_each(|line| out.line(&line.label, &line.meaning))
     }
-}
-
-/// What the symbols of the document's formulas stand for.
-const SYMBOLS: [(&str, &str); 7] = [
-    ("e", "the element's index, in physical order, major to minor"),
-    ("d", "the bounds of the array, in the same order: d1 is the most minor"),
-    ("t", "the tile, of the most minor dimensions"),
-    ("⌊", "e/t rounded down: which tile"),
-    ("⌈", "d/t rounded up: how many tiles, the last padded"),
-    ("mod", "what is left of e behind whole tiles: the index within the tile"),
-    ("linear_index", "major to minor: each index times all more minor bounds, added"),
-];
-
-/// Whether a symbol or a sign stands in a text, and no letter of a longer word does.
-fn mentions(text: &str, sign: &str) -> bool {
-    text.match_indices(sign).any(|(at, _)| {
-        let is_letter = |c: char| c.is_alphabetic() || c == '_';
-        let is_word = sign.starts_with(is_letter);
-        let before = text[..at].chars().next_back().is_some_and(is_letter);
-        let behind = text[at + sign.len()..].chars().next().is_some_and(char::is_alphabetic);
-        !is_word || !before && !behind
-    })
 }

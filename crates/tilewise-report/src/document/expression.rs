@@ -10,7 +10,7 @@
 
 use super::{
     plain::Plain,
-    token::{Sign, Token, Tokens},
+    token::{Sign, Token, Tokens, is_symbol},
 };
 use std::ops::Range;
 use tilewise_audit::Failure;
@@ -381,17 +381,4 @@ fn adjacent(left: Node, right: Node) -> Node {
         kind => Kind::Adjacent(vec![Node { kind, span: left.span }, right]),
     };
     Node { kind, span }
-}
-
-/// Whether a word is a letter of the document's formulas, `e`, `d1`, `t_{n-1}`.
-pub(super) fn is_symbol(word: &str) -> bool {
-    let mut characters = word.chars();
-    let is_letter = characters.next().is_some_and(|first| first.is_ascii_alphabetic() && first != 'x' && first != 'X');
-    let rest = characters.as_str();
-    // `d1`, `en`, `di`
-    is_letter
-        && (rest.is_empty()
-            || rest.starts_with('_')
-            || rest.bytes().all(|byte| byte.is_ascii_digit())
-            || matches!(rest, "n" | "i" | "k"))
 }

@@ -3,11 +3,13 @@
 mod equation;
 mod evaluate;
 mod expression;
+mod general;
 mod names;
 mod part;
 mod plain;
 mod prose;
 mod shown;
+mod terms;
 mod token;
 
 pub use equation::Equation;

@@ -1,6 +1,10 @@
-//! The documents' words: fields of the protos, properties with a letter, memory spaces, names of operations and of XLA's functions.
+//! The documents' names: fields of the protos, properties with a letter, memory spaces, operations and XLA's functions.
 
-use super::part::{Meaning, space_in_words};
+use super::{
+    part::{Meaning, of_names, space_in_words},
+    terms,
+};
+use tilewise::{ElementType, Shape};
 
 /// The fields of XLA's protos of shapes and layouts, as `xla_data.proto` has them.
 const FIELDS: &[(&str, &str)] = &[
@@ -8,7 +12,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("dimensions", "the size of each dimension of an array, dimension 0 first; in a tile, its sizes, major to minor"),
     ("is_dynamic_dimension", "whether the dimension's size is known only when the program runs: f32[<=8] is at most 8"),
     ("tuple_shapes", "the shapes of a tuple's elements"),
-    ("layout", "how the array lies in memory; without one, major to minor"),
+    ("layout", "how the array lies in memory; without one, major to minor and without tiles"),
     (
         "minor_to_major",
         "the order of the dimensions in memory: the first varies fastest, the last slowest; {1,0} is row-major, {0,1} column-major. \
@@ -59,86 +63,19 @@ const PROPERTIES: [(&str, &str); 5] = [
     ("T", "tiles"),
 ];
 
-/// Words of the documents.
-const WORDS: &[(&str, &str)] = &[
-    ("row-major", "dim 0 is major: the last dimension varies fastest, {N−1,…,0}, such as f32[2,3]{1,0}"),
-    ("major-to-minor", "the default order, {N−1,…,0}: the last dimension varies fastest, such as f32[2,3]{1,0}"),
-    ("column-major", "dim 0 is minor: dimension 0 varies fastest, {0,…,N−1}, such as f32[2,3]{0,1}"),
-    ("minor-to-major", "the order in which a layout lists the dimensions: the first varies fastest"),
-    ("dim-0-is-major", "row-major: the last dimension varies fastest, {N−1,…,0}, such as f32[2,3]{1,0}"),
-    ("dim-0-is-minor", "column-major: dimension 0 varies fastest, {0,…,N−1}, such as f32[2,3]{0,1}"),
-    (
-        "true-dimensions",
-        "the dimensions of another size than 1; the page says greater than 1, and XLA's code counts size 0, too",
-    ),
-    ("true-number-of-dimensions", "how many dimensions have another size than 1: `tilewise show` of an array says it"),
-    ("true-rank", "an old word for the true number of dimensions: of how many the size is another than 1"),
-    ("rank", "an old word for the number of an array's dimensions, N"),
-    ("untiled", "without tiles: linear in the order of minor_to_major, as arrays of C++ are"),
-    ("linear", "without tiles: one element behind the other in the order of minor_to_major, as arrays of C++ are"),
-    ("padding", "what a tile has beyond the array; its content means nothing"),
-    (
-        "linear_index",
-        "of an element e in bounds d: each index times all more minor bounds, added; `tilewise index 'linear_index((2,3), (3,5))'`",
-    ),
-    (
-        "linear_index_with_tile",
-        "of an element e in bounds d with a tile t: linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)); \
-         `tilewise index 'linear_index_with_tile((2,3), (3,5), (2,2))'`",
-    ),
-    ("N-1", "the number of an array's last dimension; −1 is the same"),
-    ("kCombineDimension", "`*` in a tile: the dimension is merged into the next more minor one, then cut"),
-    ("*", "in a tile, a dimension that is merged into the next more minor one, then cut"),
-    ("e", "in the document's formulas, an element's index, major to minor"),
-    ("d", "in the document's formulas, the bounds of an array, major to minor: d1 is the most minor"),
-    ("t", "in the document's formulas, a tile's sizes, major to minor"),
-    (
-        "ShapeProto",
-        "XLA's message of a shape: element_type, dimensions, layout; `show --format text-proto f32[2,3]` prints one",
-    ),
-    ("LayoutProto", "XLA's message of a layout: minor_to_major, tiles, memory_space and others"),
-    ("xla_data.proto", "the file of XLA's messages, ShapeProto and LayoutProto among them"),
-    (
-        "initializer_list",
-        "of C++, the sizes of a shape in the order of the dimensions' numbers: ShapeUtil::MakeShape(F32, {3, 5})",
-    ),
-    (
-        "index_util.h",
-        "the file of IndexUtil, XLA's conversions between an element's index and its offset: `tilewise index`",
-    ),
-    (
-        "shape_util.h",
-        "the file of ShapeUtil, XLA's functions about shapes; docs/documents.md lists what does the same here",
-    ),
-    (
-        "layout_util.h",
-        "the file of LayoutUtil, XLA's functions about layouts; docs/documents.md lists what does the same here",
-    ),
-    ("Figure-1", "of the tiled-layout page: `tilewise draw 'f32[3,5]{1,0:T(2,2)}'` draws it"),
-    ("Figure-2", "of the tiled-layout page, tiles in tiles: `tilewise draw 'f32[4,8]{1,0:T(2,4)(2,1)}'` draws it"),
-    ("ShapeUtil", "XLA's functions about shapes; docs/documents.md lists what does the same here"),
-    ("LayoutUtil", "XLA's functions about layouts; docs/documents.md lists what does the same here"),
-    ("IndexUtil", "XLA's conversions between an element's index and its offset: `tilewise index`, both ways"),
-    ("x", "the letter of the last dimension of arrays with 2, 3 and 4 dimensions"),
-    ("y", "the letter of the last dimension but one of arrays with 2, 3 and 4 dimensions"),
-    ("z", "the letter of the last dimension but two of arrays with 3 and 4 dimensions"),
-    ("p", "the letter of dimension 0 of arrays with 4 dimensions"),
-];
-
 /// The meaning of a name; `None` of any other word.
 pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     if let Some(meaning) = field(text) {
         return Some(vec![Meaning::of("field", meaning)]);
     }
-    if let Some((_, meaning)) =
-        WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text.replace(' ', "-")) || *word == text)
-    {
-        return Some(vec![Meaning::of("meaning", *meaning)]);
+    if let Some(meanings) = terms::meanings(text) {
+        return Some(meanings);
     }
     if let Some(space) = (0..7).find(|space| tilewise::tpu::memory_space_name(*space).eq_ignore_ascii_case(text)) {
         return Some(vec![Meaning::of("memory", format!("S({space}): {}", space_in_words(space)))]);
     }
     property(text)
+        .or_else(|| dimension(text))
         .or_else(|| letters(text))
         .or_else(|| step(text))
         .or_else(|| negative(text))
@@ -172,11 +109,21 @@ fn letters(text: &str) -> Option<Vec<Meaning>> {
     if !(4..=26).contains(&count) || !all.iter().all(is_letter) {
         return None;
     }
-    let padding = if count < all.len() { "; 0 is padding" } else { "" };
+    let is_padded = count < all.len();
+    let shape_of = |height: usize, order: &str, tile: [usize; 2]| {
+        let tile = if is_padded { format!(":T({},{})", tile[0], tile[1]) } else { String::new() };
+        format!("f32[{height},{}]{{{order}{tile}}}", count / height)
+    };
+    let padded = |[rows, columns]: [usize; 2]| match is_padded {
+        true => format!("; 0 is padding, to {rows} rows of {columns}"),
+        false => String::new(),
+    };
     if let [first, _, ..] = &rows[..] {
-        let (height, width) = (rows.len(), first.len());
-        let is_matrix = rows.iter().all(|row| row.len() == width);
-        let words = format!("{height} rows of {width} elements, f32[{height},{width}]{padding}");
+        let bounds = [rows.len(), first.len()];
+        let height = rows.iter().filter(|row| row[0] != "0").count();
+        let is_matrix = rows.iter().all(|row| row.len() == bounds[1]) && count.is_multiple_of(height.max(1));
+        let shape = shape_of(height.max(1), "1,0", bounds);
+        let words = format!("{height} rows of {} elements, {shape}{}", count / height.max(1), padded(bounds));
         return is_matrix.then(|| vec![Meaning::of("array", words)]);
     }
     let is_in_order = |height: usize| {
@@ -184,11 +131,15 @@ fn letters(text: &str) -> Option<Vec<Meaning>> {
         (0..count).all(|at| elements[at] == elements[0] + at % height * width + at / height)
     };
     let height = (1..count).filter(|height| count.is_multiple_of(*height)).find(|&height| is_in_order(height))?;
+    // Where the next column begins, behind the padding of the first.
+    let place = |element: usize| all.iter().position(|item| item.bytes().map(usize::from).eq([element]));
     let words = match height {
-        1 => format!("row-major, {{1,0}}: the elements of a matrix row by row{padding}"),
+        1 => "row-major, {1,0}: the elements of a matrix row by row".to_owned(),
         _ => {
-            let shape = format!("f32[{height},{}]{{0,1}}", count / height);
-            format!("column-major, {{0,1}}: the elements of {shape} column by column{padding}")
+            let rows = place(elements[height]).filter(|rows| all.len().is_multiple_of(*rows))?;
+            let columns = all.len() / rows;
+            let shape = shape_of(height, "0,1", [columns, rows]);
+            format!("column-major, {{0,1}}: the elements of {shape} column by column{}", padded([rows, columns]))
         }
     };
     Some(vec![Meaning::of("in memory", words)])
@@ -197,12 +148,7 @@ fn letters(text: &str) -> Option<Vec<Meaning>> {
 /// A line that `tilewise steps` prints, `pad  [3,5] → [4,6]  moves bytes  T(2,2)`.
 fn step(text: &str) -> Option<Vec<Meaning>> {
     let (name, rest) = text.split_once(' ')?;
-    let meaning = match name {
-        "pad" => "adds padding behind the last element of each dimension",
-        "reshape" => "the same elements in the same order with other bounds",
-        "transpose" => "reorders the dimensions",
-        _ => return None,
-    };
+    let meaning = matches!(name, "pad" | "reshape" | "transpose").then(|| terms::definition(name))??;
     let (from, to) = rest.split_once('→').or_else(|| rest.split_once("->"))?;
     let to = &to[..=to.find(']')?];
     let is_bounds = |text: &str| text.trim().starts_with('[') && text.trim().ends_with(']');
@@ -213,12 +159,37 @@ fn step(text: &str) -> Option<Vec<Meaning>> {
 /// `-1`: a dimension from the end.
 fn negative(text: &str) -> Option<Vec<Meaning>> {
     let number: u64 = text.strip_prefix('-')?.parse().ok().filter(|number| *number > 0)?;
-    let place = if number == 1 {
-        "the last dimension".to_owned()
-    } else {
-        format!("dimension N−{number}, counted from the end")
+    let place = match number {
+        1 => "the last dimension, N−1".to_owned(),
+        2 => "dimension N−2, the last but one".to_owned(),
+        _ => format!("dimension N−{number}, counted from the end"),
     };
-    Some(vec![Meaning::of("dimension", format!("{place} of an array with N dimensions"))])
+    Some(vec![Meaning::of("dimension", format!("{place}, of an array with N dimensions"))])
+}
+
+/// `dimension 0`, `dimension 1: x`, `dimension -1`
+fn dimension(text: &str) -> Option<Vec<Meaning>> {
+    let rest = ["dimension ", "dim "].iter().find_map(|word| text.strip_prefix(word))?;
+    let (number, letter) = match rest.split_once(':') {
+        Some((number, letter)) => (number.trim(), Some(letter.trim_matches([' ', '`']))),
+        None => (rest.trim(), None),
+    };
+    if number.starts_with('-') && letter.is_none() {
+        return negative(number);
+    }
+    let number: usize = number.parse().ok()?;
+    let lettered: Vec<String> = (number + 1..=4)
+        .filter_map(|rank| {
+            let shape = Shape::array(ElementType::F32, (2..).take(rank)).ok()?;
+            let own = shape.as_array()?.dimension_letter(number)?;
+            let is_meant = letter.is_none_or(|letter| letter.chars().eq([own]));
+            is_meant.then(|| format!("{own} of an array with {rank}"))
+        })
+        .collect();
+    let letters = if lettered.is_empty() { String::new() } else { format!("; {} dimensions", lettered.join(", ")) };
+    (letter.is_none() || !lettered.is_empty()).then(|| {
+        vec![Meaning::of("dimension", format!("the size number {number}, counted from 0, as written{letters}"))]
+    })
 }
 
 /// `ShapeUtil::MakeShape`, with letters for its sizes or without arguments.
@@ -235,6 +206,13 @@ fn function(text: &str) -> Option<Vec<Meaning>> {
         format!("{class}::{name} of XLA; docs/documents.md lists what does the same here"),
     )];
     if name.starts_with("MakeShape") {
+        // `(F32, {A, B, C, D})`
+        let sizes = behind.split_once('{').and_then(|(_, sizes)| Some(sizes.split_once('}')?.0));
+        let sizes: Vec<&str> = sizes.map_or(Vec::new(), |sizes| sizes.split(',').map(str::trim).collect());
+        if sizes.len() > 1 {
+            lines.extend(of_names(&sizes));
+            return Some(lines);
+        }
         lines.push(Meaning::of(
             "shape",
             "makes a shape of an element type and sizes, dimension 0 first, such as f32[2,3,4,5]",
@@ -260,11 +238,14 @@ fn operation(text: &str) -> Option<Vec<Meaning>> {
         return Some(vec![Meaning::of("operation", meaning)]);
     }
     if let Some((attribute, value)) = text.split_once('=').filter(|(name, _)| matches!(*name, "kind" | "calls")) {
-        let meaning = match attribute {
-            "kind" => "the kind of a fusion: kLoop, kInput, kOutput or kCustom",
-            _ => "the computation that the operation calls",
-        };
-        return (!value.is_empty()).then(|| vec![Meaning::of(attribute, meaning)]);
+        return (!value.is_empty())
+            .then(|| terms::definition(attribute).map(|meaning| vec![Meaning::of(attribute, meaning)]))?;
+    }
+    // `exponential.183, broadcast.3115`
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    if names.len() > 1 && names.iter().all(|name| is_name(name.strip_prefix('%').unwrap_or(name))) {
+        let count = format!("{} arguments of an operation, by their unique names", names.len());
+        return Some(vec![Meaning::of("operation", count)]);
     }
     let (opcode, operands) = text.strip_suffix(')')?.split_once('(')?;
     let operands: Vec<&str> = operands.split(',').map(|operand| operand.trim().trim_start_matches('%')).collect();

@@ -157,7 +157,10 @@ fn of_properties(text: &str) -> Option<Vec<Meaning>> {
     lines.extend(words);
     lines.extend(format_of(layout.tiles()));
     if text.starts_with('(') && layout.tiles().len() == 1 {
-        lines.push(Meaning::of("as an index", of_index(layout.tiles()[0].dimensions().len())));
+        let sizes: Vec<u64> = layout.tiles()[0].dimensions().iter().filter_map(|size| size.size()).collect();
+        let rank = layout.tiles()[0].dimensions().len();
+        lines.push(Meaning::of("as an index", of_index(rank)));
+        lines.extend(of_bounds(&sizes).filter(|_| sizes.len() == rank));
     }
     lines.extend(example(&layout).map(|shape| Meaning::of("shape", format!("such as {shape}"))));
     Some(lines)
@@ -174,17 +177,29 @@ fn of_index(count: usize) -> String {
     format!("{of}, or its place in memory: `tilewise index SHAPE '(…)'` finds it")
 }
 
+/// `(4,2,8,128)`, what steps of tiling make of an array's bounds.
+fn of_bounds(sizes: &[u64]) -> Option<Meaning> {
+    let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size)).filter(|all| *all > 0)?;
+    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    Some(Meaning::of("as bounds", format!("{}, major to minor: {product} elements or tiles", sizes.join(" × "))))
+}
+
 /// The documents' format with these tiles.
 fn format_of(tiles: &[Tile]) -> Option<Meaning> {
     TileFormat::of_tpu_tiles(tiles).map(|format| Meaning::of("format", format_in_words(&format)))
 }
 
-fn format_in_words(format: &TileFormat) -> String {
+pub(super) fn format_in_words(format: &TileFormat) -> String {
     format!("{}, {}: {} ({})", format.name(), format.layout(), format.used_by(), format.source())
 }
 
 /// `8x128`, `[3,5]`, `(1,1,0,1)`, `[A x B x C]`, `{A, B, C, D}`
 fn of_list(text: &str) -> Option<Vec<Meaning>> {
+    // `N-1 down to 0`, `0 up to N-1`
+    let order = ["up to", "down to"].iter().find_map(|word| text.split_once(word));
+    if let Some((first, last)) = order {
+        return of_order(&[first.trim(), "…", last.trim()]);
+    }
     let (open, inside) = match text.chars().next()? {
         '(' => ('(', text.strip_prefix('(')?.strip_suffix(')')?),
         '[' => ('[', text.strip_prefix('[')?.strip_suffix(']')?),
@@ -199,7 +214,8 @@ fn of_list(text: &str) -> Option<Vec<Meaning>> {
     if items.iter().all(is_number) {
         let sizes: Vec<u64> = items.iter().map(|item| item.parse().ok()).collect::<Option<_>>()?;
         if open == '(' {
-            return Some(vec![Meaning::of("index", of_index(sizes.len()))]);
+            let index = Meaning::of("index", of_index(sizes.len()));
+            return Some([index].into_iter().chain(of_bounds(&sizes)).collect());
         }
         return of_sizes(&sizes);
     }
@@ -212,7 +228,8 @@ fn of_list(text: &str) -> Option<Vec<Meaning>> {
     let lines = match open {
         ' ' => return None,
         '(' => {
-            let words = "in the document's formulas, major to minor: an element's index, bounds or a tile, by name";
+            let words = "in the document's formulas, major to minor: an element's index, bounds or a tile, by name; of lists, (a,b) is a \
+                         with b behind it";
             vec![Meaning::of("list", words), Meaning::of("with numbers", "linear_index_with_tile((2,3), (3,5), (2,2))")]
         }
         _ => of_order(&items).unwrap_or_else(|| of_names(&items)),
@@ -269,7 +286,7 @@ fn of_order(items: &[&str]) -> Option<Vec<Meaning>> {
 }
 
 /// Sizes by name: the general statement.
-fn of_names(items: &[&str]) -> Vec<Meaning> {
+pub(super) fn of_names(items: &[&str]) -> Vec<Meaning> {
     let rank = items.len();
     let array = Shape::array(ElementType::F32, (2..).take(rank)).ok();
     let letter = |number| array.as_ref().and_then(|shape| shape.as_array()?.dimension_letter(number));

@@ -131,12 +131,93 @@ pub(super) fn continues_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || is_mark
 }
 
-/// The length of the word that a text begins with. Between digits, as in `2x2`, an `x` is a word alone; a subscript in braces belongs to it.
+/// The length of the word that a text begins with. Between digits, as in `2x2`, an `x` is a word alone; so is each symbol of `d_nd_{n-1}`.
 fn word_length(text: &str) -> usize {
     if text.starts_with(['x', 'X']) && text[1..].starts_with(|next: char| next.is_ascii_digit()) {
         return 1;
     }
     let end = text.find(|c| !continues_word(c)).unwrap_or(text.len());
-    let subscript = text[..end].ends_with('_').then(|| text[end..].strip_prefix('{')?.find('}')).flatten();
-    subscript.map_or(end, |inside| end + inside + 2)
+    match Symbol::first(text) {
+        Some((symbol, length)) if !symbol.subscript.is_empty() && begins_symbols(text, end) => length,
+        _ => end,
+    }
+}
+
+/// Whether the word that ends there is made of symbols with subscripts, the last of which may go on behind it, `d_{n-1}`, `tn-1`.
+fn begins_symbols(text: &str, end: usize) -> bool {
+    let mut at = 0;
+    while at < end {
+        match Symbol::first(&text[at..]) {
+            Some((symbol, length)) if !symbol.subscript.is_empty() => at += length,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// A letter of the documents' formulas with its subscript, which stands in braces, behind `_`, or, copied from a page, behind the letter or
+/// a blank: `e`, `d1`, `t_n`, `tn-1`, `t n-1`, `t_{n-1}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Symbol<'a> {
+    pub(super) letter: char,
+    pub(super) subscript: &'a str,
+}
+
+impl<'a> Symbol<'a> {
+    /// The symbol that a text begins with, and its length.
+    fn first(text: &'a str) -> Option<(Self, usize)> {
+        let letter = text.chars().next().filter(|first| first.is_ascii_alphabetic() && !matches!(first, 'x' | 'X'))?;
+        let rest = &text[1..];
+        let is_blank = rest.starts_with(' ') && matches!(letter, 'e' | 'd' | 't');
+        let is_marked = rest.starts_with('_') || is_blank;
+        let inside = &rest[usize::from(is_marked)..];
+        if let Some(braced) = inside.strip_prefix('{').filter(|_| is_marked) {
+            let close = braced.find('}')?;
+            return Some((Self { letter, subscript: &braced[..close] }, 4 + close));
+        }
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let length = match digits(inside) {
+            0 if inside.starts_with(['n', 'i', 'k']) => {
+                let less = inside[1..].strip_prefix('-').map_or(0, digits);
+                1 + if less > 0 { 1 + less } else { 0 }
+            }
+            length => length,
+        };
+        // Behind a blank, a longer word is one of its own.
+        let length = if is_blank && inside[length..].starts_with(continues_word) { 0 } else { length };
+        let marked = usize::from(is_marked && length > 0);
+        Some((Self { letter, subscript: &inside[..length] }, 1 + marked + length))
+    }
+}
+
+/// The symbols that a text is made of, `e`, or with subscripts, `d_nd_{n-1}`; `None` of any other text.
+pub(super) fn symbols(text: &str) -> Option<Vec<Symbol<'_>>> {
+    let mut symbols = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let (symbol, length) = Symbol::first(&text[at..])?;
+        symbols.push(symbol);
+        at += length;
+    }
+    let is_single = symbols.len() == 1;
+    (!symbols.is_empty() && (is_single || symbols.iter().all(|symbol| !symbol.subscript.is_empty()))).then_some(symbols)
+}
+
+/// The symbol that begins a text as a word, or the first of a word of symbols, and its length.
+pub(super) fn leading_symbol(text: &str) -> Option<(Symbol<'_>, usize)> {
+    let (symbol, length) = Symbol::first(text)?;
+    let end = text.find(|c| !continues_word(c)).unwrap_or(text.len());
+    (length >= end || begins_symbols(text, end)).then_some((symbol, length))
+}
+
+impl Symbol<'_> {
+    /// Whether it is of the documents' formulas, an element's index, bounds or a tile, with the number of a dimension.
+    pub(super) fn is_of_dimension(self) -> bool {
+        matches!(self.letter, 'e' | 'd' | 't') && !self.subscript.is_empty()
+    }
+}
+
+/// Whether a word is one symbol.
+pub(super) fn is_symbol(word: &str) -> bool {
+    symbols(word).is_some_and(|symbols| symbols.len() == 1)
 }

@@ -16,6 +16,10 @@ impl<'a> Labelled<'a> {
 
     /// Shapes are never cut, nor a number and its percent sign.
     pub(crate) fn line(&mut self, label: &str, words: &str) -> io::Result<()> {
+        if label.chars().count() > LONGEST {
+            writeln!(self.to, "  {label}")?;
+            return self.line("", words);
+        }
         let label = format!("  {label:<LABEL$}{}", if label.chars().count() >= LABEL { " " } else { "" });
         let options = textwrap::Options::new(self.width)
             .initial_indent(&label)
@@ -31,6 +35,9 @@ impl<'a> Labelled<'a> {
 
 /// The width of the labels.
 const LABEL: usize = 16;
+
+/// A longer label has a line of its own.
+const LONGEST: usize = 24;
 
 /// As wide as a label with what is before it.
 const BESIDE: &str = "                  ";

@@ -4,7 +4,7 @@ mod names;
 mod onednn;
 
 use crate::{
-    ArrayShape, Dimension, Error, ErrorKind, Layout, Shape, Tile,
+    ArrayShape, Dimension, ElementType, Error, ErrorKind, Layout, Shape, Tile,
     blocks::{self, Block},
     text::distance,
     tpu::Generation,
@@ -84,7 +84,7 @@ impl TileFormat {
     }
 
     /// The format that XLA's tiled-layout document names for an array of this type and these bounds on a TPU, in this order; `None` where
-    /// it names none: below rank 2, for predicates, and for types below 8 bits. Compilers have come to choose others
+    /// it names none: below rank 2, and for types below 8 bits. Predicates are those of 4 bytes each. Compilers have come to choose others
     /// ([`tpu`](crate::tpu)).
     ///
     /// ```
@@ -99,6 +99,7 @@ impl TileFormat {
     pub fn documented_for_tpu(array: &ArrayShape) -> Option<Self> {
         let second_minor = *array.layout()?.minor_to_major().get(1)?;
         let name = match array.element_type().bits() {
+            _ if array.element_type() == ElementType::Pred => "tpu-pred",
             8 => "tpu-8bit",
             16 => "tpu-16bit",
             32.. => match compact_rows(array.dimensions()[second_minor].bound()) {

@@ -31,72 +31,76 @@ pub(super) enum Rule {
     OneDnn(&'static str),
 }
 
-/// The documents' examples of formats.
-const EXAMPLES: &str = "XLA documentation, \"Tiled layout\", Examples of tiling formats";
-
 pub(super) const FORMATS: &[Entry] = &[
     Entry {
         names: &["tpu-8x128"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[8, 128]] },
         used_by: "TPU: 32-bit types, a vector register of 8 × 128 words",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU tile format\"",
     },
     Entry {
         names: &["tpu-compact-2nd-minor"],
         pattern: None,
         rule: Rule::Compact,
         used_by: "TPU: the compact 2nd minor layout, 2 × 128 for a second-minor dimension of 1 or 2, 4 × 128 for 3 or 4",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU small tile format\"",
     },
     Entry {
         names: &["tpu-2x128"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[2, 128]] },
         used_by: "TPU: the compact 2nd minor layout of a second-minor dimension of 1 or 2",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU small tile format\"",
     },
     Entry {
         names: &["tpu-4x128"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[4, 128]] },
         used_by: "TPU: the compact 2nd minor layout of a second-minor dimension of 3 or 4",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU small tile format\"",
     },
     Entry {
         names: &["tpu-6x128"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[6, 128]] },
         used_by: "no TPU yet: the document announces it beside 2 × 128 and 4 × 128",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU small tile format\"",
     },
     Entry {
         names: &["tpu-16bit"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[2, 1]] },
         used_by: "TPU: 16-bit types, two rows of a column in one word",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU 16 bit tile format\"",
     },
     Entry {
         names: &["tpu-16bit-alternative"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[2, 1, 1, 1]] },
         used_by: "TPU: 16-bit types, the same place of two tiles in one word",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"Alternative TPU 16 bit tile format\"",
     },
     Entry {
         names: &["tpu-8bit"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[4, 1]] },
         used_by: "TPU: 8-bit types, four rows of a column in one word",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU 8 bit tile format\"",
+    },
+    Entry {
+        names: &["tpu-pred"],
+        pattern: None,
+        rule: Rule::Packed { tiles: &[&[8, 128]], bits: 32 },
+        used_by: "TPU: predicates, 4 bytes each, as 32-bit types are; compilers have come to take a byte",
+        source: "XLA documentation, \"Tiled layout\", \"TPU 1 bit tile format\"",
     },
     Entry {
         names: &["tpu-1bit"],
         pattern: None,
         rule: Rule::Packed { tiles: &[&[32, 128], &[32, 1]], bits: 1 },
         used_by: "no TPU yet: predicates of one bit, 32 rows of a column in one word",
-        source: EXAMPLES,
+        source: "XLA documentation, \"Tiled layout\", \"TPU 1 bit tile format\"",
     },
     Entry {
         names: &["T(8,128)(2,1)"],

@@ -181,6 +181,7 @@ fn formats_of_tpus_are_the_documents() {
         ("bf16[3,5]@tpu-16bit", "T(8,128)(2,1)", 2048),
         ("bf16[32,256]@tpu-16bit-alternative", "T(8,128)(2,1,1,1)", 16384),
         ("s8[33,130]@tpu-8bit", "T(8,128)(4,1)", 10240),
+        ("pred[40,130]@tpu-pred", "T(8,128)E(32)", 40960),
         ("pred[40,130]@tpu-1bit", "T(32,128)(32,1)E(1)", 2048),
         ("f32[3,5]@T(2,2)", "T(2,2)", 96),
         ("f32[4,4]@T(*,2)", "T(*,2)", 64),
@@ -198,7 +199,7 @@ fn formats_of_tpus_are_the_documents() {
         ("c64[300,500]", Some("tpu-8x128")),
         ("f16[1,128]", Some("tpu-16bit")),
         ("f8e5m2[320,512]", Some("tpu-8bit")),
-        ("pred[8,128]", None),
+        ("pred[8,128]", Some("tpu-pred")),
         ("s4[8,128]", None),
         ("f32[128]", None),
     ] {

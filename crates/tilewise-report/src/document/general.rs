@@ -1,0 +1,278 @@
+//! The documents' equations with symbols, `linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t))`: what each list in them is.
+//!
+//! The lists are those of "Linear index formulas for tiling given a shape and a tile" and "Tiling as pad-reshape-transpose".
+
+use super::{
+    evaluate::Function,
+    expression::{Kind, Node, Operator},
+    part::Meaning,
+    plain::Plain,
+    token::{Symbol, symbols},
+};
+use crate::style::listed;
+
+/// What an item of a list is, elementwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    /// `e`
+    Element,
+    /// `d`
+    Bounds,
+    /// `t`
+    Tile,
+    /// `⌊e/t⌋`
+    TileIndex,
+    /// `e mod t`
+    WithinTile,
+    /// `⌈d/t⌉`
+    Tiles,
+    /// `⌈d/t⌉·t`
+    Padded,
+}
+
+impl Item {
+    /// Of the document's example, element (2,3) of F32[3,5]{1,0:T(2,2)}.
+    const fn of_example(self) -> [u64; 2] {
+        match self {
+            Self::Element => [2, 3],
+            Self::Bounds => [3, 5],
+            Self::Tile => [2, 2],
+            Self::TileIndex => [1, 1],
+            Self::WithinTile => [0, 1],
+            Self::Tiles => [2, 3],
+            Self::Padded => [4, 6],
+        }
+    }
+}
+
+/// The letters of the document's formulas.
+const LETTERS: [(char, Item, &str); 3] = [
+    ('e', Item::Element, "the element's index, in physical order, major to minor"),
+    ('d', Item::Bounds, "the bounds of the array, in the same order: d1 is the most minor"),
+    ('t', Item::Tile, "the tile, of the most minor dimensions"),
+];
+
+/// What the letters, the lists and the functions of members stand for, each once.
+pub(super) fn meanings(members: &[Node], plain: &Plain) -> Vec<Meaning> {
+    let mut walk = Walk { plain, letters: Vec::new(), lists: Vec::new(), functions: Vec::new() };
+    members.iter().for_each(|member| walk.node(member));
+    let letters = LETTERS.iter().filter(|(letter, ..)| walk.letters.contains(letter));
+    let letters = letters.map(|(letter, _, meaning)| Meaning::of(&letter.to_string(), *meaning));
+    let mut all: Vec<Meaning> = letters.chain(walk.lists).chain(walk.functions).collect();
+    all.push(Meaning::of("with numbers", "linear_index_with_tile((2,3), (3,5), (2,2)) = 17"));
+    all
+}
+
+struct Walk<'a> {
+    plain: &'a Plain,
+    letters: Vec<char>,
+    lists: Vec<Meaning>,
+    functions: Vec<Meaning>,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: &Node) {
+        if let Some(meaning) = self.of_list(node).or_else(|| self.of_product(node)).or_else(|| self.of_sum(node))
+            && !self.lists.iter().any(|known| known.meaning == meaning.meaning)
+        {
+            self.lists.push(meaning);
+        }
+        match &node.kind {
+            Kind::Symbol => self.letters.extend(self.symbol(node).map(|symbol| symbol.letter)),
+            Kind::List(items) | Kind::Adjacent(items) => items.iter().for_each(|item| self.node(item)),
+            Kind::Call(name, arguments) => {
+                let (name, meaning) = match Function::named(name) {
+                    Some(Function::LinearIndex) => ("linear_index", LINEAR_INDEX),
+                    Some(Function::WithTile) => ("linear_index_with_tile", WITH_TILE),
+                    _ if arguments.len() == 3 => (&**name, WITH_TILE),
+                    _ => (&**name, LINEAR_INDEX),
+                };
+                if !self.functions.iter().any(|known| known.meaning == meaning) {
+                    self.functions.push(Meaning::of(name, meaning));
+                }
+                arguments.iter().for_each(|argument| self.node(argument));
+            }
+            // The parts of what is known as a whole aren't named again.
+            _ if self.item(node).is_some() => self.letters_of(node),
+            Kind::Binary(_, left, right) => {
+                self.node(left);
+                self.node(right);
+            }
+            Kind::Lettered(_, inside) | Kind::Floor(inside) | Kind::Ceiling(inside) | Kind::Negative(inside) => {
+                self.node(inside);
+            }
+            Kind::Number(_) | Kind::Star => {}
+        }
+    }
+
+    fn letters_of(&mut self, node: &Node) {
+        match &node.kind {
+            Kind::Symbol => self.letters.extend(self.symbol(node).map(|symbol| symbol.letter)),
+            Kind::Binary(_, left, right) => {
+                self.letters_of(left);
+                self.letters_of(right);
+            }
+            Kind::Floor(inside) | Kind::Ceiling(inside) => self.letters_of(inside),
+            Kind::List(items) => items.iter().for_each(|item| self.letters_of(item)),
+            _ => {}
+        }
+    }
+
+    fn text(&self, node: &Node) -> &str {
+        self.plain.text().get(node.span.clone()).unwrap_or_default()
+    }
+
+    fn symbol(&self, node: &Node) -> Option<Symbol<'_>> {
+        symbols(self.text(node)).filter(|symbols| symbols.len() == 1)?.pop()
+    }
+
+    fn is_letter(&self, node: &Node, item: Item) -> bool {
+        self.item(node) == Some(item)
+    }
+
+    fn item(&self, node: &Node) -> Option<Item> {
+        match &node.kind {
+            Kind::Symbol => {
+                let letter = self.symbol(node)?.letter;
+                LETTERS.iter().find(|(known, ..)| *known == letter).map(|(_, item, _)| *item)
+            }
+            Kind::List(items) if items.len() == 1 => self.item(&items[0]),
+            Kind::Floor(inside) => self.is_quotient(inside, Item::Element).then_some(Item::TileIndex),
+            Kind::Ceiling(inside) => self.is_quotient(inside, Item::Bounds).then_some(Item::Tiles),
+            Kind::Binary(Operator::Modulo, left, right) => {
+                (self.is_letter(left, Item::Element) && self.is_letter(right, Item::Tile)).then_some(Item::WithinTile)
+            }
+            Kind::Binary(Operator::Times, left, right) => {
+                (self.is_letter(left, Item::Tiles) && self.is_letter(right, Item::Tile)).then_some(Item::Padded)
+            }
+            _ => None,
+        }
+    }
+
+    /// `e/t`, `d_i/t_i`
+    fn is_quotient(&self, node: &Node, of: Item) -> bool {
+        match &node.kind {
+            Kind::List(items) if items.len() == 1 => self.is_quotient(&items[0], of),
+            Kind::Binary(Operator::Over, left, right) => self.is_letter(left, of) && self.is_letter(right, Item::Tile),
+            _ => false,
+        }
+    }
+
+    /// A list, or an item alone that is more than a letter.
+    fn of_list(&self, node: &Node) -> Option<Meaning> {
+        let all = match &node.kind {
+            Kind::List(items) => &items[..],
+            Kind::Symbol => return None,
+            _ => std::slice::from_ref(node),
+        };
+        let shown: Vec<&Node> = all.iter().filter(|item| !self.is_ellipsis(item)).collect();
+        let items: Vec<Item> = shown.iter().map(|item| self.item(item)).collect::<Option<_>>()?;
+        let has_rest = shown.len() < all.len();
+        let mut runs = items.clone();
+        runs.dedup();
+        // Of one dimension, `(⌈d_i/t_i⌉, t_i)`.
+        let is_of_one = !has_rest && items.len() == 2 && shown.iter().all(|item| self.has_subscript(item));
+        let meaning = match runs[..] {
+            [Item::Element] => "an element's index",
+            [Item::Bounds] => "bounds, the size of each dimension",
+            [Item::Tile] => "a tile's sizes",
+            [Item::TileIndex] => "the tile index: e/t rounded down, which tile of each dimension",
+            [Item::WithinTile] => "the within-tile index: what is left of e behind whole tiles",
+            [Item::Tiles] => {
+                "the number of tiles in each dimension: d/t rounded up, as the last may overrun the array, and padding is inserted"
+            }
+            [Item::Padded] => "step 1, pad: the bounds padded to whole tiles",
+            [Item::TileIndex, Item::WithinTile] => {
+                "the element's index in memory: the tile index, and behind it the within-tile index"
+            }
+            [Item::Tiles, Item::Tile] if is_of_one => {
+                "step 2, reshape: a dimension is broken into the number of its tiles and the tile's size"
+            }
+            [Item::Tiles, Item::Tile] => {
+                "step 3, transpose, and the bounds in memory: the number of tiles in each dimension, and behind them the tile's sizes"
+            }
+            [Item::Tiles, Item::Tile, Item::Tiles, Item::Tile] => {
+                "step 2, reshape: each dimension is broken into the number of its tiles and the tile's size. No byte moves: it is a bitcast"
+            }
+            _ => return None,
+        };
+        let numbers: Vec<u64> = match runs[..] {
+            [first, second, _, _] => (0..2).flat_map(|at| [first.of_example()[at], second.of_example()[at]]).collect(),
+            _ if is_of_one => runs.iter().map(|item| item.of_example()[0]).collect(),
+            _ => runs.iter().flat_map(|item| item.of_example()).collect(),
+        };
+        Some(Meaning::of(
+            &self.label(node),
+            format!("{meaning}; ({}) for (2,3) in F32[3,5]{{1,0:T(2,2)}}", listed(&numbers)),
+        ))
+    }
+
+    /// `t_{n}t_{n-1}…t_{1}`, `d_{i}d_{i-1}`
+    fn of_product(&self, node: &Node) -> Option<Meaning> {
+        let mut factors = Vec::new();
+        self.factors(node, &mut factors);
+        let items: Vec<Item> = factors
+            .iter()
+            .filter(|factor| !self.is_ellipsis(factor))
+            .map(|factor| self.item(factor))
+            .collect::<Option<_>>()?;
+        let meaning = match (&items[..], factors.len()) {
+            ([Item::Tile, Item::Tile, ..], _) => "the number of elements in a tile",
+            ([Item::Bounds, Item::Bounds], 2) => {
+                "the bound of a dimension that took in the next more major one, by `*` in a tile"
+            }
+            ([Item::Bounds, Item::Bounds, ..], _) => "the number of elements in the array",
+            ([Item::Element, Item::Bounds, ..], _) => LINEAR_INDEX_TERM,
+            _ => return None,
+        };
+        Some(Meaning::of(&self.label(node), meaning))
+    }
+
+    fn factors<'n>(&self, node: &'n Node, factors: &mut Vec<&'n Node>) {
+        match &node.kind {
+            Kind::Binary(Operator::Times, left, right) if self.item(node).is_none() => {
+                self.factors(left, factors);
+                self.factors(right, factors);
+            }
+            _ => factors.push(node),
+        }
+    }
+
+    /// A sum with `e_{n}d_{n-1}…d_{1}` in it.
+    fn of_sum(&self, node: &Node) -> Option<Meaning> {
+        let Kind::Binary(Operator::Plus, left, _) = &node.kind else { return None };
+        let first = self.of_product(left).or_else(|| self.of_sum(left))?;
+        matches!(&*first.meaning, LINEAR_INDEX_TERM | LINEAR_INDEX).then(|| Meaning::of("sum", LINEAR_INDEX))
+    }
+
+    fn is_ellipsis(&self, node: &Node) -> bool {
+        matches!(node.kind, Kind::Symbol) && self.text(node).starts_with(['.', '…'])
+    }
+
+    fn has_subscript(&self, node: &Node) -> bool {
+        match &node.kind {
+            Kind::Symbol => self.symbol(node).is_some_and(|symbol| !symbol.subscript.is_empty()),
+            Kind::Binary(_, left, _) => self.has_subscript(left),
+            Kind::Floor(inside) | Kind::Ceiling(inside) => self.has_subscript(inside),
+            Kind::List(items) => items.iter().all(|item| self.has_subscript(item)),
+            _ => false,
+        }
+    }
+
+    /// The piece of the formula, on one line; of a long one, its beginning.
+    fn label(&self, node: &Node) -> String {
+        /// No list of the documents without a remark is longer.
+        const LONGEST: usize = 80;
+        let text: Vec<&str> = self.text(node).split_whitespace().collect();
+        let text = text.join(" ");
+        match text.chars().count() {
+            ..=LONGEST => text,
+            _ => text.chars().take(LONGEST - 1).chain(['…']).collect(),
+        }
+    }
+}
+
+const LINEAR_INDEX: &str = "major to minor: each index times all more minor bounds, added";
+const LINEAR_INDEX_TERM: &str = "an index times all more minor bounds: a term of linear_index";
+const WITH_TILE: &str = "linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)): the tile index in the array of tiles, then the within-tile index in the tile; \
+                         arithmetic is elementwise, a list in a list is put behind the one before it";
