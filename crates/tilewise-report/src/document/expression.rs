@@ -18,6 +18,9 @@ use tilewise_audit::Failure;
 /// Brackets inside brackets, at most: a reader calls itself for each.
 const DEEPEST: usize = 64;
 
+/// Operators of an equation, at most: each holds what stands left of it, and is worked out inside the one behind it.
+const MOST_OPERATORS: usize = 1000;
+
 /// What is computed, and the bytes of the plain text that say it.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -61,7 +64,7 @@ pub(super) enum Operator {
 /// What is wrong, with its bytes of the source.
 pub(super) fn parse(plain: &Plain) -> Result<Vec<Node>, Failure> {
     let tokens = Tokens::of(plain.text()).map_err(|wrong| wrong.of(plain))?;
-    let mut parser = Parser { tokens, at: 0, depth: 0, is_prose: false };
+    let mut parser = Parser { tokens, at: 0, depth: 0, operators: 0, is_prose: false };
     let mut members = Vec::new();
     parser.equation(&mut members).map_err(|wrong| wrong.of(plain))?;
     Ok(members)
@@ -69,7 +72,7 @@ pub(super) fn parse(plain: &Plain) -> Result<Vec<Node>, Failure> {
 
 /// The members that a text begins with; none if it begins with no equation.
 pub(super) fn parse_prefix(text: &str) -> Vec<Node> {
-    let mut parser = Parser { tokens: Tokens::before_wrong(text), at: 0, depth: 0, is_prose: true };
+    let mut parser = Parser { tokens: Tokens::before_wrong(text), at: 0, depth: 0, operators: 0, is_prose: true };
     let mut members = Vec::new();
     // Whatever stands behind the last member is prose.
     let _ = parser.equation(&mut members);
@@ -107,6 +110,7 @@ struct Parser {
     tokens: Tokens,
     at: usize,
     depth: usize,
+    operators: usize,
     /// Whether a line that goes on with neither `=` nor an operator doesn't belong to it.
     is_prose: bool,
 }
@@ -196,7 +200,8 @@ impl Parser {
             let operator = if *self.peek() == Token::Sign(Sign::Plus) { Operator::Plus } else { Operator::Minus };
             self.at += 1;
             self.skip_lines();
-            sum = binary(operator, sum, self.product()?);
+            let right = self.product()?;
+            sum = self.binary(operator, sum, right)?;
         }
         self.depth -= 1;
         Ok(sum)
@@ -228,19 +233,20 @@ impl Parser {
                 // `e_{n}d_{n-1}…d_{1}`; behind a blank, a letter is a word.
                 Token::Word(word) if is_symbol(word) && self.span().start == product.span.end => {
                     let next = self.factor()?;
-                    product = binary(Operator::Times, product, next);
+                    product = self.binary(Operator::Times, product, next)?;
                     continue;
                 }
                 Token::Ellipsis if self.span().start == product.span.end => {
                     let next = self.factor()?;
-                    product = binary(Operator::Times, product, next);
+                    product = self.binary(Operator::Times, product, next)?;
                     continue;
                 }
                 _ => return Ok(product),
             };
             self.at += 1;
             self.skip_lines();
-            product = binary(operator, product, self.factor()?);
+            let right = self.factor()?;
+            product = self.binary(operator, product, right)?;
         }
     }
 
@@ -337,6 +343,16 @@ impl Parser {
         }
     }
 
+    fn binary(&mut self, operator: Operator, left: Node, right: Node) -> Result<Node, Wrong> {
+        let span = left.span.start..right.span.end;
+        self.operators += 1;
+        if self.operators > MOST_OPERATORS {
+            let message = format!("an equation has at most {MOST_OPERATORS} operators");
+            return Err(Wrong::new("nesting_too_deep", message, right.span));
+        }
+        Ok(Node { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), span })
+    }
+
     fn list(&mut self, open: Sign, close: Sign) -> Result<Vec<Node>, Wrong> {
         if !self.eat(open) {
             return Err(self.expected(&format!("`{}`", open.as_char())));
@@ -364,11 +380,6 @@ impl Parser {
             }
         }
     }
-}
-
-fn binary(operator: Operator, left: Node, right: Node) -> Node {
-    let span = left.span.start..right.span.end;
-    Node { kind: Kind::Binary(operator, Box::new(left), Box::new(right)), span }
 }
 
 fn adjacent(left: Node, right: Node) -> Node {

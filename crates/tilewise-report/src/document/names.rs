@@ -1,10 +1,13 @@
 //! The documents' names: fields of the protos, properties with a letter, memory spaces, operations and XLA's functions.
 
 use super::{
+    evaluate::Function,
     part::{Meaning, of_names, space_in_words},
     terms,
+    token::continues_word,
 };
 use tilewise::{ElementType, Shape};
+use tilewise_hlo::Opcode;
 
 /// The fields of XLA's protos of shapes and layouts, as `xla_data.proto` has them.
 const FIELDS: &[(&str, &str)] = &[
@@ -63,6 +66,13 @@ const PROPERTIES: [(&str, &str); 5] = [
     ("T", "tiles"),
 ];
 
+/// `линейный_индекс`, a function's name in a translation.
+fn translated(text: &str) -> Option<Vec<Meaning>> {
+    let is_name = text.contains('_') && text.chars().all(continues_word);
+    let meaning = "linear_index under a translated name; of three lists, linear_index_with_tile";
+    (is_name && Function::named(text) == Some(Function::Translated)).then(|| vec![Meaning::of("function", meaning)])
+}
+
 /// The meaning of a name; `None` of any other word.
 pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     if let Some(meaning) = field(text) {
@@ -76,6 +86,7 @@ pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     }
     property(text)
         .or_else(|| dimension(text))
+        .or_else(|| translated(text))
         .or_else(|| letters(text))
         .or_else(|| step(text))
         .or_else(|| negative(text))
@@ -167,13 +178,20 @@ fn negative(text: &str) -> Option<Vec<Meaning>> {
     Some(vec![Meaning::of("dimension", format!("{place}, of an array with N dimensions"))])
 }
 
-/// `dimension 0`, `dimension 1: x`, `dimension -1`
+/// `dimension 0`, `dimension 1: x`, `dimension -1`; with a letter, or from the end, under a word of another language, too: `0 维: y`.
 fn dimension(text: &str) -> Option<Vec<Meaning>> {
-    let rest = ["dimension ", "dim "].iter().find_map(|word| text.strip_prefix(word))?;
-    let (number, letter) = match rest.split_once(':') {
-        Some((number, letter)) => (number.trim(), Some(letter.trim_matches([' ', '`']))),
-        None => (rest.trim(), None),
+    let (place, letter) = match text.split_once(':') {
+        Some((place, letter)) => (place, Some(letter.trim_matches([' ', '`']))),
+        None => (text, None),
     };
+    let (numbers, words): (Vec<&str>, Vec<&str>) =
+        place.split_whitespace().partition(|word| word.parse::<i32>().is_ok());
+    let &[number] = &numbers[..] else { return None };
+    let is_said = matches!(words[..], ["dimension" | "dim"]);
+    let is_translated = matches!(words.len(), 1 | 2) && words.iter().all(|word| word.chars().all(|c| !c.is_ascii()));
+    if !is_said && !(is_translated && (letter.is_some() || number.starts_with('-'))) {
+        return None;
+    }
     if number.starts_with('-') && letter.is_none() {
         return negative(number);
     }
@@ -246,6 +264,10 @@ fn operation(text: &str) -> Option<Vec<Meaning>> {
     if names.len() > 1 && names.iter().all(|name| is_name(name.strip_prefix('%').unwrap_or(name))) {
         let count = format!("{} arguments of an operation, by their unique names", names.len());
         return Some(vec![Meaning::of("operation", count)]);
+    }
+    if Opcode::of(text) != Opcode::Unknown {
+        let meaning = format!("{text}, what an operation does: https://openxla.org/xla/operation_semantics defines it");
+        return Some(vec![Meaning::of("operation", meaning)]);
     }
     let (opcode, operands) = text.strip_suffix(')')?.split_once('(')?;
     let operands: Vec<&str> = operands.split(',').map(|operand| operand.trim().trim_start_matches('%')).collect();

@@ -180,8 +180,13 @@ fn of_index(count: usize) -> String {
 /// `(4,2,8,128)`, what steps of tiling make of an array's bounds.
 fn of_bounds(sizes: &[u64]) -> Option<Meaning> {
     let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size)).filter(|all| *all > 0)?;
-    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-    Some(Meaning::of("as bounds", format!("{}, major to minor: {product} elements or tiles", sizes.join(" × "))))
+    let written: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    // `(2,2,8,128,2,1,1,1)` is `(2,2,8,128,2)`.
+    let last = sizes.iter().rposition(|size| *size != 1).unwrap_or_default();
+    let short =
+        if last + 2 < sizes.len() { format!(", in short ({})", written[..=last].join(",")) } else { String::new() };
+    let words = format!("{}, major to minor: {product} elements or tiles{short}", written.join(" × "));
+    Some(Meaning::of("as bounds", words))
 }
 
 /// The documents' format with these tiles.

@@ -1,6 +1,6 @@
 //! The documents' terms, each with its definition.
 
-use super::part::Meaning;
+use super::part::{Meaning, format_in_words};
 use tilewise::TileFormat;
 
 /// A term by all of its names, in lower case with blanks between words, and what it means.
@@ -164,7 +164,7 @@ const TERMS: &[Term] = &[
     (&["e"], "in the document's formulas, an element's index, major to minor"),
     (
         &["d", "array bounds", "bounds"],
-        "in the document's formulas, d, the sizes of an array, major to minor: d1 is the most minor",
+        "in the document's formulas, d, the bounds of an array, its sizes major to minor: d1 is the most minor",
     ),
     (&["t"], "in the document's formulas, a tile's sizes, major to minor"),
     (
@@ -206,7 +206,7 @@ const TERMS: &[Term] = &[
     ),
     (
         &["*", "asterisk", "combining dimensions", "kcombinedimension"],
-        "in a tile, a dimension that is merged into the next more minor one, then cut; −1 in messages",
+        "in a tile, a dimension that is merged into the next more minor one before the array is cut; the page's −1, which no size is",
     ),
     (
         &["untiled", "linear", "untiled format", "linear format", "untiled linear format"],
@@ -230,7 +230,8 @@ pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
         let (source, used_by) = (format.source().to_lowercase(), format.used_by().to_lowercase());
         source.ends_with(&format!("\"{name}\"")) || name.matches(' ').count() > 1 && used_by.contains(&name)
     };
-    TileFormat::all().find(is_named).map(|format| vec![Meaning::of("format", super::part::format_in_words(&format))])
+    let formats = TileFormat::all().filter(is_named).map(|format| Meaning::of("format", format_in_words(&format)));
+    Some(formats.collect()).filter(|formats: &Vec<_>| !formats.is_empty())
 }
 
 /// The definition of a term by one of its names.

@@ -145,14 +145,19 @@ fn word_length(text: &str) -> usize {
 
 /// Whether the word that ends there is made of symbols with subscripts, the last of which may go on behind it, `d_{n-1}`, `tn-1`.
 fn begins_symbols(text: &str, end: usize) -> bool {
+    /// No word of the documents has more.
+    const MOST: usize = 64;
     let mut at = 0;
-    while at < end {
+    for _ in 0..MOST {
+        if at >= end {
+            return true;
+        }
         match Symbol::first(&text[at..]) {
             Some((symbol, length)) if !symbol.subscript.is_empty() => at += length,
             _ => return false,
         }
     }
-    true
+    false
 }
 
 /// A letter of the documents' formulas with its subscript, which stands in braces, behind `_`, or, copied from a page, behind the letter or

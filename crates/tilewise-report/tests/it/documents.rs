@@ -89,6 +89,11 @@ fn errors_point_into_the_text() {
     }
     let deep = format!("{}1{} = 1", "(".repeat(100_000), ")".repeat(100_000));
     assert_eq!(Equation::read(&deep).expect_err("deep").kind, "nesting_too_deep");
+    for many in
+        [format!("1{}", "+1".repeat(100_000)), format!("1 = 1{}", " · 1".repeat(100_000)), "en".repeat(100_000) + "+e1"]
+    {
+        assert!(Equation::read(&many).is_err(), "{}", &many[..9]);
+    }
     let signs = format!("{}1 = 1", "-".repeat(100_000));
     assert_eq!(Equation::read(&signs).expect_err("signs").kind, "nesting_too_deep");
 }
@@ -106,6 +111,40 @@ fn symbols_hold_in_general() {
         let equation = Equation::read(text).unwrap_or_else(|failure| panic!("{text}: {failure:?}"));
         let json = serde_json::to_value(&equation).expect("JSON");
         assert!(json["holds"].is_null() && equation.to_text(80).contains("with numbers"), "{text}");
+    }
+}
+
+/// The lists of "Linear index formulas" and "Tiling as pad-reshape-transpose" with what they are, and their numbers in the page's example,
+/// element (2,3) of F32[3,5]{1,0:T(2,2)}.
+#[test]
+fn lists_of_symbols_have_a_meaning() {
+    for (text, meaning, numbers) in [
+        ("(⌊en/tn⌋, ... , ⌊e1/t1⌋)", "tile index", "(1,1)"),
+        ("(e_{n} mod t_{n}, ... , e_{1} mod t_{1})", "within-tile index", "(0,1)"),
+        ("(⌈d<sub>n</sub>/t<sub>n</sub>⌉, ... , ⌈d<sub>1</sub>/t<sub>1</sub>⌉)", "number of tiles", "(2,3)"),
+        ("(⌈dn/tn⌉∙tn, ... ,\n⌈d1/t1⌉∙t1)", "step 1, pad", "(4,6)"),
+        ("(⌈di/ti⌉, ti)", "step 2, reshape", "(2,2)"),
+        ("(⌈dn/tn⌉, tn, ... , ⌈d1/t1⌉, t1)", "bitcast", "(2,2,3,2)"),
+        ("(⌈d n /t n ⌉, ... , ⌈d 1 /t 1 ⌉, t n , ... , t 1 )", "step 3, transpose", "(2,3,2,2)"),
+        ("(⌊e/t⌋, e mod t)", "index in memory", "(1,1,0,1)"),
+        ("(tn, tn-1, ... , t1)", "a tile's sizes", "(2,2)"),
+    ] {
+        assert!(Equation::begins(text), "{text}");
+        let said = Equation::read(text).expect(text).to_text(1000);
+        assert!(said.contains(meaning) && said.contains(&format!("{numbers} for (2,3)")), "{text}: {said}");
+    }
+    for (text, meaning) in [
+        ("tntn-1...t1", "the number of elements in a tile"),
+        ("d_{i}d_{i-1}", "took in the next more major one"),
+        ("endn-1...d1 + en-1dn-2...d1 + ... + e1", "each index times all more minor bounds, added"),
+        ("d1", "the most minor"),
+    ] {
+        let said = Equation::read(text).expect(text).to_text(1000);
+        assert!(Equation::begins(text) && said.contains(meaning), "{text}: {said}");
+    }
+    // What is none of the documents' is not taken for it.
+    for text in ["s1", "e4m3", "end", "ten", "d1.5", "t1 = f32[2] add(a, b)", "edit", "in"] {
+        assert!(!Equation::begins(text), "{text}");
     }
 }
 
@@ -148,6 +187,22 @@ fn parts_alone_have_a_meaning() {
         ("-1", &["last dimension"]),
         ("−1", &["last dimension"]),
         ("N-1", &["last dimension"]),
+        ("dimension 1: x", &["x of an array with 2"]),
+        ("измерение 0: y", &["y of an array with 2"]),
+        ("0 维: z", &["z of an array with 3"]),
+        ("بعد -1", &["last dimension"]),
+        ("линейный_индекс", &["linear_index_with_tile"]),
+        ("(۲،۴)(۲،۱)", &["2 rows are interleaved"]),
+        ("The most-minor dimension", &["fastest"]),
+        ("0 up to N-1", &["column-major"]),
+        ("add", &["operation"]),
+        ("exponential.183, broadcast.3115", &["2 arguments"]),
+        ("TPU 1 bit tile format", &["4 bytes", "T(32,128)(32,1)E(1)"]),
+        ("Compact 2nd Minor Layout", &["tpu-compact-2nd-minor"]),
+        ("PRED", &["T(8,128)E(32)", "4 bytes"]),
+        ("(2,2,8,128,2,1,1,1)", &["in short (2,2,8,128,2)"]),
+        ("a d 0 b e 0 c f 0 0 0 0 0 0 0", &["f32[2,3]{0,1:T(5,3)}", "3 rows of 5"]),
+        ("a b c 0 0\nd e f 0 0\n0 0 0 0 0", &["f32[2,3]{1,0:T(3,5)}"]),
         ("add.936", &["operation"]),
         ("kind=kCustom", &["fusion"]),
         ("HBM", &["S(0)"]),

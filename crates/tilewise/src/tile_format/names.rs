@@ -64,7 +64,7 @@ pub(super) const FORMATS: &[Entry] = &[
         names: &["tpu-6x128"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[6, 128]] },
-        used_by: "no TPU yet: the document announces it beside 2 × 128 and 4 × 128",
+        used_by: "no TPU yet: the document announces it for a second-minor dimension of 5 or 6, perhaps of 9 to 12, too",
         source: "XLA documentation, \"Tiled layout\", \"TPU small tile format\"",
     },
     Entry {
