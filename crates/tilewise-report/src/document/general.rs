@@ -7,6 +7,7 @@ use super::{
     expression::{Kind, Node, Operator},
     part::Meaning,
     plain::Plain,
+    terms,
     token::{Symbol, symbols},
 };
 use crate::style::listed;
@@ -45,19 +46,15 @@ impl Item {
     }
 }
 
-/// The letters of the document's formulas.
-const LETTERS: [(char, Item, &str); 3] = [
-    ('e', Item::Element, "the element's index, in physical order, major to minor"),
-    ('d', Item::Bounds, "the bounds of the array, in the same order: d1 is the most minor"),
-    ('t', Item::Tile, "the tile, of the most minor dimensions"),
-];
+/// The letters of the document's formulas, terms of it.
+const LETTERS: [(char, Item); 3] = [('e', Item::Element), ('d', Item::Bounds), ('t', Item::Tile)];
 
 /// What the letters, the lists and the functions of members stand for, each once.
 pub(super) fn meanings(members: &[Node], plain: &Plain) -> Vec<Meaning> {
     let mut walk = Walk { plain, letters: Vec::new(), lists: Vec::new(), functions: Vec::new() };
     members.iter().for_each(|member| walk.node(member));
-    let letters = LETTERS.iter().filter(|(letter, ..)| walk.letters.contains(letter));
-    let letters = letters.map(|(letter, _, meaning)| Meaning::of(&letter.to_string(), *meaning));
+    let letters = LETTERS.iter().filter(|(letter, _)| walk.letters.contains(letter));
+    let letters = letters.filter_map(|(letter, _)| of_term(&letter.to_string()));
     let mut all: Vec<Meaning> = letters.chain(walk.lists).chain(walk.functions).collect();
     all.push(Meaning::of("with numbers", "linear_index_with_tile((2,3), (3,5), (2,2)) = 17"));
     all
@@ -81,14 +78,14 @@ impl Walk<'_> {
             Kind::Symbol => self.letters.extend(self.symbol(node).map(|symbol| symbol.letter)),
             Kind::List(items) | Kind::Adjacent(items) => items.iter().for_each(|item| self.node(item)),
             Kind::Call(name, arguments) => {
-                let (name, meaning) = match Function::named(name) {
-                    Some(Function::LinearIndex) => ("linear_index", LINEAR_INDEX),
-                    Some(Function::WithTile) => ("linear_index_with_tile", WITH_TILE),
-                    _ if arguments.len() == 3 => (&**name, WITH_TILE),
-                    _ => (&**name, LINEAR_INDEX),
+                let term = match Function::named(name) {
+                    Some(Function::LinearIndex) => LINEAR_INDEX,
+                    Some(Function::WithTile) => WITH_TILE,
+                    _ if arguments.len() == 3 => WITH_TILE,
+                    _ => LINEAR_INDEX,
                 };
-                if !self.functions.iter().any(|known| known.meaning == meaning) {
-                    self.functions.push(Meaning::of(name, meaning));
+                if !self.functions.iter().any(|known| known.label == term) {
+                    self.functions.extend(of_term(term));
                 }
                 arguments.iter().for_each(|argument| self.node(argument));
             }
@@ -134,7 +131,7 @@ impl Walk<'_> {
         match &node.kind {
             Kind::Symbol => {
                 let letter = self.symbol(node)?.letter;
-                LETTERS.iter().find(|(known, ..)| *known == letter).map(|(_, item, _)| *item)
+                LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, item)| *item)
             }
             Kind::List(items) if items.len() == 1 => self.item(&items[0]),
             Kind::Floor(inside) => self.is_quotient(inside, Item::Element).then_some(Item::TileIndex),
@@ -176,15 +173,13 @@ impl Walk<'_> {
             [Item::Element] => "an element's index",
             [Item::Bounds] => "bounds, the size of each dimension",
             [Item::Tile] => "a tile's sizes",
-            [Item::TileIndex] => "the tile index: e/t rounded down, which tile of each dimension",
-            [Item::WithinTile] => "the within-tile index: what is left of e behind whole tiles",
+            [Item::TileIndex] => terms::definition("tile index")?,
+            [Item::WithinTile] => terms::definition("within tile index")?,
             [Item::Tiles] => {
                 "the number of tiles in each dimension: d/t rounded up, as the last may overrun the array, and padding is inserted"
             }
             [Item::Padded] => "step 1, pad: the bounds padded to whole tiles",
-            [Item::TileIndex, Item::WithinTile] => {
-                "the element's index in memory: the tile index, and behind it the within-tile index"
-            }
+            [Item::TileIndex, Item::WithinTile] => terms::definition("combined coordinate")?,
             [Item::Tiles, Item::Tile] if is_of_one => {
                 "step 2, reshape: a dimension is broken into the number of its tiles and the tile's size"
             }
@@ -222,7 +217,7 @@ impl Walk<'_> {
                 "the bound of a dimension that took in the next more major one, by `*` in a tile"
             }
             ([Item::Bounds, Item::Bounds, ..], _) => "the number of elements in the array",
-            ([Item::Element, Item::Bounds, ..], _) => LINEAR_INDEX_TERM,
+            ([Item::Element, Item::Bounds, ..], _) => TERM_OF_INDEX,
             _ => return None,
         };
         Some(Meaning::of(&self.label(node), meaning))
@@ -238,11 +233,15 @@ impl Walk<'_> {
         }
     }
 
-    /// A sum with `e_{n}d_{n-1}…d_{1}` in it.
+    /// A sum with `e_{n}d_{n-1}…d_{1}` in front.
     fn of_sum(&self, node: &Node) -> Option<Meaning> {
         let Kind::Binary(Operator::Plus, left, _) = &node.kind else { return None };
-        let first = self.of_product(left).or_else(|| self.of_sum(left))?;
-        matches!(&*first.meaning, LINEAR_INDEX_TERM | LINEAR_INDEX).then(|| Meaning::of("sum", LINEAR_INDEX))
+        let mut first = left;
+        while let Kind::Binary(Operator::Plus, left, _) = &first.kind {
+            first = left;
+        }
+        let is_index = self.of_product(first).is_some_and(|first| first.meaning == TERM_OF_INDEX);
+        is_index.then(|| of_term(LINEAR_INDEX))?
     }
 
     fn is_ellipsis(&self, node: &Node) -> bool {
@@ -272,7 +271,11 @@ impl Walk<'_> {
     }
 }
 
-const LINEAR_INDEX: &str = "major to minor: each index times all more minor bounds, added";
-const LINEAR_INDEX_TERM: &str = "an index times all more minor bounds: a term of linear_index";
-const WITH_TILE: &str = "linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)): the tile index in the array of tiles, then the within-tile index in the tile; \
-                         arithmetic is elementwise, a list in a list is put behind the one before it";
+const LINEAR_INDEX: &str = "linear_index";
+const WITH_TILE: &str = "linear_index_with_tile";
+const TERM_OF_INDEX: &str = "an index times all more minor bounds: a term of linear_index";
+
+/// A term of the documents with its definition.
+fn of_term(term: &str) -> Option<Meaning> {
+    terms::definition(term).map(|meaning| Meaning::of(term, meaning))
+}

@@ -173,14 +173,15 @@ const TERMS: &[Term] = &[
     ),
     (
         &["linear_index_with_tile"],
-        "of an element e in bounds d with a tile t: linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)); \
+        "of an element e in bounds d with a tile t: linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t)), \
+         elementwise, a list in a list put behind the one before it; \
          `tilewise index 'linear_index_with_tile((2,3), (3,5), (2,2))'`",
     ),
-    (&["tile index"], "which tile an element is in, ⌊e/t⌋, in an array of ⌈d/t⌉ tiles"),
-    (&["within tile index"], "where in its tile an element is, e mod t"),
+    (&["tile index"], "the tile index, e/t rounded down: which tile an element is in, of ⌈d/t⌉ in each dimension"),
+    (&["within tile index"], "the within-tile index, e mod t: what is left of e behind whole tiles"),
     (
         &["combined coordinate", "combined coordinate vector", "combined vector"],
-        "the tile index, and behind it the within-tile index: an index in memory, (1,1,0,1) of (2,3) in F32[3,5]{1,0:T(2,2)}",
+        "an element's index in memory: the tile index, and behind it the within-tile index",
     ),
     (
         &["pad reshape transpose"],
