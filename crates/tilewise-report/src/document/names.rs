@@ -33,8 +33,12 @@ const FIELDS: &[(&str, &str)] = &[
     ("physical_shape", "P(shape): of a sparse array, the shape of its buffers; XLA refuses it on every other"),
     ("dynamic_shape_metadata_prefix_bytes", "M(n): bytes of run-time dimension sizes in front of the data"),
     ("split_configs", "SC(dimension:indices): where a dimension is split between memories"),
-    ("padded_dimensions", "no longer a field: tiles and L(n) pad; a tile as large as the padded array says it"),
-    ("padding_value", "no longer a field: what lies in padding means nothing"),
+    (
+        "padded_dimensions",
+        "no longer a field: the size to which each dimension was padded, one for each. Tiles and L(n) pad; a tile as large as the padded \
+         array says it",
+    ),
+    ("padding_value", "no longer a field: the value that filled padded_dimensions; what lies in padding means nothing"),
     ("dim_level_types", "D(…): the levels of a sparse array, which XLA drops"),
     ("format", "no longer a field: every layout is dense"),
 ];

@@ -143,7 +143,8 @@ const TERMS: &[Term] = &[
     ),
     (
         &["vector register", "8x128 vector register"],
-        "a TPU's has two dimensions, 8 × 128 words of 32 bits: most operations work on tiles of 8 × 128, T(8,128)",
+        "a TPU's has two dimensions, 8 × 128 words of 32 bits: most operations work on tiles of 8 × 128, T(8,128), and operands in \
+         another format are converted as they are read from memory",
     ),
     (&["figure 1"], "of the tiled-layout page: `tilewise draw 'f32[3,5]{1,0:T(2,2)}'` draws it"),
     (&["figure 2"], "of the tiled-layout page, tiles in tiles: `tilewise draw 'f32[4,8]{1,0:T(2,4)(2,1)}'` draws it"),
@@ -215,7 +216,8 @@ const TERMS: &[Term] = &[
     ),
     (
         &["bf16 packing", "packing"],
-        "two rows of a column in one 32-bit word, the even one below: the second tile of (8,128)(2,1), as TPUs work with 32-bit values",
+        "two rows of a column in one 32-bit word, the even one below: the second tile of (8,128)(2,1). TPUs work with 32-bit values, \
+         and move data along the second-minor dimension with less effort than along the most minor",
     ),
     (&["pufferfish"], "the tiled-layout page's name of a TPU, v4, the first with 8-bit arrays: T(8,128)(4,1)"),
 ];
