@@ -10,6 +10,7 @@ use super::{
     AxisId, Table,
     classes::Classes,
     factors::{Array, FactorKind, Factors, add_factors},
+    reach::{Edges, Reached},
 };
 
 /// Which dimensions of a module's arrays are one: [`Factors`] that operations, loops, calls and fusions pass from array to array
@@ -48,6 +49,7 @@ pub struct Axes {
     /// Of each instruction, its first slot, and its form.
     instructions: Vec<(u32, u32)>,
     forms: Vec<Form>,
+    edges: Edges,
 }
 
 /// An axis.
@@ -116,11 +118,38 @@ impl Axes {
         (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
     }
 
+    /// How many arrays an instruction's result has.
+    #[must_use]
+    pub fn leaves(&self, instruction: usize) -> usize {
+        self.instructions.get(instruction).map_or(0, |(_, form)| self.forms[*form as usize].leaves.len())
+    }
+
     /// What is done along an axis, in the order of the text.
     #[must_use]
     pub fn events(&self, axis: AxisId) -> &[Event] {
         let (start, end) = self.axes[axis].events;
         &self.events[start as usize..end as usize]
+    }
+
+    /// What follows from these arrays, instructions with numbers of leaves, and they themselves: through loops, calls and fusions,
+    /// but not through instructions where it stops.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::Dataflow};
+    /// let flow = Dataflow::new(&Module::parse("\
+    /// ENTRY main {
+    ///   x = f32[8] parameter(0)
+    ///   w = f32[8] parameter(1)
+    ///   y = f32[8] tanh(x)
+    ///   ROOT both = (f32[8], f32[8]) tuple(y, w)
+    /// }")?);
+    /// let reached = flow.axes().reach([(0, 0)], &|_| false);
+    /// assert_eq!(reached.all().collect::<Vec<_>>(), [(0, 0), (2, 0), (3, 0)]);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reach(&self, from: impl IntoIterator<Item = (usize, usize)>, stops: &dyn Fn(usize) -> bool) -> Reached {
+        self.edges.reach(from, stops)
     }
 
     pub(super) fn of(module: &Module) -> Self {
@@ -185,6 +214,7 @@ struct Builder<'m> {
     /// Nodes of which another is the first places.
     beginnings: Vec<(u32, u32)>,
     factors: Factors,
+    edges: Vec<(u32, u32)>,
 }
 
 impl<'m> Builder<'m> {
@@ -203,8 +233,9 @@ impl<'m> Builder<'m> {
                 classes.add(*size);
             }
         }
-        let (events, computations, starts, handed, beginnings, factors) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors }
+        axes.edges = Edges::new(axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].leaves.len()));
+        let (events, computations, starts, handed, beginnings, factors, edges) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors, edges }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -216,16 +247,20 @@ impl<'m> Builder<'m> {
         self.axes.instructions[instruction].0 + self.form(instruction).slots_before[leaf]
     }
 
-    /// So many leaves of one instruction, from one on, are those of another.
+    /// So many leaves of one instruction, from one on, are those of another, which follow from them.
     fn same(&mut self, (one, from): (usize, usize), (other, to): (usize, usize), count: usize) {
         for k in 0..count {
             steps::take(1);
             let bounds = |at: usize, leaf: usize| self.form(at).leaves.get(leaf).map(|array| &array.bounds);
             let (Some(left), Some(right)) = (bounds(one, from + k), bounds(other, to + k)) else { return };
-            if left != right {
+            let edge = (self.axes.edges.leaf(one, from + k), self.axes.edges.leaf(other, to + k));
+            let is_alike = left == right;
+            let sizes = left.clone();
+            self.edges.push(edge);
+            if !is_alike {
                 continue;
             }
-            let (sizes, left, right) = (left.clone(), self.slot(one, from + k), self.slot(other, to + k));
+            let (left, right) = (self.slot(one, from + k), self.slot(other, to + k));
             for (dimension, _) in sizes.iter().enumerate().filter(|(_, size)| **size > 1) {
                 self.classes.unite(&[left + number(dimension)], &[right + number(dimension)]);
             }
@@ -283,7 +318,7 @@ impl<'m> Builder<'m> {
                     ends.1
                         .filter(|_| call.role == CallRole::Body)
                         .into_iter()
-                        .for_each(|root| self.same_all(this, root));
+                        .for_each(|root| self.same_all(root, this));
                 }
             }
             Conditional => {
@@ -349,6 +384,14 @@ impl<'m> Builder<'m> {
         operands: &[Option<usize>],
         (result, leaves): (usize, Range<usize>),
     ) {
+        let made = self.axes.edges.made(result);
+        for operand in operands.iter().flatten() {
+            let read = (0..self.form(*operand).leaves.len()).map(|leaf| (self.axes.edges.leaf(*operand, leaf), made));
+            self.edges.extend(read.collect::<Vec<_>>());
+        }
+        self.edges.extend(
+            leaves.clone().map(|leaf| (made, self.axes.edges.leaf(result, leaf))).filter(|(from, to)| from != to),
+        );
         let mut arrays: Vec<(usize, usize)> = Vec::with_capacity(operands.len() + 1);
         for operand in operands {
             let Some(operand) = operand.filter(|operand| self.form(*operand).leaves.len() == 1) else { return };
@@ -537,7 +580,8 @@ impl<'m> Builder<'m> {
     }
 
     fn finish(self) -> Axes {
-        let Self { mut axes, mut classes, events, .. } = self;
+        let Self { mut axes, mut classes, events, edges, .. } = self;
+        axes.edges.fill(&edges);
         let slots = axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].slots as usize).sum::<usize>();
         // By the node that stands for a class, its axis.
         let mut numbers: Vec<Option<AxisId>> = vec![None; classes.len()];
