@@ -296,9 +296,12 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
     let axes = program.flow.axes();
     // Flattened arrays have no dimension to go by.
     let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
-    let Some((largest, leaf)) = largest.and_then(|array| program.flow.told(array.position)) else { return Vec::new() };
+    let Some((largest, leaf_of_largest)) = largest.and_then(|array| program.flow.told(array.position)) else {
+        return Vec::new();
+    };
+    let size = |own: &[AxisId]| own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
     let mut found: Vec<(usize, Vec<AxisId>)> = Vec::new();
-    for all in axes.of_array(&largest, leaf) {
+    for all in axes.of_array(&largest, leaf_of_largest) {
         for axis in all {
             let mut is_whole = false;
             for event in axes.events(*axis) {
@@ -315,15 +318,28 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
             }
         }
     }
-    // Of rows and columns, each of which an input begins with, neither is the batch but the outermost.
-    let mut first: Vec<&Vec<AxisId>> = found.iter().filter(|(rank, _)| *rank == 0).map(|(_, own)| own).collect();
-    first.dedup();
-    if first.len() > 1 {
-        found.iter_mut().for_each(|(rank, _)| *rank = (*rank).max(1));
+    // What isn't known may lead from an argument to as long a dimension.
+    for parameter in program.parameters() {
+        for leaf in 0..axes.leaves(parameter.index()) {
+            for (dimension, own) in axes.of_array(&parameter, leaf).enumerate() {
+                let is_alike =
+                    |all: &[AxisId]| all.iter().any(|axis| is_of_kernel(program, *axis)) && size(all) == size(own);
+                if is_input(&name(&parameter)) && axes.of_array(&largest, leaf_of_largest).any(is_alike) {
+                    found.push((dimension.min(1), own.to_vec()));
+                }
+            }
+        }
     }
+    // Of rows and columns that are as many, each of which an input begins with, neither is the batch.
+    let first: Vec<&Vec<AxisId>> = found.iter().filter(|(rank, _)| *rank == 0).map(|(_, own)| own).collect();
+    let is_of_pairs = |own: &Vec<AxisId>| {
+        let is_there = |own: &Vec<AxisId>| axes.of_array(&largest, leaf_of_largest).any(|all| all == own);
+        first.iter().any(|other| *other != own && size(other) == size(own) && is_there(other)) && is_there(own)
+    };
+    let pairs: Vec<Vec<AxisId>> = first.iter().filter(|own| is_of_pairs(own)).map(|own| (*own).clone()).collect();
+    found.retain(|(_, own)| !pairs.contains(own));
     // Stable: of equals, the outermost comes first.
     found.sort_by_key(|(rank, _)| *rank);
-    let size = |own: &[AxisId]| own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
     let mut candidates: Vec<Vec<AxisId>> = Vec::new();
     for (_, own) in found {
         if size(&own) >= LEAST && !candidates.contains(&own) && candidates.len() < MOST_FOLLOWED {
@@ -331,6 +347,13 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
         }
     }
     candidates
+}
+
+/// Whether an axis begins where an instruction makes it of what isn't known.
+fn is_of_kernel(program: &ProgramModel<'_>, axis: AxisId) -> bool {
+    let made = program.flow.axes().events(axis).iter().filter(|event| event.kind == EventKind::Made(FactorKind::Mix));
+    let mut made = made.filter_map(|event| program.module.instruction(event.instruction));
+    made.any(|at| matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown))
 }
 
 /// What is known of a program beside one dimension of it.
