@@ -68,7 +68,13 @@ impl<'p> Split<'p> {
         let all = total(&mut peak.iter().copied());
         let covers = |found: &Self| {
             let with_it = total(&mut peak.iter().copied().filter(|array| found.dimension(program, array).is_some()));
+            let is_each = |array: &LiveArray<'_>| {
+                let told = program.flow.told(array.position);
+                told.is_some_and(|(at, leaf)| found.each.has(at.index(), leaf))
+            };
+            let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
             with_it / program.thresholds().most >= all / 100
+                && (!found.is_made || largest.is_some_and(|largest| is_each(largest)))
         };
         let mut joined = None;
         for own in candidates(program, peak) {
@@ -122,7 +128,7 @@ impl<'p> Split<'p> {
     pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
         let (instruction, leaf) = program.flow.told(array.position)?;
         let (at, place) = (instruction.index(), self.place(&instruction, leaf)?);
-        (!self.after.has(at, leaf) && (!self.is_made || self.each.has(at, leaf))).then_some(place)
+        (!self.after.has(at, leaf)).then_some(place)
     }
 
     /// Whether an array is the same at all places.
@@ -234,12 +240,32 @@ impl<'p> Split<'p> {
         match at.opcode() {
             Opcode::Pad => {
                 let padding = at.padding().unwrap_or_default();
+                let size = i64::try_from(self.size).unwrap_or(i64::MAX);
+                // At the end, or by as much as all of it.
                 there(&|dimension, _| {
-                    padding.get(dimension).is_some_and(|ends| ends.low == 0 && ends.interior == 0 && ends.high >= 0)
+                    padding.get(dimension).is_some_and(|ends| {
+                        let is_whole = ends.low % size == 0 && ends.high % size == 0;
+                        ends.interior == 0 && (ends.low == 0 || is_whole) && ends.high >= 0
+                    })
                 })
             }
             Opcode::Concatenate => there(&|_, _| true),
-            Opcode::Slice => there(&|_, of| self.size_of(of) == self.size),
+            Opcode::Slice => {
+                let limits = at.slice_limits().unwrap_or_default();
+                let starts = |dimension: usize| limits.get(dimension).map_or(1, |limits| limits.start);
+                there(&|dimension, of| self.size_of(of) == self.size && starts(dimension).is_multiple_of(self.size))
+            }
+            // A loop of the compiler's own, which gathers a row for each place.
+            Opcode::DynamicSlice if op_name(at).is_none() => {
+                let parts = at.computation().instructions().collect::<Vec<_>>().into_iter();
+                let parts = parts.filter(|part| {
+                    matches!(part.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice)
+                        && op_name(part).is_none()
+                });
+                let wholes = parts.filter_map(|part| part.operands().next()?.instruction());
+                let first = wholes.filter_map(|whole| self.axes.of_array(&whole, 0).next().map(<[AxisId]>::to_vec));
+                first.filter(|of| !of.is_empty() && self.size_of(of) == self.size_of(own)).collect()
+            }
             Opcode::CustomCall | Opcode::Unknown => {
                 let results = (0..self.axes.leaves(at.index())).flat_map(|leaf| self.axes.of_array(at, leaf));
                 results
@@ -324,8 +350,11 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
             for (dimension, own) in axes.of_array(&parameter, leaf).enumerate() {
                 let is_alike =
                     |all: &[AxisId]| all.iter().any(|axis| is_of_kernel(program, *axis)) && size(all) == size(own);
-                if is_input(&name(&parameter)) && axes.of_array(&largest, leaf_of_largest).any(is_alike) {
-                    found.push((dimension.min(1), own.to_vec()));
+                if dimension == 0
+                    && is_input(&name(&parameter))
+                    && axes.of_array(&largest, leaf_of_largest).any(is_alike)
+                {
+                    found.push((0, own.to_vec()));
                 }
             }
         }
@@ -452,7 +481,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             split.after.has_any(at.index()) || known.contains(&self.outermost(at))
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
-        let [mut sums, mut others] = [const { BTreeSet::<(usize, usize)>::new() }; 2];
+        let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
         for event in split.events() {
             let at = self.instruction(event.instruction)?;
             if is_after(split, &at) || !self.reads_each(split, &at) {
@@ -466,7 +495,10 @@ impl<'p, 'm> Walk<'p, 'm> {
                     if is_forward { sums.extend(all()) } else { others.extend(all()) }
                 }
                 (_, End::Sum) => {}
-                (_, End::All) => others.extend(all()),
+                (_, End::All) => {
+                    ranked.extend(all());
+                    others.extend(all());
+                }
                 (_, End::Joint) => _ = joints.insert(self.outermost(&at)),
             }
         }
@@ -504,6 +536,11 @@ impl<'p, 'm> Walk<'p, 'm> {
                 return None;
             }
             split.joined = sums.first().map(|(at, _)| (*at, Joint::Sums));
+        }
+        // What is ranked is ranked once all parts are there.
+        if joints.is_empty() && !ranked.is_empty() {
+            let known = split.after.all().collect::<Vec<_>>();
+            split.after = split.axes.reach(known.into_iter().chain(ranked), &|_| false);
         }
         Some(joints.first().copied())
     }
