@@ -482,9 +482,21 @@ impl<'p, 'm> Walk<'p, 'm> {
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
+        let all_of = |at: &Instruction<'_>| {
+            let at = at.index();
+            (0..split.axes.leaves(at)).map(move |leaf| (at, leaf)).collect::<Vec<_>>()
+        };
         for event in split.events() {
             let at = self.instruction(event.instruction)?;
-            if is_after(split, &at) || !self.reads_each(split, &at) {
+            if matches!(self.end(split, facts, &at, event), End::All) && self.reads_each(split, &at) {
+                ranked.extend(all_of(&at));
+            }
+        }
+        let of_ranked = split.axes.reach(ranked.iter().copied(), &|_| false);
+        for event in split.events() {
+            let at = self.instruction(event.instruction)?;
+            let is_ranked = of_ranked.has_any(at.index()) && !ranked.contains(&(at.index(), 0));
+            if is_ranked || is_after(split, &at) || !self.reads_each(split, &at) {
                 continue;
             }
             let all = || (0..split.axes.leaves(at.index())).map(|leaf| (at.index(), leaf));
@@ -495,10 +507,7 @@ impl<'p, 'm> Walk<'p, 'm> {
                     if is_forward { sums.extend(all()) } else { others.extend(all()) }
                 }
                 (_, End::Sum) => {}
-                (_, End::All) => {
-                    ranked.extend(all());
-                    others.extend(all());
-                }
+                (_, End::All) => others.extend(all()),
                 (_, End::Joint) => _ = joints.insert(self.outermost(&at)),
             }
         }
