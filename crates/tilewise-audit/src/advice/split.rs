@@ -344,18 +344,12 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
             }
         }
     }
-    // What isn't known may lead from an argument to as long a dimension.
-    for parameter in program.parameters() {
+    // Under another size, or beyond what isn't known, the largest array may have what an input begins with.
+    for parameter in program.parameters().iter().filter(|parameter| is_input(&name(parameter))) {
         for leaf in 0..axes.leaves(parameter.index()) {
-            for (dimension, own) in axes.of_array(&parameter, leaf).enumerate() {
-                let is_alike =
-                    |all: &[AxisId]| all.iter().any(|axis| is_of_kernel(program, *axis)) && size(all) == size(own);
-                if dimension == 0
-                    && is_input(&name(&parameter))
-                    && axes.of_array(&largest, leaf_of_largest).any(is_alike)
-                {
-                    found.push((0, own.to_vec()));
-                }
+            let own = axes.of_dimension(parameter, leaf, 0);
+            if !own.is_empty() && !found.iter().any(|(_, known)| known == own) {
+                found.push((2, own.to_vec()));
             }
         }
     }
@@ -376,13 +370,6 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
         }
     }
     candidates
-}
-
-/// Whether an axis begins where an instruction makes it of what isn't known.
-fn is_of_kernel(program: &ProgramModel<'_>, axis: AxisId) -> bool {
-    let made = program.flow.axes().events(axis).iter().filter(|event| event.kind == EventKind::Made(FactorKind::Mix));
-    let mut made = made.filter_map(|event| program.module.instruction(event.instruction));
-    made.any(|at| matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown))
 }
 
 /// What is known of a program beside one dimension of it.
