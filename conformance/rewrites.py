@@ -1,17 +1,19 @@
 """Programs rewritten so that they mean the same: what is told of each must stay, sizes, verdict and advice.
 
-    python conformance/rewrites.py [COUNT] [SEED]
+    python conformance/rewrites.py [COUNT] [SEED] [FOLDER…]
 
-Needs the Python package. Programs are those of `examples` and `testing/programs`. Names in answers are of the rewritten program; so
-figures are compared, and the kinds of advice with what each frees. The exit status is 1 if an answer differs.
+Needs the Python package. Programs are those of `examples` and `testing/programs`, or of the folders. Names in answers are of the
+rewritten program; so figures are compared, and the kinds of advice with what each frees. The exit status is 1 if an answer differs.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import contextlib
 import gzip
 import itertools
+import json
 import random
 import re
 import sys
@@ -30,23 +32,23 @@ LARGEST = 300_000
 Rewrite = Callable[[random.Random, str], str]
 
 
-def programs() -> Iterator[tuple[str, str]]:
+def programs(folders: list[Path]) -> Iterator[tuple[str, str]]:
     """Names and texts of programs."""
-    for folder in ("examples", "testing/programs"):
-        for path in sorted((ROOT / folder).rglob("*.hlo*")):
+    for folder in folders:
+        for path in sorted(folder.rglob("*.hlo*")):
             if ".pb" in path.suffixes:
                 continue
             data = path.read_bytes()
             text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
             # A file may hold several.
-            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.M)):
+            for number, module in enumerate(re.split(r"^(?=HloModule )", text, flags=re.MULTILINE)):
                 if module.strip() and len(module) <= LARGEST:
-                    yield f"{path.relative_to(ROOT)}:{number}", module
+                    yield f"{path.relative_to(folder)}:{number}", module
 
 
-def readable() -> Iterator[tuple[str, str]]:
+def readable(folders: list[Path]) -> Iterator[tuple[str, str]]:
     """Those that are programs, from all over the list."""
-    every = list(programs())
+    every = list(programs(folders))
     for name, text in every[:: max(1, len(every) // MOST)]:
         with contextlib.suppress(tw.Error):
             told(text)
@@ -57,11 +59,21 @@ def told(program: str) -> Any:
     """What is told of a program, without its names."""
     report = tw.audit(program)
     spaces = [
-        (each.memory_space, each.physical_bytes, each.padding_bytes, each.peak_live_bytes)
+        (
+            each.memory_space,
+            each.physical_bytes,
+            each.padding_bytes,
+            each.peak_live_bytes,
+        )
         for each in report.memory_spaces
     ]
     advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
-    sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
+    sizes = (
+        report.argument_bytes,
+        report.output_bytes,
+        report.alias_bytes,
+        report.temporary_bytes,
+    )
     return {
         "spaces": spaces,
         "advice": advice,
@@ -83,15 +95,19 @@ def _outside_strings(text: str, change: Callable[[str], str]) -> str:
 def _renamed(chance: random.Random, text: str) -> str:
     """Computations by other names. Instructions keep theirs: the compiler's order of equals is of their names."""
     prefix = chance.choice(("zz_", "a", "renamed.", "_"))
-    names = set(re.findall(r"^(?:ENTRY )?%([\w.-]+) \(", text, re.M))
-    entry = re.search(r"^ENTRY %([\w.-]+) ", text, re.M)
+    names = set(re.findall(r"^(?:ENTRY )?%([\w.-]+) \(", text, re.MULTILINE))
+    entry = re.search(r"^ENTRY %([\w.-]+) ", text, re.MULTILINE)
     names -= {entry[1]} if entry else set()
     if not names:
         return text
     found = re.compile(r"%(" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")(?![\w.-])")
-    instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.M))
+    instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.MULTILINE))
     return _outside_strings(
-        text, lambda part: found.sub(lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}", part)
+        text,
+        lambda part: found.sub(
+            lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}",
+            part,
+        ),
     )
 
 
@@ -115,7 +131,7 @@ def _commented(chance: random.Random, text: str) -> str:
         r"^(  (?:ROOT )?%?[\w.-]+ = )",
         lambda start: start[1] + (words if chance.random() < 0.3 else ""),
         text,
-        flags=re.M,
+        flags=re.MULTILINE,
     )
 
 
@@ -130,14 +146,15 @@ def _without_locations(_: random.Random, text: str) -> str:
 
 def _moved(chance: random.Random, text: str) -> str:
     """Computations in another order, each before its caller: the first two that don't call each other."""
-    blocks = re.split(r"(?<=^}\n)", text, flags=re.M)
+    blocks = re.split(r"(?<=^}\n)", text, flags=re.MULTILINE)
     for at in (
         chance.sample(range(1, max(2, len(blocks) - 2)), k=max(1, min(8, len(blocks) - 3))) if len(blocks) > 4 else ()
     ):
         one, other = blocks[at], blocks[at + 1]
-        name = re.search(r"^\s*(ENTRY )?%?([\w.-]+) \(", one)
+        # A block may hold several: the brace of one that runs on a thread of its own doesn't end its line.
+        names = re.findall(r"^%?([\w.-]+) \(", one, re.MULTILINE)
         is_entry = "ENTRY " in one or "ENTRY " in other
-        if name and not is_entry and not re.search(re.escape(name[2]) + r"(?![\w.-])", other):
+        if names and not is_entry and not any(re.search(re.escape(name) + r"(?![\w.-])", other) for name in names):
             blocks[at], blocks[at + 1] = other, one
     return "".join(blocks)
 
@@ -155,6 +172,10 @@ def _wrapped(chance: random.Random, text: str) -> str:
         lambda: f"The program:\n```hlo\n{text}\n```\nand a question\n",
         lambda: "\n".join(f"\x1b[36m{line}\x1b[0m" for line in lines),
         lambda: "\ufeff" + text,
+        lambda: json.dumps({"id": 7, "result": {"text": text}}),
+        lambda: "".join(json.dumps({"time": "10:00", "message": line}) + "\n" for line in lines),
+        lambda: f"hlo = {text!r}\n",
+        lambda: repr(text.encode()),
         lambda: text.replace(" ", "\u00a0") if "\u00a0" not in text else text,
     )
     return chance.choice(ways)()
@@ -171,10 +192,10 @@ REWRITES: tuple[Rewrite, ...] = (
 )
 
 
-def main(count: int, seed: int) -> int:
+def main(count: int, seed: int, folders: list[Path]) -> int:
     """Compare, and print the differences."""
     chance = random.Random(seed)
-    known = [(name, text, told(text)) for name, text in itertools.islice(readable(), MOST)]
+    known = [(name, text, told(text)) for name, text in itertools.islice(readable(folders), MOST)]
     differing: collections.Counter[str] = collections.Counter()
     for number in range(count):
         name, text, before = known[number % len(known)]
@@ -206,5 +227,13 @@ def main(count: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    sys.exit(main(*(numbers + [10_000, 1][len(numbers) :])))
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("count", type=int, nargs="?", default=10_000)
+    arguments.add_argument("seed", type=int, nargs="?", default=1)
+    arguments.add_argument(
+        "folders",
+        type=Path,
+        nargs="*",
+        default=[ROOT / "examples", ROOT / "testing/programs"],
+    )
+    sys.exit(main(**vars(arguments.parse_args())))

@@ -5,6 +5,7 @@ use crate::{
     report::PyReport,
     threads::interruptible,
     tpu::{generation, machine_named},
+    whole::whole,
 };
 use pyo3::{prelude::*, types::PyString};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) fn audit_text<'py>(
     text: &Bound<'py, PyString>,
     source: String,
     tpu: Option<&Bound<'py, PyAny>>,
-    hbm_limit: Option<u64>,
+    #[pyo3(from_py_with = whole)] hbm_limit: Option<u64>,
     machine: Option<&str>,
     libtpu: Option<&str>,
     buffer_assignment: Option<String>,

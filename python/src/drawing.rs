@@ -4,6 +4,7 @@ use crate::{
     errors::{Class, Error, Result},
     shape::PyShape,
     travel::{Reduced, native},
+    whole::whole,
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -185,7 +186,7 @@ impl PyDrawing {
     ///     >>> Shape("f32[2,2]").draw().to_text(width=60).splitlines()[0]
     ///     'f32[2,2]{1,0}'
     #[pyo3(signature = (*, width = 100))]
-    fn to_text(&self, width: usize) -> String {
+    fn to_text(&self, #[pyo3(from_py_with = whole)] width: usize) -> String {
         self.0.text(width)
     }
 

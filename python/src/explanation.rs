@@ -9,6 +9,7 @@ use crate::{
     table::{Column, Columns, Framed, PyTable, Tabular},
     tpu::generation,
     travel::{Reduced, native, reduced},
+    whole::whole,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -180,7 +181,7 @@ impl PyExplanation {
     ///     Out of memory in hbm: 314.47 MiB needed, 314.00 MiB available, 477.5 KiB over.
     ///     ...
     #[pyo3(signature = (*, width = 100))]
-    fn table(&self, width: usize) -> String {
+    fn table(&self, #[pyo3(from_py_with = whole)] width: usize) -> String {
         in_python(&self.explained.to_text(width))
     }
 

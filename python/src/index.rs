@@ -3,6 +3,7 @@
 use crate::{
     arrays::{empty, writable},
     errors::{Class, Error, Result},
+    few,
     integers::{Failed, Integers},
 };
 use numpy::{Element, PyArrayDyn, PyUntypedArrayMethods, dtype};
@@ -10,7 +11,8 @@ use pyo3::prelude::*;
 use tilewise::Tiled;
 
 pub(crate) fn offset(tiled: &Tiled, index: &Bound<'_, PyAny>) -> Result<u64> {
-    let parts: Vec<Bound<'_, PyAny>> = index.try_iter()?.collect::<PyResult<_>>()?;
+    let parts: Vec<Bound<'_, PyAny>> = index.try_iter()?.take(few::MOST + 1).collect::<PyResult<_>>()?;
+    few::check(parts.len())?;
     let mut numbers = Vec::with_capacity(parts.len());
     for (dimension, part) in parts.iter().enumerate() {
         match natural(part)? {

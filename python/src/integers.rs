@@ -9,7 +9,10 @@ use numpy::{
     Element, PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
     ndarray::{ArrayView2, Axis},
 };
-use pyo3::{exceptions::PyTypeError, prelude::*};
+use pyo3::{
+    exceptions::{PyMemoryError, PyTypeError, PyValueError},
+    prelude::*,
+};
 use std::{panic, thread};
 
 /// A two-dimensional array of integers: one index, or one offset, a row.
@@ -46,7 +49,8 @@ impl<'py> Integers<'py> {
     ) -> Result<(Self, T)> {
         let py = value.py();
         let numpy = py.import("numpy")?;
-        let array = numpy.call_method1("asarray", (value,))?.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
+        let array = numpy.call_method1("asarray", (value,)).map_err(|error| in_memory(py, error))?;
+        let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
         let kind = array.dtype().kind();
         // NumPy makes an array of floats of an empty list.
         if !matches!(kind, b'i' | b'u') && array.len() > 0 {
@@ -95,6 +99,15 @@ impl<'py> Integers<'py> {
         }
         any!(U64 I32 U32 I16 U16 I8 U8)
     }
+}
+
+/// The error of a value that claims more integers than there is memory for.
+fn in_memory(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyMemoryError>(py) {
+        return error;
+    }
+    let message = "these are more indices or offsets than the memory holds: pass them in parts, as NumPy arrays";
+    PyValueError::new_err(message)
 }
 
 /// Whether Rust can read the integers in place: native byte order, aligned, strides of whole integers.

@@ -6,6 +6,7 @@ use crate::{
     shape::PyShape,
     tpu::generation,
     travel::{Reduced, reduced},
+    whole::whole,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Deserialize, Serialize};
@@ -391,7 +392,11 @@ pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Resul
 /// The same as a table.
 #[pyfunction]
 #[pyo3(signature = (text, *, tpu = None, measured_bytes = None))]
-pub(crate) fn kernel_table(text: &str, tpu: Option<&Bound<'_, PyAny>>, measured_bytes: Option<u64>) -> Result<String> {
+pub(crate) fn kernel_table(
+    text: &str,
+    tpu: Option<&Bound<'_, PyAny>>,
+    #[pyo3(from_py_with = whole)] measured_bytes: Option<u64>,
+) -> Result<String> {
     let found = budget(text, tpu)?;
     let found = match measured_bytes {
         Some(taken) => found.measured(taken),
@@ -406,7 +411,7 @@ pub(crate) fn kernel_table(text: &str, tpu: Option<&Bound<'_, PyAny>>, measured_
 #[pyo3(signature = (text, limit = None, *, tpu = None))]
 pub(crate) fn kernel_fits(
     text: &str,
-    limit: Option<u64>,
+    #[pyo3(from_py_with = whole)] limit: Option<u64>,
     tpu: Option<&Bound<'_, PyAny>>,
 ) -> Result<(u64, u64, bool, Option<u64>)> {
     let (mut kernel, generation) = read(text, tpu)?;

@@ -6,6 +6,7 @@ use crate::{
     errors::{Error, Result},
     few::{self, Few},
     travel::{Reduced, native},
+    whole::whole,
 };
 use pyo3::{
     exceptions::PyTypeError,
@@ -61,11 +62,11 @@ impl PyLayout {
     fn new(
         minor_to_major: &Bound<'_, PyAny>,
         tiles: Few<Bound<'_, PyAny>>,
-        tail_padding_alignment: u64,
-        element_size_in_bits: Option<u64>,
-        memory_space: u8,
+        #[pyo3(from_py_with = whole)] tail_padding_alignment: u64,
+        #[pyo3(from_py_with = whole)] element_size_in_bits: Option<u64>,
+        #[pyo3(from_py_with = whole)] memory_space: u8,
         split_configs: Few<Split>,
-        dynamic_shape_metadata_prefix_bytes: u64,
+        #[pyo3(from_py_with = whole)] dynamic_shape_metadata_prefix_bytes: u64,
         index_primitive_type: Option<&Bound<'_, PyAny>>,
         pointer_primitive_type: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
@@ -107,7 +108,7 @@ impl PyLayout {
     ///     Layout((2, 1, 0))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn row_major(rank: usize) -> Result<Self> {
+    fn row_major(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::row_major(rank)))
     }
@@ -119,7 +120,7 @@ impl PyLayout {
     ///     Layout((0, 1, 2))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn ascending(rank: usize) -> Result<Self> {
+    fn ascending(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::ascending(rank)))
     }
@@ -131,7 +132,7 @@ impl PyLayout {
     ///     Layout((2, 1, 0))
     #[staticmethod]
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
-    fn descending(rank: usize) -> Result<Self> {
+    fn descending(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::descending(rank)))
     }
@@ -182,7 +183,7 @@ impl PyLayout {
     ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_major(2))
     ///     '{1,0,2:T(2,2)}'
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn move_dim_to_major(&self, dimension: usize) -> Result<Self> {
+    fn move_dim_to_major(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self(self.0.move_dim_to_major(dimension)?))
     }
 
@@ -195,7 +196,7 @@ impl PyLayout {
     ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_minor(0))
     ///     '{0,2,1:T(2,2)}'
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn move_dim_to_minor(&self, dimension: usize) -> Result<Self> {
+    fn move_dim_to_minor(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self(self.0.move_dim_to_minor(dimension)?))
     }
 

@@ -44,6 +44,7 @@ mod together;
 mod tpu;
 mod travel;
 mod warning;
+mod whole;
 
 use pyo3::prelude::*;
 

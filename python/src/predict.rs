@@ -71,7 +71,7 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         let text = str_of(text)?;
         return parse_shape_as_written(text).map_err(|failure| Error::of_unread(failure, text));
     }
-    if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? {
+    if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? || !value.hasattr("shape")? {
         return shape_of(value);
     }
     let bounds: Vec<u64> = match value.cast::<PyUntypedArray>() {
@@ -80,8 +80,8 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
             let shape = value.getattr("shape")?;
             // Abstract arrays have `None` until somebody shards them.
             match value.getattr_opt("sharding")?.filter(|sharding| !sharding.is_none()) {
-                Some(sharding) => sharding.call_method1("shard_shape", (shape,))?.extract()?,
-                None => shape.extract()?,
+                Some(sharding) => sharding.call_method1("shard_shape", (shape,))?.extract::<Few<u64>>()?.0,
+                None => shape.extract::<Few<u64>>()?.0,
             }
         }
     };

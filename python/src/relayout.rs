@@ -8,6 +8,7 @@ use crate::{
     layout::PyLayout,
     shape::shape_of,
     threads::available,
+    whole::whole,
 };
 use numpy::{PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
@@ -55,7 +56,7 @@ pub(crate) fn relayout<'py>(
     to_shape: &Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
     padding: &str,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let (from, to) = (shape_of(from_shape)?, shape_of(to_shape)?);
     let padding = match padding {
@@ -231,7 +232,7 @@ pub(crate) fn tile<'py>(
     array: &Bound<'py, PyAny>,
     layout: &Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let Some(array) = as_array(array)? else {
         return Err(PyTypeError::new_err("tile takes an array; use relayout for bytes").into());
@@ -281,7 +282,7 @@ pub(crate) fn untile<'py>(
     buffer: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
-    threads: usize,
+    #[pyo3(from_py_with = whole)] threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let from = shape_of(shape)?;
     let to = in_row_major(&from)?;

@@ -13,6 +13,7 @@ use crate::{
     table::{Column, Columns, PyTable, Tabular},
     travel::{Reduced, native, not_held},
     warning::PyReportWarning,
+    whole::whole,
 };
 use pyo3::{
     prelude::*,
@@ -38,7 +39,11 @@ pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
 
 /// The picture of a report's memory plan. Pickled pictures call it.
 #[pyfunction]
-pub(crate) fn plot(report: &Bound<'_, PyReport>, memory_space: u8, theme: &str) -> Result<PyDrawing> {
+pub(crate) fn plot(
+    report: &Bound<'_, PyReport>,
+    #[pyo3(from_py_with = whole)] memory_space: u8,
+    theme: &str,
+) -> Result<PyDrawing> {
     let audited = report.get().audited.clone();
     PyDrawing::of_memory(MemoryRequest {
         report: report.clone().into_any().unbind(),
@@ -308,7 +313,11 @@ impl PyReport {
     ///     >>> [buffer.instruction for buffer in report.largest_padding(2)]
     ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
-    fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
+    fn largest_padding<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = whole)] count: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
         let AuditOutput { report, .. } = &*self.audited;
         let largest = report.largest_padding().take(count.unwrap_or(usize::MAX));
         largest.map(|row| PyBuffer::new(row).into_python(py)).collect()
@@ -326,7 +335,7 @@ impl PyReport {
     ///     jit_f  ../examples/gnn_large.v5e.hlo, entry main.2
     ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]
-    fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
+    fn table(&self, py: Python<'_>, all: bool, #[pyo3(from_py_with = whole)] width: usize) -> String {
         py.detach(|| in_python(&AuditOutput { all, ..(*self.audited).clone() }.to_text(width)))
     }
 
@@ -345,7 +354,7 @@ impl PyReport {
     ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).plot()
     ///     <Drawing of jit_f: HBM>
     #[pyo3(signature = (*, memory_space = 0, theme = "auto"))]
-    fn plot(slf: &Bound<'_, Self>, memory_space: u8, theme: &str) -> Result<PyDrawing> {
+    fn plot(slf: &Bound<'_, Self>, #[pyo3(from_py_with = whole)] memory_space: u8, theme: &str) -> Result<PyDrawing> {
         plot(slf, memory_space, theme)
     }
 

@@ -6,6 +6,7 @@ use crate::{
     errors::{Error, Result},
     few::Few,
     shape::{PyShape, shape_of},
+    whole::whole,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use tilewise::{Dimension, Shape};
@@ -84,7 +85,7 @@ impl PyShape {
     ///     >>> Shape("f32[8,5]{0,1}").update_dynamic_dimension(0, True)
     ///     Shape('f32[<=8,5]{0,1}')
     #[pyo3(signature = (dimension, is_dynamic, /), text_signature = "($self, dimension, is_dynamic, /)")]
-    fn update_dynamic_dimension(&self, dimension: i64, is_dynamic: bool) -> Result<Self> {
+    fn update_dynamic_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64, is_dynamic: bool) -> Result<Self> {
         Ok(Self::new(self.as_shape().update_dynamic_dimension(self.array()?.dimension_number(dimension)?, is_dynamic)?))
     }
 
@@ -137,7 +138,7 @@ impl PyShape {
     ///     >>> Shape("(f32[256], s32[])").byte_size_of()
     ///     16
     #[pyo3(signature = (pointer_bytes = 8))]
-    fn byte_size_of(&self, pointer_bytes: u64) -> Result<u64> {
+    fn byte_size_of(&self, #[pyo3(from_py_with = whole)] pointer_bytes: u64) -> Result<u64> {
         Ok(self.as_shape().byte_size_of(pointer_bytes)?)
     }
 
@@ -156,7 +157,7 @@ impl PyShape {
     ///     >>> Shape("f32[1,16,279]").is_effectively_most_major_dimension(1)
     ///     True
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn is_effectively_most_major_dimension(&self, dimension: i64) -> Result<bool> {
+    fn is_effectively_most_major_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<bool> {
         let array = self.array()?;
         Ok(array.is_effectively_most_major_dimension(array.dimension_number(dimension)?)?)
     }

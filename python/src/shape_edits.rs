@@ -6,6 +6,7 @@ use crate::{
     errors::Result,
     few::Few,
     shape::{PyShape, shape_of},
+    whole::whole,
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use std::ops::ControlFlow;
@@ -96,7 +97,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").append_major_dimension(7)
     ///     Shape('f32[3,5,7]{1,0,2:T(2,2)}')
     #[pyo3(signature = (bound, /), text_signature = "($self, bound, /)")]
-    fn append_major_dimension(&self, bound: u64) -> Result<Self> {
+    fn append_major_dimension(&self, #[pyo3(from_py_with = whole)] bound: u64) -> Result<Self> {
         Ok(Self::new(self.as_shape().append_major_dimension(bound)?))
     }
 
@@ -109,7 +110,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").append_minor_dimension(7)
     ///     Shape('f32[3,5,7]{2,1,0:T(2,2)}')
     #[pyo3(signature = (bound, /), text_signature = "($self, bound, /)")]
-    fn append_minor_dimension(&self, bound: u64) -> Result<Self> {
+    fn append_minor_dimension(&self, #[pyo3(from_py_with = whole)] bound: u64) -> Result<Self> {
         Ok(Self::new(self.as_shape().append_minor_dimension(bound)?))
     }
 
@@ -124,7 +125,11 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]{0,1}").insert_dimension_at_index(1, 7)
     ///     Shape('f32[3,7,5]{0,2,1}')
     #[pyo3(signature = (index, bound, /), text_signature = "($self, index, bound, /)")]
-    fn insert_dimension_at_index(&self, index: usize, bound: u64) -> Result<Self> {
+    fn insert_dimension_at_index(
+        &self,
+        #[pyo3(from_py_with = whole)] index: usize,
+        #[pyo3(from_py_with = whole)] bound: u64,
+    ) -> Result<Self> {
         Ok(Self::new(self.as_shape().insert_dimension_at_index(index, bound)?))
     }
 
@@ -134,7 +139,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]").insert_dimensions_at_index(0, [1, 2])
     ///     Shape('f32[1,2,3,5]{3,2,1,0}')
     #[pyo3(signature = (index, bounds, /), text_signature = "($self, index, bounds, /)")]
-    fn insert_dimensions_at_index(&self, index: usize, bounds: Few<u64>) -> Result<Self> {
+    fn insert_dimensions_at_index(&self, #[pyo3(from_py_with = whole)] index: usize, bounds: Few<u64>) -> Result<Self> {
         Ok(Self::new(self.as_shape().insert_dimensions_at_index(index, &bounds)?))
     }
 
@@ -149,7 +154,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,4,5]{0,2,1:T(2,2)}").delete_dimension(0)
     ///     Shape('f32[4,5]{1,0:T(2,2)}')
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn delete_dimension(&self, dimension: i64) -> Result<Self> {
+    fn delete_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<Self> {
         Ok(Self::new(self.as_shape().delete_dimension(number(self, dimension)?)?))
     }
 
@@ -208,7 +213,7 @@ impl PyShape {
     ///     >>> Shape("f32[3,4,5]").move_dim_to_major(2)
     ///     Shape('f32[3,4,5]{1,0,2}')
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn move_dim_to_major(&self, dimension: usize) -> Result<Self> {
+    fn move_dim_to_major(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self::new(self.as_shape().move_dim_to_major(dimension)?))
     }
 
@@ -347,7 +352,11 @@ impl PyShape {
     ///     >>> Shape("(f32[], s32[], u32[])").slice_tuple(1, 3)
     ///     Shape('(s32[], u32[])')
     #[pyo3(signature = (start, limit, /), text_signature = "($self, start, limit, /)")]
-    fn slice_tuple(&self, start: usize, limit: usize) -> Result<Self> {
+    fn slice_tuple(
+        &self,
+        #[pyo3(from_py_with = whole)] start: usize,
+        #[pyo3(from_py_with = whole)] limit: usize,
+    ) -> Result<Self> {
         Ok(Self::new(self.as_shape().slice_tuple(start..limit)?))
     }
 
@@ -579,7 +588,7 @@ impl PyShape {
     ///     >>> Shape("f32[5,8,10,4]").dimension_stride(1)
     ///     40
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
-    fn dimension_stride(&self, dimension: i64) -> Result<u64> {
+    fn dimension_stride(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<u64> {
         Ok(self.array()?.dimension_stride(number(self, dimension)?)?)
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     slices,
     steps::PySteps,
     travel::Reduced,
+    whole::whole,
 };
 use numpy::{PyArray2, PyArrayDyn};
 use pyo3::{
@@ -375,7 +376,7 @@ impl PyShape {
         &self,
         indices: &Bound<'py, PyAny>,
         out: Option<Bound<'py, PyArrayDyn<i64>>>,
-        threads: usize,
+        #[pyo3(from_py_with = whole)] threads: usize,
     ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
         index::offsets(self.tiled()?, indices, out, threads)
     }
@@ -430,7 +431,7 @@ impl PyShape {
         &self,
         offsets: &Bound<'py, PyAny>,
         out: Option<Bound<'py, PyArrayDyn<i64>>>,
-        threads: usize,
+        #[pyo3(from_py_with = whole)] threads: usize,
     ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
         index::indices(self.tiled()?, offsets, out, threads)
     }

@@ -1,6 +1,6 @@
 //! `sum_together`: programs that are loaded at once, which travel to Python as JSON, as text and as a page.
 
-use crate::{errors::Result, report::PyReport, travel::not_held};
+use crate::{errors::Result, report::PyReport, travel::not_held, whole::whole};
 use pyo3::prelude::*;
 use tilewise_audit::{Member, PagesOf, Together};
 use tilewise_report::{AsJson, ProgramSet, WriteText};
@@ -13,7 +13,7 @@ const WIDTH: usize = 120;
 pub(crate) fn sum_together(
     py: Python<'_>,
     programs: Vec<(Py<PyReport>, Option<String>, Option<u64>)>,
-    limit: Option<u64>,
+    #[pyo3(from_py_with = whole)] limit: Option<u64>,
     pages: Option<&str>,
 ) -> Result<(String, String, String)> {
     let pages = pages.map(str::parse::<PagesOf>).transpose()?;

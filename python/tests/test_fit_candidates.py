@@ -202,6 +202,19 @@ def test_advice_is_checked() -> None:
         tw.audit(EXAMPLES / "gnn_large.v5e.hlo").check()
 
 
+def test_advice_on_a_tree_is_checked() -> None:
+    pytest.importorskip("libtpu")
+
+    def step(batch: dict[str, Any]) -> dict[str, Any]:
+        return {name: leaf + 1 for name, leaf in batch.items()}
+
+    batch = {"unroll": S((), jnp.int32), "mask": S((400000, 128), jnp.float32)}
+    (donated,) = tw.audit(step, batch, tpu="v5e").check().rows
+    assert donated.recommendation.kind == "donate"
+    # A scalar takes 512 bytes.
+    assert donated.freed_bytes == donated.recommendation.peak_bytes_saved == 400000 * 128 * 4 + 512
+
+
 def test_advice_is_applied_from_outside() -> None:
     advised = tw.audit(EXAMPLES / "gnn_large.v5e.hlo").advice[0]
     step, args = make(8)

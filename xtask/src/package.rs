@@ -2,7 +2,10 @@
 
 use crate::{python, test::FEATURES, tools::target_folder};
 use anyhow::Context;
-use std::path::Path;
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 use xshell::{Cmd, Shell, cmd};
 
 const MANIFEST: &str = "python/Cargo.toml";
@@ -38,11 +41,27 @@ pub(crate) fn install(shell: &Shell, python: &Path, profile: Profile) -> anyhow:
         Profile::Release => &["--release"],
     };
     let build = cmd!(shell, "{python} -m maturin build --quiet --locked --manifest-path {MANIFEST} --out {wheels}");
+    let build = match profile {
+        Profile::Tests => build,
+        Profile::Release => build.env("RUSTFLAGS", without_folders(shell)?),
+    };
     build.args(options).run()?;
     let wheel = shell.read_dir(&wheels)?.pop().context("maturin left no wheel")?;
     cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps {wheel}")
         .run()?;
     Ok(())
+}
+
+/// Flags of the compiler for libraries that name no folder of the machine that built them: places of panics in dependencies do.
+fn without_folders(shell: &Shell) -> anyhow::Result<String> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let sources = home.context("cargo has no home")?.join("registry/src");
+    let folder = shell.current_dir();
+    Ok(format!(
+        "--remap-path-prefix={}=dependencies --remap-path-prefix={}=tilewise",
+        sources.display(),
+        folder.display()
+    ))
 }
 
 /// Its tests; those that take long only if `all` are asked for: type checkers, notebooks, clusters, searches that compile.

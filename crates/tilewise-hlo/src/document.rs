@@ -111,11 +111,24 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Error> {
     text.filter(|_| rest.is_empty()).ok_or_else(error)
 }
 
+/// How files begin that programs are packed in, and that aren't read.
+const ARCHIVES: [(&[u8], &str); 6] = [
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x28\xb5\x2f\xfd", "data that zstd compressed"),
+    (b"\xfd7zXZ\0", "data that xz compressed"),
+    (b"BZh", "data that bzip2 compressed"),
+    (b"\x78\x9c", "data that zlib compressed"),
+    (b"\x80\x04\x95", "a Python pickle"),
+];
+
 fn not_utf8(bytes: &[u8], at: usize) -> Error {
     let span = Some(at..at + 1);
     // A memory-usage report holds tables in text, each with this heading.
     if memchr::memmem::find(bytes, b"used_by_n_values").is_some() {
         return of_dump("the proto of a memory-usage report");
+    }
+    if let Some((_, what)) = ARCHIVES.iter().find(|(head, _)| bytes.starts_with(head)) {
+        return Error::new(ErrorKind::NotUtf8, span, format!("this is {what}, to be unpacked first"));
     }
     let before = bytes.get(..at).unwrap_or_default();
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();

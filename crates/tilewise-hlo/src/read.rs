@@ -185,6 +185,8 @@ mod tests {
         let message = |bytes: &[u8]| decode(bytes.to_vec(), 1000).unwrap_err().to_string();
         assert!(message(b"a = f32[] b()\nx\xffy").starts_with("not UTF-8 text: a byte in line 2 "));
         assert!(message(b"\x0a\x05jit_f\x12\xff").starts_with("neither text nor"));
+        assert!(message(b"PK\x03\x04\x14\0\xff").starts_with("this is a ZIP archive"));
+        assert!(message(b"\x28\xb5\x2f\xfd\0").starts_with("this is data that zstd compressed"));
         assert!(message(b"\xff\xfea\0b").starts_with("the UTF-16 text is damaged"));
         assert!(message(&gzip(b"a")[..15]).starts_with("the gzip data ends too early"));
         assert_eq!(decode(b"\xfe\xff\0a\x20\x17".to_vec(), 10).unwrap(), "a\u{2017}");

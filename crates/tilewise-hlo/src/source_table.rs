@@ -18,7 +18,7 @@
 //! `StackFrameIndexProto` that it prints, where 0 means none: so 1 is "no parent", and 3 is frame 2. (Compare a
 //! program's text with its proto.)
 
-use crate::scan::{line_end, peek, skip_blank, value_end};
+use crate::scan::{balanced_end, line_end, peek, skip_trivia, string_end, value_end};
 use crate::span::Span;
 
 #[derive(Debug, Default)]
@@ -44,7 +44,8 @@ pub(crate) struct Frame {
 }
 
 impl SourceTable {
-    /// Reads the table whose title is `bytes[start..end]`, and returns where it ends; `None` if that is no title.
+    /// Reads the table whose title is `bytes[start..end]`, and returns where it ends; `None` if that is no title. Rows end where their
+    /// values do: line breaks are white space (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc).
     pub(crate) fn read(&mut self, bytes: &[u8], start: usize, end: usize) -> Option<usize> {
         let read: fn(&mut Self, &[u8], u32, usize, usize) = match &bytes[start..end] {
             b"FileNames" => |table, bytes, id, at, end| table.files.push((id, quoted(bytes, at, end))),
@@ -53,16 +54,17 @@ impl SourceTable {
             b"StackFrames" => Self::read_frame,
             _ => return None,
         };
-        let mut line = line_end(bytes, end);
-        loop {
-            let next = skip_blank(bytes, (line + 1).min(bytes.len()));
-            let Some((id, after)) = number(bytes, next) else {
-                break;
+        let mut at = end;
+        while let Some((id, after)) = number(bytes, skip_trivia(bytes, at)) {
+            let value = skip_trivia(bytes, after);
+            at = match peek(bytes, value) {
+                b'"' => string_end(bytes, value, true).unwrap_or_else(|stop| stop),
+                b'{' => balanced_end(bytes, value, true).unwrap_or_else(|stop| stop),
+                _ => line_end(bytes, value),
             };
-            line = line_end(bytes, after);
-            read(self, bytes, id, skip_blank(bytes, after), line);
+            read(self, bytes, id, value, at);
         }
-        Some(line)
+        Some(at)
     }
 
     /// Makes the tables ready for look-ups, whatever order they came in.

@@ -32,9 +32,25 @@ const SIGNS: [(&[&str], Framework); 5] = [
         Framework::Torch,
     ),
     (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
-    (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tensorflow", "/job:worker"], Framework::TensorFlow),
+    (
+        &[
+            "StatefulPartitionedCall",
+            "TPUCompile",
+            "TPUReplicate",
+            "tensorflow",
+            "/job:worker",
+            "{{node ",
+            "{{function_node ",
+            "OOM when allocating tensor",
+            "ResourceExhaustedError",
+        ],
+        Framework::TensorFlow,
+    ),
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
 ];
+
+/// Files in front of a log's lines: those of TensorFlow are its own, and XLA a part of it; JAX has both from outside.
+const FILES: [&str; 3] = [" tensorflow/core/", " tensorflow/compiler/", " external/local_"];
 
 impl Framework {
     /// A stable name in snake case, for machines.
@@ -50,6 +66,11 @@ impl Framework {
             Self::TorchXla => "torch_xla",
             Self::TensorFlow => "tensorflow",
         }
+    }
+
+    /// As [`of`](Self::of), by the files in front of a log's lines.
+    pub(crate) fn of_log(log: &str) -> Option<Self> {
+        FILES.iter().any(|sign| memmem::find(log.as_bytes(), sign.as_bytes()).is_some()).then_some(Self::TensorFlow)
     }
 
     pub(crate) fn of(text: &str) -> Option<Self> {

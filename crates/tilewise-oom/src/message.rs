@@ -112,7 +112,7 @@ impl Message {
         let is_of_core = matches!(self.verdict(), Verdict::KernelMemory | Verdict::Spills);
         own.unwrap_or(match rule.page {
             "E1000" if is_of_core => "E1001",
-            "E0101" if self.facts.text("verb") == Some("allocate") => "E0100",
+            "E0101" if self.facts.text("verb") == Some("allocate") && self.module.is_none() => "E0100",
             // That of an embedding table names no memory space.
             "E3000" if self.used.is_some() && self.facts.get("space_number").is_none() => "E3001",
             page => page,

@@ -72,8 +72,9 @@ impl Message {
         let is_log = text.contains(COMPILERS_LOG);
         // What a log has in front of its lines names devices and servers, too.
         let (device, server) = (Device::of(text), Server::of(text));
-        let text = clean::clean(text);
-        let framework = Framework::of(&text);
+        let log = text;
+        let text = clean::clean(log);
+        let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
         let kernel = kernel_name::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
@@ -97,7 +98,12 @@ fn sizes_of(text: &str, message: &Message) -> Vec<BlockSize> {
 /// The message that matters most, with the others; they come in the order of the text.
 pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     messages.reverse();
-    messages.sort_by_key(|message| (Reverse(message.form.level()), message.form.rule().is_vague(), message.is_retold));
+    // What rematerialization reached is an estimate, which other warnings may contradict.
+    let is_estimate = |message: &Message| message.form == Form::Rematerialization;
+    messages.sort_by_key(|message| {
+        let rule = message.form.rule();
+        (Reverse(rule.level), rule.is_vague(), is_estimate(message), message.is_retold)
+    });
     let mut messages = messages.into_iter();
     let first = messages.next()?;
     Some(Message { others: messages.collect(), ..first })

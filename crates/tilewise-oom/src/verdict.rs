@@ -244,6 +244,20 @@ impl Message {
         }
     }
 
+    /// Whether [autotuning](Form::Autotuning) failed for a convolution, whose algorithms need workspaces, or for lack of memory.
+    ///
+    /// ```
+    /// use tilewise_oom::Message;
+    ///
+    /// let text = "Autotuning failed for HLO: %gemm_fusion_dot = f64[6,128] fusion(x): No valid config found!";
+    /// assert!(!Message::parse(text)?.lacks_workspace());
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn lacks_workspace(&self) -> bool {
+        self.used.is_some() || self.facts.text("instruction").is_none_or(|text| text.contains("conv"))
+    }
+
     /// Whether spilled registers are what is missing, or the largest part; of a list without sizes, its first entry.
     fn is_spilled(&self) -> bool {
         if self.entries.iter().all(|entry| entry.size.is_none()) {

@@ -213,6 +213,9 @@ def _text_of(program: Any) -> tuple[str, str]:
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
         path = cast("str | os.PathLike[str]", program)
+        # No system has longer ones.
+        if len(os.fspath(path)) > _LONGEST_PATH:
+            raise ValueError("neither a program nor a path: HLO text, or the path of a file or a folder, is wanted")
         files = _programs_in(path)
         if files is not None:
             if len(files) > 1:
@@ -229,6 +232,10 @@ def _text_of(program: Any) -> tuple[str, str]:
     if isinstance(program, (bytes, bytearray, memoryview)):
         return _tilewise.decode(bytes(cast("bytes", program))), "bytes"
     return _text_of_object(program, source), source
+
+
+_LONGEST_PATH = 32_767
+"""Characters, on Windows; Linux has 4095."""
 
 
 def _is_hlo(text: str) -> bool:

@@ -267,6 +267,8 @@ def audit_together(
         >>> server.resident_bytes, server.call_bytes
         (4194304, 16777216)
     """
+    if isinstance(programs, (str, bytes)):
+        raise TypeError("several programs are wanted, in a list or by their names: [program], {'step': program}")
     members: Sequence[tuple[str | None, Member]] = (
         [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
     )

@@ -61,8 +61,9 @@ struct Kind<'m> {
     bytes: u64,
     /// Bytes of arrays with elements of 8 bits or fewer, and of 16 or fewer.
     bytes_up_to: [u64; 2],
-    /// What the arguments among them are part of.
+    /// What the arguments among them are part of, in their order.
     names: Vec<String>,
+    known: HashSet<String>,
     largest: Option<(u64, Instruction<'m>, String)>,
 }
 
@@ -133,8 +134,7 @@ fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap
         };
         let kind = kinds.entry(purpose).or_default();
         if let (Purpose::Workspace, Some(array)) = (purpose, array) {
-            let routine = routine(program, array, &instruction).filter(|name| !kind.names.contains(name));
-            kind.names.extend(routine);
+            kind.names.extend(routine(program, array, &instruction).filter(|name| kind.known.insert(name.clone())));
         }
         kind.add(value, live.bytes, instruction);
     }
@@ -151,7 +151,7 @@ impl<'m> Kind<'m> {
         if value.role == Role::Argument {
             let name = name(&instruction);
             let part = &name[..of_argument(&name).1];
-            if !self.names.iter().any(|known| known == part) {
+            if self.known.insert(part.to_owned()) {
                 self.names.push(part.to_owned());
             }
         }

@@ -14,12 +14,14 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
         _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
+        _ if message.form == Form::Autotuning && !message.lacks_workspace() => vec![OtherKernel],
         _ if message.form == Form::Autotuning => vec![AnyAlgorithm, SmallerWorkspace],
         _ if message.form == Form::GpuRetry => vec![NoFailure],
         _ if message.form == Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);
             vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
         }
+        (Some(UntiledMachine::Host), _) if message.facts.get("session").is_some() => vec![HostCode],
         (Some(UntiledMachine::Host), _) => vec![Host],
         (Some(UntiledMachine::Tenstorrent), cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]

@@ -43,10 +43,37 @@ fn lowering(facts: &Facts) -> MosaicFinding {
         MosaicFinding::MatmulShape { short }
     } else if operation.and_then(operation_name).as_deref() == Some("tpu.matmul") && what.contains("shape") {
         MosaicFinding::MatmulShape { short: operation.map(short_dimensions).unwrap_or_default() }
+    } else if VERSIONS.iter().any(|sign| what.contains(sign)) {
+        MosaicFinding::Versions
+    } else if what.is_empty() || operation.is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
+        let is_of_mask = [what, operation.unwrap_or_default()].iter().any(|text| text.contains("xi1>"));
+        MosaicFinding::Rewrite { operation: operation.and_then(operation_name), is_of_mask }
     } else {
-        MosaicFinding::Rewrite { operation: operation.and_then(operation_name) }
+        MosaicFinding::Report
     }
 }
+
+/// How MLIR says that a kernel was written by another version than the one that reads it.
+const VERSIONS: [&str; 4] =
+    ["unregistered operation", "unknown operations", "unregistered dialect", "Unsupported version"];
+
+/// Words of messages about an operation on arrays, their layouts or their types.
+const ARRAYS: [&str; 14] = [
+    "layout",
+    "shape",
+    "vector",
+    "type",
+    "legalize",
+    "dim",
+    "rank",
+    "lane",
+    "bit",
+    "pack",
+    "mask",
+    "slice",
+    "not implemented",
+    "Not implemented",
+];
 
 fn operand_layout(facts: &Facts) -> OperandLayout {
     let shape = facts.shapes("shape").first().and_then(|shape| shape.parsed.as_ref().ok());

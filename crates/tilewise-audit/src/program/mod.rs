@@ -3,6 +3,7 @@
 mod causes;
 mod content;
 mod describe;
+mod gradient;
 mod interface;
 mod machine;
 mod names;
@@ -17,11 +18,12 @@ pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub(crate) use describe::Names;
 pub use describe::{AxisName, NamedAxis};
+pub(crate) use gradient::has_gradient;
 pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
 pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};
 pub(crate) use names::{
-    begins_with, family, has_gradient, is_backward, is_forward, is_module, is_name, is_of_instruction, is_recomputed,
-    module_path, modules, name, numbered, root, tree, without_numbers,
+    begins_with, family, is_backward, is_forward, is_module, is_name, is_of_instruction, is_recomputed, module_path,
+    modules, name, numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
     MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on,

@@ -2,7 +2,7 @@
 
 use super::origin::op_name;
 use tilewise::Shape;
-use tilewise_hlo::{Instruction, Module};
+use tilewise_hlo::Instruction;
 
 /// An argument's name in the program, such as `params['w']`; without metadata its instruction's, `%param.1`, which is no name in Python.
 pub(crate) fn name(argument: &Instruction<'_>) -> String {
@@ -41,11 +41,6 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Whether an array's first dimension has this size.
 pub(crate) fn begins_with(shape: &Shape, size: u64) -> bool {
     shape.dimensions().first().and_then(|dimension| dimension.bound()) == Some(size)
-}
-
-/// Whether a program takes a gradient: JAX's names of operations say so.
-pub(crate) fn has_gradient(module: &Module) -> bool {
-    module.source().contains("transpose(jvp")
 }
 
 /// Whether an operation is of the backward pass: JAX's names say so.

@@ -9,20 +9,22 @@ use std::{
 
 /// The forward and the backward pass, parted where the fewest operations are on the wrong side: the compiler moves some.
 /// None unless there are both.
-pub(crate) fn of(paths: &[String], order_paths: &[Option<usize>]) -> Vec<Pass> {
+///
+/// `order` has the name that each operation has itself: a copy in the backward pass is of that pass, also where what it
+/// copies is of the other.
+pub(crate) fn of(order: impl Iterator<Item = Option<impl AsRef<str>>>) -> Vec<Pass> {
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
         Forward,
         Backward,
     }
-    let kind = |path: &String| match (is_forward(path), is_backward(path)) {
+    let kind = |name: &str| match (is_forward(name), is_backward(name)) {
         (true, _) => Some(Kind::Forward),
         (_, true) => Some(Kind::Backward),
         _ => None,
     };
-    let kinds: Vec<Option<Kind>> = paths.iter().map(kind).collect();
-    let at = |path: &Option<usize>| path.and_then(|path| kinds.get(path).copied().flatten());
-    let moments = || order_paths.iter().map(at).enumerate();
+    let kinds: Vec<Option<Kind>> = order.map(|name| kind(name?.as_ref())).collect();
+    let moments = || kinds.iter().copied().enumerate();
     let first = |kind: Kind| moments().find(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
     let last = |kind: Kind| moments().rfind(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
     let (Some(start), Some(end)) = (first(Kind::Forward), last(Kind::Backward)) else { return Vec::new() };
@@ -91,12 +93,12 @@ mod tests {
     /// Names as JAX prints them, and which of them run when; one backward operation is moved ahead.
     #[test]
     fn passes_part_where_the_fewest_are_on_the_wrong_side() {
-        let paths =
-            ["x", "jit(f)/jvp(Net)/h_0/dot", "jit(f)/transpose(jvp(Net))/h_0/dot", "jit(f)/add"].map(String::from);
+        const NAMES: [&str; 4] = ["x", "jit(f)/jvp(Net)/h_0/dot", "jit(f)/transpose(jvp(Net))/h_0/dot", "jit(f)/add"];
         let order = [0, 1, 2, 1, 1, 2, 2, 3].map(Some);
-        let passes: Vec<_> = of(&paths, &order).iter().map(|pass| (pass.name, pass.first, pass.last)).collect();
+        let named = |order: &[Option<usize>]| of(order.iter().map(|at| at.map(|at| NAMES[at])));
+        let passes: Vec<_> = named(&order).iter().map(|pass| (pass.name, pass.first, pass.last)).collect();
         assert_eq!(passes, [("forward pass", 1, 4), ("backward pass", 5, 6)]);
-        assert_eq!(of(&paths, &[Some(1), Some(3), None]), []);
+        assert_eq!(named(&[Some(1), Some(3), None]), []);
     }
 
     #[test]

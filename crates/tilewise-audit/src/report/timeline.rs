@@ -262,9 +262,9 @@ impl Report {
             }
         });
         let mut pieces: Vec<TimelinePiece> = pieces.collect();
-        let order = plan.order().filter_map(|at| self.planned.module.instruction(at));
+        let runs = || plan.order().filter_map(|at| self.planned.module.instruction(at));
         let (order, origins): (Vec<_>, Vec<_>) =
-            order.map(|run| (run.name().to_owned(), owners.origin(&self.planned.flow, &run))).unzip();
+            runs().map(|run| (run.name().to_owned(), owners.origin(&self.planned.flow, &run))).unzip();
         let (order_owners, order_paths): (Vec<_>, Vec<_>) = origins.into_iter().unzip();
         let peak = self.memory_space(memory_space).and_then(|total| total.peak.as_ref());
         let rows = peak.map_or(&[][..], |peak| &peak.rows);
@@ -277,7 +277,7 @@ impl Report {
             resident_bytes: space.map_or(0, |space| space.resident_bytes),
             residents: residents(rows),
             peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
-            passes: passes::of(&paths.labels, &order_paths),
+            passes: passes::of(runs().map(|run| run.metadata()?.op_name())),
             order,
             order_owners,
             owners: numbered.labels,

@@ -83,7 +83,8 @@ fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -
     }
     // A job that failed for want of memory wants its message.
     let is_of_memory = ["out of memory", "RESOURCE_EXHAUSTED"].iter().any(|words| text.contains(words));
-    let prose = if is_of_memory { Prose::default() } else { Prose::read(&text) };
+    let is_noise = text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20;
+    let prose = if is_of_memory || is_noise { Prose::default() } else { Prose::read(&text) };
     if prose.is_empty() {
         let help = "paste the whole text of the error that begins with RESOURCE_EXHAUSTED; `tilewise show` reads a shape, `tilewise audit` a program";
         return output.failure(&input, failure.with_help(help));

@@ -72,7 +72,7 @@ impl std::error::Error for NoBatch {}
 
 impl fmt::Display for NoBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{MOST_FAILED} items in a row have no answer: the rest is not read")
+        write!(f, "more than {MOST_FAILED} items have no answer: the rest is not read")
     }
 }
 
@@ -83,18 +83,21 @@ pub(crate) struct Output {
     terminal: Terminal,
     stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
     status: Status,
-    /// Items since the last one that had an answer.
-    failed_in_a_row: usize,
+    /// Items without an answer, less [`FAILED_FOR_ANSWER`] for each that had one.
+    failed: usize,
 }
 
-/// So many items in a row without an answer are no batch of shapes, but some other file.
+/// Items without an answer after which the input counts as another kind of file, not as a batch of shapes.
 const MOST_FAILED: usize = 20_000;
+
+/// Failed items that one answer makes up for: in noise, too, one line in many thousands is a shape.
+const FAILED_FOR_ANSWER: usize = 1000;
 
 impl Output {
     /// Opens standard output for the run of one verb, and closes it with everything written.
     pub(crate) fn run(format: Format, verb: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Status> {
         let stdout = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
-        let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine, failed_in_a_row: 0 };
+        let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine, failed: 0 };
         match verb(&mut output) {
             Err(error) if error.get_ref().is_some_and(|error| error.is::<NoBatch>()) => {
                 output.stdout.flush()?;
@@ -134,11 +137,11 @@ impl Output {
         result: Result<T, Failure>,
         human: impl FnOnce(&T, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.failed_in_a_row = if result.is_ok() { 0 } else { self.failed_in_a_row + 1 };
+        self.failed = if result.is_ok() { self.failed.saturating_sub(FAILED_FOR_ANSWER) } else { self.failed + 1 };
         if result.is_err() {
             self.raise(Status::BadInput);
         }
-        if self.failed_in_a_row > MOST_FAILED {
+        if self.failed > MOST_FAILED {
             return Err(io::Error::other(NoBatch));
         }
         match (result, self.format) {

@@ -245,3 +245,80 @@ fn a_long_log_in_gzip() {
 fn a_gzip_bomb_of_a_gigabyte() {
     gzip_bomb("large-bomb.gz", 1024, 3200);
 }
+
+/// What each verb that reads files or lines is asked with, where `-` is an input.
+const READING: [&[&str]; 12] = [
+    &["audit"],
+    &["explain"],
+    &["kernel"],
+    &["relayout", "--from", "f32[8,128]", "--to", "f32[8,128]{0,1}"],
+    &["audit", "--against"],
+    &["show"],
+    &["steps"],
+    &["index"],
+    &["diff"],
+    &["bitcast"],
+    &["predict", "--tpu", "v5e"],
+    &["edit"],
+];
+
+/// The arguments of a verb for an input: as a file, where it reads one.
+fn arguments<'a>(verb: &[&'a str], input: &'a str) -> Vec<&'a str> {
+    let of_file: &[&str] = match verb {
+        ["relayout", ..] => &[input, concat!(env!("CARGO_TARGET_TMPDIR"), "/endless.out")],
+        ["audit", "--against"] => &[input, input],
+        ["edit"] => &[input, "delete=0"],
+        _ => &[input],
+    };
+    [verb, of_file].concat()
+}
+
+/// Every verb before a file or a device, within 2 GB.
+#[cfg(target_os = "linux")]
+fn every_verb_before(input: &str) {
+    for verb in READING {
+        let reads_files = matches!(verb[0], "audit" | "explain" | "kernel" | "relayout");
+        let mut command = tilewise(2000);
+        command.args(arguments(verb, if reads_files { input } else { "-" })).args(["--format", "json"]);
+        let given = fs::File::open(input).expect("an input");
+        let output = command.stdin(given).stderr(Stdio::null()).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{verb:?} {input}");
+        let first = output.stdout.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let object: Value = serde_json::from_slice(first).expect("a JSON object");
+        assert!(!kind(&object).is_empty(), "{verb:?} {input}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn devices_without_an_end() {
+    for device in ["/dev/zero", "/dev/urandom"] {
+        every_verb_before(device);
+    }
+}
+
+/// A file of six gigabytes takes no room on a disk, since none of them is written.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
+fn six_gigabytes_of_nothing() {
+    let path = file("nothing", b"");
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_len(6 << 30)).expect("room");
+    every_verb_before(path.to_str().expect("text"));
+    fs::remove_file(path).unwrap();
+}
+
+/// A log that goes on for three gigabytes, and ends without a message.
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
+fn a_log_of_three_gigabytes() {
+    for verb in ["explain", "audit", "kernel"] {
+        let (status, objects) = run(tilewise(2000), &[verb, "-"], |stdin| {
+            let part = "step 17: loss 3.125, one of many lines\n".repeat(1 << 15);
+            (0..(3_usize << 30) / part.len()).try_for_each(|_| stdin.write_all(part.as_bytes()))
+        });
+        assert_eq!((status.code(), objects.len()), (Some(2), 1), "{verb}");
+        assert!(!kind(&objects[0]).is_empty(), "{verb}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod english;
 mod exports;
+mod folders;
 mod hostile;
 mod inputs;
 mod json;

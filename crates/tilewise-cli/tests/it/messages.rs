@@ -108,6 +108,11 @@ fn frameworks_get_their_own_code() {
      Shape: bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}
      XLA label: broadcast.1 = broadcast(x)
      ==========================
+
+  2. Size: 4.00G
+     Shape: bf16[2048,64,128]{0,2,1:T(4,128)(2,1)}
+     XLA label: copy.1 = copy(x)
+     ==========================
 ";
     for (sign, import) in [
         ("File \"torch_xla/core/xla_model.py\"\n", "torch_xla"),

@@ -14,7 +14,7 @@ pub(super) struct Classes {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     size: u64,
-    /// The node that it is one with, nearer to the one that stands for the class; itself where it is that.
+    /// The next node on the way to the representative of its class; the node itself where it is the representative.
     parent: u32,
     /// Where its class is cut, the major part; the minor one follows.
     parts: u32,

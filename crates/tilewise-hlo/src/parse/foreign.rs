@@ -104,11 +104,27 @@ pub(super) fn not_hlo(source: &str, has_header: bool) -> Error {
         return of_dump("a memory-usage report");
     } else if head.contains("RESOURCE_EXHAUSTED") {
         "this is an out-of-memory message, not HLO text"
-    } else if head.contains("\\u{") {
-        // Control characters, by now made visible.
+    } else if is_string(head) {
+        "the text stands in a string of JSON or of another language that holds no `HloModule`; give what the string holds"
+    } else if is_base64(head) {
+        "this looks like base64, which must be decoded first"
+    } else if head.matches("\\u{").count() * 12 > head.len() {
+        // Control characters, by now made visible, as often as colours have them in no text.
         "this looks like binary data, perhaps a serialised HloProto, not HLO text"
     } else {
         "no line reads `name = shape opcode(operands)`"
     };
     Error::new(ErrorKind::NotHlo, None, format!("not HLO text: {what}; {HOW}"))
+}
+
+/// Whether line breaks in a text are escaped as in strings.
+fn is_string(head: &str) -> bool {
+    let (escaped, plain) = (head.matches("\\n").count(), head.matches('\n').count());
+    head.contains(['"', '\'']) && escaped > 2 * plain
+}
+
+fn is_base64(head: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let line = head.lines().next().unwrap_or_default();
+    line.len() >= 60 && head.split_ascii_whitespace().all(|word| word.bytes().all(is_digit))
 }

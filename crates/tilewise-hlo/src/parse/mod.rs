@@ -6,6 +6,7 @@
 mod foreign;
 mod grammar;
 mod line;
+mod quoted;
 mod shown;
 mod wrapping;
 

@@ -1,16 +1,19 @@
 //! What mails, chats, terminals and logs put around a program's lines: colours, fences, and the same beginning of each line.
 
+use super::quoted::unquoted;
 use memchr::memmem;
-use std::borrow::Cow;
 
 /// The text without it.
 pub(super) fn unwrapped(text: String) -> String {
-    let is_plain = [&b"\x1b["[..], "\u{a0}".as_bytes(), b"```", b"&gt;"].iter().all(|sign| !has(&text, sign));
+    let text = unquoted(text);
+    let signs = ["\x1b[", "^[[", "\u{a0}", "\u{201d}", "```", "~~~", "&gt;"];
+    let is_plain = signs.iter().all(|sign| !has(&text, sign.as_bytes()));
     if is_plain && header(&text).is_none_or(|(prefix, _)| prefix.trim().is_empty()) {
         return text;
     }
     let text = without_colours(&text);
     let text = text.replace('\u{a0}', " ");
+    let text = with_straight_quotes(text);
     let text = without_entities(text);
     let text = without_prefixes(text);
     without_fences(text)
@@ -20,26 +23,29 @@ fn has(text: &str, sign: &[u8]) -> bool {
     memmem::find(text.as_bytes(), sign).is_some()
 }
 
-/// The text without the colours of a terminal. Other sequences, which move the cursor or set a title, stay to be shown.
-fn without_colours(text: &str) -> Cow<'_, str> {
-    let mut plain = String::new();
+/// The text without the colours of a terminal, as it gets them or as `cat -v` shows them. Other sequences, which move the cursor or set a
+/// title, stay to be shown.
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("\x1b[") {
-        let (before, sequence) = rest.split_at(at);
-        plain.push_str(before);
-        let parameters = sequence[2..].find(|letter: char| !(letter.is_ascii_digit() || letter == ';'));
-        let length = parameters.map(|length| 2 + length + 1).filter(|length| sequence[..*length].ends_with(['m', 'K']));
-        let (kept, after) = sequence.split_at(length.unwrap_or(1));
-        if length.is_none() {
-            plain.push_str(kept);
-        }
-        rest = after;
+    while let Some(at) = rest.find('[') {
+        let (before, after) = rest.split_at(at + 1);
+        let as_sent = before.strip_suffix("\x1b[").map(|plain| (plain, after));
+        let sequence = as_sent.or_else(|| before.strip_suffix("^[").zip(after.strip_prefix('[')));
+        let colour = sequence.and_then(|(plain, sequence)| {
+            let parameters = sequence.trim_start_matches(|letter: char| matches!(letter, '0'..='9' | ';' | ':'));
+            Some((plain, parameters.strip_prefix(['m', 'K'])?))
+        });
+        let (kept, following) = colour.unwrap_or((before, after));
+        plain.push_str(kept);
+        rest = following;
     }
-    if rest.len() == text.len() {
-        return text.into();
-    }
-    plain.push_str(rest);
-    plain.into()
+    plain + rest
+}
+
+/// The text of a document whose editor has curved the quotes.
+fn with_straight_quotes(text: String) -> String {
+    if has(&text, b"\"") { text } else { text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"") }
 }
 
 /// The text of a web page's source, in which no arrow stands as it is.
@@ -59,10 +65,10 @@ fn without_entities(text: String) -> String {
 /// The text without lines that are a fence of Markdown, and where the program is fenced, without what isn't.
 fn without_fences(text: String) -> String {
     let is_fence = |line: &str| {
-        let language = line.trim().strip_prefix("```");
+        let language = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"));
         language.is_some_and(|name| name.chars().all(|letter| letter.is_alphanumeric() || letter == '-'))
     };
-    if !has(&text, b"```") || !text.lines().any(is_fence) {
+    if !text.lines().any(is_fence) {
         return text;
     }
     let before = header(&text).map_or("", |(_, after)| &text[..text.len() - after.len()]);
@@ -151,8 +157,15 @@ mod tests {
             each_line(|number, line| format!("2026-11-25T10:00:00.{number}Z stderr F {line}")),
             each_line(|_, line| format!("+{line}")),
             each_line(|_, line| format!("\x1b[36m{line}\x1b[0m")),
+            each_line(|_, line| format!("^[[38:2:1:2:3m{line}^[[0m")),
             format!("```hlo\n{PROGRAM}```\n"),
             format!("It is:\n```\n{PROGRAM}```\nand prints\n```\nnothing else\n```\n").replace("nothing else\n", ""),
+            format!("~~~hlo\n{PROGRAM}~~~\n"),
+            // JSON of coloured lines.
+            format!(
+                "{{\"log\": \"{}\"}}",
+                each_line(|_, line| format!("\\u001b[36m{line}\\u001b[0m")).replace('\n', "\\n")
+            ),
             PROGRAM.replace(' ', "\u{a0}"),
             PROGRAM.to_owned(),
         ];

@@ -181,6 +181,44 @@ ENTRY e {
     assert_eq!((&*source.file, source.line, source.function), ("a\"b.py", 3, None));
 }
 
+/// Line breaks are white space between the tables' rows, too (`HloLexer::LexToken`).
+#[test]
+fn tables_take_any_blank_between_rows() {
+    let text = "HloModule m
+FileNames
+1 \"a.py\"
+2 \"b.py\"
+
+FunctionNames
+1 \"f\"
+
+FileLocations
+1 {file_name_id=2 function_name_id=1 line=3 end_line=3}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+ENTRY e {
+  ROOT x = f32[2]{0} parameter(0), metadata={stack_frame_id=1}
+}
+";
+    let spaced = |by: &str| text.replace('\n', by);
+    for text in [
+        spaced("\n"),
+        spaced("\n\n"),
+        spaced(" \n"),
+        spaced("\n  "),
+        spaced("\r\n"),
+        spaced("\n\t\n"),
+        spaced("\n/* a */"),
+    ] {
+        let module = Module::parse(text.as_str()).unwrap();
+        assert_eq!((module.warnings(), module.computations().len()), (&[][..], 1), "{text}");
+        let source = module.instructions().next().unwrap().source().unwrap();
+        assert_eq!((&*source.file, source.line, source.function.as_deref()), ("b.py", 3, Some("f")), "{text}");
+    }
+}
+
 #[test]
 fn other_things_are_named() {
     for (text, hint) in [
@@ -191,6 +229,12 @@ fn other_things_are_named() {
         ("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.", "out-of-memory"),
         ("\n\u{5}jit_f\u{12}", "binary"),
         ("hello\n", "no line reads"),
+        (
+            "\u{1b}]8;;http://a.b\u{7}A line of a terminal that has links, and no program.\u{1b}]8;;\u{7}\n",
+            "no line reads",
+        ),
+        ("{\"text\": \"x = f32[2] add(a)\\nROOT y = f32[2] negate(x)\\n\"}", "in a string of JSON"),
+        (&"SGxvTW9kdWxl".repeat(9), "base64"),
         ("HloModule jit_f, is_scheduled=true\n\nENTRY %main () -> f32[] {\n", "cut"),
     ] {
         let error = Module::parse(text).unwrap_err();

@@ -25,7 +25,8 @@ pub(super) const RULES: &[Rule] = &[
             "oom kill",
             "oom_kill",
             "Out of memory Killed process",
-            "Cannot allocate memory",
+            "[JIT session {session:name}] Cannot allocate memory",
+            "LLVM {session:name} Unable to allocate section memory",
         ],
         ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
     },

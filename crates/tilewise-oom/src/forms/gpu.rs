@@ -1,7 +1,8 @@
 //! GPUs: memory of the device, shared memory of one kernel, autotuning.
 
 use super::{Form, Judged, Rule};
-use crate::facts::{Fact, FactValue};
+use crate::entry::{Entry, Operator, Section, WrittenShape};
+use crate::facts::{Fact, FactValue, Facts};
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::tables::{Row, Usage};
@@ -21,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
             "out of resource (shared|tensor) memory[ Required {used:count}[ Hardware limit {limit:count}]]",
             "Shared memory requested exceeds device resources",
             "Entry function {function:name} uses too much shared data[ {used:count}[ bytes {:count} bytes system][ bytes][ {limit:count} max]]",
-            "kernel exceeds available shared memory[ smem_bytes {used:count}[ {limit:count}]]",
+            "kernel exceeds available shared memory[ smem_bytes {used:count}[ [max_smem_bytes] {limit:count}]]",
             "local memory {used:count} exceeds limit {limit:count}[ in function {function:name}]",
         ],
         ..Rule::new(Form::SharedMemory, Error, GPU, "shared_memory")
@@ -62,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
             "*torch cuda OutOfMemoryError",
             "*torch OutOfMemoryError",
             "*failed to allocate memory on GPU",
-            "*OOM when allocating tensor",
+            "OOM when allocating tensor [with shape {tensor:bounds} and type {element:name}]",
             "*by allocator GPU_0_bfc",
             "*CUDNN_STATUS_ALLOC_FAILED",
             "*BufferAssignment OOM Debugging",
@@ -86,6 +87,8 @@ pub(super) const RULES: &[Rule] = &[
             "+memory_limit_ ({pool:size}|{pool:count}) available (size|bytes) ({ungrown:size}|{ungrown:count})",
             "+Limit ({pool:size}|{pool:bytes}) InUse ({pool_used:size}|{pool_used:bytes})",
             "+LargestFreeBlock ({piece:size}|{piece:bytes})",
+            "+node {node:name}",
+            "+by allocator {allocator:name}",
         ],
         then: Some(gpu),
         ..Rule::new(Form::Gpu, Error, GPU, "gpu")
@@ -107,12 +110,47 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     if let Some(total) = facts.take_size("total").or_else(|| rows.last().map(|row| row.size.clone())) {
         message.usage = Some(Usage { total, rows });
     }
+    if let Some(entry) = tensor(&message.facts) {
+        message.used = entry.size.clone();
+        message.entries.push(entry);
+    }
+    let facts = &mut message.facts;
     let pool = facts.size("pool").filter(|pool| pool.bytes() > 0).zip(facts.size("pool_used"));
     if let Some((pool, used)) = pool.filter(|_| !facts.has("free")) {
         let free = PrintedSize::exact(pool.bytes().saturating_sub(used.bytes()));
         facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
     }
-    if facts.text("allocator").is_some_and(|name| name.contains("host")) {
-        message.form = Form::HostPool;
+    match facts.text("allocator") {
+        Some("cpu") => message.form = Form::Host,
+        Some(name) if name.contains("host") => message.form = Form::HostPool,
+        _ => {}
     }
+}
+
+/// The array that TensorFlow asks memory for, `shape[1000,12,256,256] and type float`, and the operation that makes it.
+fn tensor(facts: &Facts) -> Option<Entry> {
+    let bounds: Option<Vec<String>> =
+        facts.bounds("tensor")?.iter().map(|bound| Some(bound.as_ref()?.to_string())).collect();
+    let element = match facts.text("element")? {
+        "float" => "f32",
+        "half" => "f16",
+        "bfloat16" => "bf16",
+        "double" => "f64",
+        "bool" => "pred",
+        "int8" => "s8",
+        "uint8" => "u8",
+        "int16" => "s16",
+        "int32" => "s32",
+        "int64" => "s64",
+        "complex64" => "c64",
+        "complex128" => "c128",
+        _ => return None,
+    };
+    let shape = WrittenShape::new(format!("{element}[{}]", bounds?.join(",")));
+    let mut entry = Entry::new(Section::Allocations, None);
+    entry.size = Some(PrintedSize::exact(shape.logical_bytes()?));
+    let name = facts.text("node").map(|node| node.trim_end_matches('}'));
+    entry.operator = name.map(|name| Operator::new(format!("op_name=\"{name}\"")));
+    entry.shape = Some(shape);
+    Some(entry)
 }

@@ -120,6 +120,10 @@ pub(super) const RULES: &[Rule] = &[
 /// name `k.1`:``.
 fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
     let is_mark = |c: char| c.is_whitespace() || ":'\"`*".contains(c);
+    // Some wordings are what could not be done themselves.
+    let before = reader.text.get(..reader.at).unwrap_or("");
+    let own = ["unsupported shape cast", "Invalid input layout"].into_iter().find(|own| before.ends_with(own));
+    reader.at -= own.map_or(0, str::len);
     let mut rest = reader.rest().lines().next().unwrap_or("").trim_matches(is_mark);
     for opening in ["INTERNAL:", "UNIMPLEMENTED:", "Mosaic failed to compile TPU kernel"] {
         rest = rest.strip_prefix(opening).unwrap_or(rest).trim_start_matches(is_mark);

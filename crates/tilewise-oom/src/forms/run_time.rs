@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         opens: &[
             "Attempting to {verb:name} {used:size} [at the bottom of memory]",
             "Could not allocate {used:bytes} in memory {:name}[; {contiguous:bytes} allocatable[, {limit:bytes} available]]",
-            "Error loading program {module:name}",
+            "Error loading program (Attempting to {load:name} {used:size} [at the bottom of memory]|{module:name})",
             "Error allocating device buffer",
             "~(trying|tried|attempted|failed|unable) to (reserve|allocate|load) {used:size} [of] [HBM] [with|when|but|while|where] [only] [there are|there is|there was] ({contiguous:size} reservable|{limit:size} [HBM] free|{limit:size} [HBM] available)",
             "~RuntimeProgramAllocationFailure {used:size} (needed|required|requested|asked) {limit:size} (free|available|reservable)",

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -217,4 +217,85 @@ fn what_a_kernel_lacks_is_named() {
     let message =
         parse("NotImplementedError: Unimplemented primitive in Pallas TPU lowering for KernelType.TC: cumsum.");
     assert_eq!((message.form, message.facts.text("primitive")), (Form::Lowering, Some("cumsum")));
+}
+
+/// The wording is TensorFlow's `op_kernel.cc`.
+#[test]
+fn a_tensor_that_tensorflow_asks_for_is_an_array() {
+    let message = parse(
+        "ResourceExhaustedError: (0) Resource exhausted: OOM when allocating tensor with shape[1000,12,256,256] and type float on \
+         /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n\t [[{{node bert/layer_0/attention/Softmax}}]]",
+    );
+    assert_eq!(message.framework, Some(Framework::TensorFlow));
+    assert_eq!(bytes(message.used.as_ref()), Some(4 * 1000 * 12 * 256 * 256));
+    let [entry] = &message.entries[..] else { panic!("{:?}", message.entries) };
+    assert_eq!(entry.shape.as_ref().map(|shape| &*shape.text), Some("f32[1000,12,256,256]"));
+    assert_eq!(entry.operator.as_ref().and_then(|operator| operator.op_name()), Some("bert/layer_0/attention/Softmax"));
+}
+
+/// LLVM's JIT says the first, its code emitter the second.
+#[test]
+fn machine_code_that_finds_no_memory_is_the_hosts() {
+    for text in ["JIT session error: Cannot allocate memory", "LLVM ERROR: Unable to allocate section memory!"] {
+        let message = parse(text);
+        assert_eq!(message.form, Form::Host, "{text}");
+        assert!(message.facts.text("session").is_some(), "{text}");
+    }
+}
+
+/// libtpu names the program from 2024 on; before, the request follows.
+#[test]
+fn a_program_that_finds_no_room_is_no_array() {
+    for text in [
+        "Error loading program 'jit_step':\nAttempting to allocate 1.82G. That was not possible. There are 1.54G free.",
+        "Error loading program: Attempting to allocate 1.82G. That was not possible. There are 1.54G free.; (0x0x0_HBM0)",
+    ] {
+        let message = parse(text);
+        assert_eq!(message.page(), "E0101", "{text}");
+        assert_eq!(message.used.as_ref().map(PrintedSize::text), Some("1.82G"), "{text}");
+        assert_eq!(message.limit.as_ref().map(PrintedSize::text), Some("1.54G"), "{text}");
+    }
+    let array = parse(
+        "Error allocating device buffer: Attempting to allocate 8.00M. That was not possible. There are 6.43M free.",
+    );
+    assert_eq!(array.page(), "E0100");
+}
+
+/// Pallas on Mosaic GPU: `f"{smem_bytes=} > {max_smem_bytes=}"`.
+#[test]
+fn shared_memory_of_mosaic_gpu() {
+    let message = parse("Mosaic GPU kernel exceeds available shared memory: smem_bytes=327712 > max_smem_bytes=232448");
+    assert_eq!([message.used.as_ref(), message.limit.as_ref()].map(bytes), [Some(327_712), Some(232_448)]);
+}
+
+/// TensorFlow's host memory has an allocator, too.
+#[test]
+fn a_tensor_on_the_host_is_no_gpus() {
+    let message = parse(
+        "Resource exhausted: OOM when allocating tensor with shape[10000,28,28,32] and type float on \
+         /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu",
+    );
+    assert_eq!((message.form, message.machine()), (Form::Host, Some(UntiledMachine::Host)));
+}
+
+/// The wordings are XLA's `gpu_hlo_schedule.cc` and `hlo_rematerialization.cc`.
+#[test]
+fn arguments_that_leave_no_room_come_before_an_estimate() {
+    let message = parse(
+        "gpu_hlo_schedule.cc:815] The byte size of input/output arguments (24696099900024) exceeds the base limit (27028357120). \
+         This indicates an error in the calculation!\nhlo_rematerialization.cc:3204] Can't reduce memory use below 22.40GiB by \
+         rematerialization; only reduced to 41.70TiB",
+    );
+    assert_eq!((message.form, message.others[0].form), (Form::GpuArguments, Form::Rematerialization));
+}
+
+#[test]
+fn a_wording_of_mosaic_is_what_it_can_not_do() {
+    for (text, what) in [
+        ("unsupported shape cast at beam.py", "unsupported shape cast at beam.py"),
+        ("Mosaic failed to compile TPU kernel: Invalid input layout", "Invalid input layout"),
+        ("infer-vector-layout: unsupported shape cast", "unsupported shape cast"),
+    ] {
+        assert_eq!(parse(text).facts.text("what"), Some(what));
+    }
 }

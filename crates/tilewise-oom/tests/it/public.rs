@@ -267,7 +267,7 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
         (
             "OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc",
             UntiledMachine::Gpu,
-            None,
+            Some(4096),
         ),
         (
             "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB for an array",

@@ -236,9 +236,16 @@ impl Comparison {
             Some(_) if has(Outcome::Better) => Outcome::Better,
             Some(_) => Outcome::Same,
         };
+        // Less held and more copied is worse to a gate, and to a reader neither.
+        let said = match verdict {
+            Outcome::Worse if has(Outcome::Better) => "Better and worse: ",
+            Outcome::Worse => "Worse: ",
+            Outcome::Better => "Better: ",
+            _ => "",
+        };
         Self {
             program: name.to_owned(),
-            headline: headline(verdict, memory, &before, &after),
+            headline: headline(said, memory, &before, &after),
             verdict,
             before,
             after,
@@ -318,13 +325,8 @@ impl ComparisonPage {
 }
 
 /// `Better: 32.00 MiB less copied; the same peak, 311.37 MiB of HBM`.
-fn headline(verdict: Outcome, memory: &str, before: &ComparedProgram, after: &ComparedProgram) -> String {
+fn headline(said: &str, memory: &str, before: &ComparedProgram, after: &ComparedProgram) -> String {
     let less = |was: u64, is: u64| format!("{} {}", bytes(was.abs_diff(is)), if is > was { "more" } else { "less" });
-    let said = match verdict {
-        Outcome::Better => "Better: ",
-        Outcome::Worse => "Worse: ",
-        _ => "",
-    };
     let [was, is] = [before, after].map(|program| program.bytes.total);
     let [copied_before, copied] = [before, after].map(|program| program.copies.bytes);
     let copies = (copied_before != copied).then(|| format!("{} copied", less(copied_before, copied)));

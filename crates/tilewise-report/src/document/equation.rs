@@ -102,7 +102,7 @@ impl Equation {
         let is_number = text.starts_with(|first: char| first.is_ascii_digit());
         let is_bracketed = text.starts_with(['(', '⌊', '⌈']);
         let has_operator = text.contains(['=', '+', '⌊', '⌈']) || is_bracketed && text.contains('·');
-        (is_number || is_bracketed) && (is_led || has_operator && !text.contains(['[', '{']))
+        (is_number || is_bracketed) && (is_led || has_operator && !text.replace("_{", "_").contains(['[', '{']))
     }
 
     /// Whether a line goes on with an equation that stands above it: it begins with `=` or an operator.

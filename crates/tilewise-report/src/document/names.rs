@@ -65,6 +65,17 @@ const WORDS: &[(&str, &str)] = &[
     ("major-to-minor", "the default order, {N−1,…,0}: the last dimension varies fastest, such as f32[2,3]{1,0}"),
     ("column-major", "dim 0 is minor: dimension 0 varies fastest, {0,…,N−1}, such as f32[2,3]{0,1}"),
     ("minor-to-major", "the order in which a layout lists the dimensions: the first varies fastest"),
+    ("dim-0-is-major", "row-major: the last dimension varies fastest, {N−1,…,0}, such as f32[2,3]{1,0}"),
+    ("dim-0-is-minor", "column-major: dimension 0 varies fastest, {0,…,N−1}, such as f32[2,3]{0,1}"),
+    (
+        "true-dimensions",
+        "the dimensions of another size than 1; the page says greater than 1, and XLA's code counts size 0, too",
+    ),
+    ("true-number-of-dimensions", "how many dimensions have another size than 1: `tilewise show` of an array says it"),
+    ("true-rank", "an old word for the true number of dimensions: of how many the size is another than 1"),
+    ("rank", "an old word for the number of an array's dimensions, N"),
+    ("untiled", "without tiles: linear in the order of minor_to_major, as arrays of C++ are"),
+    ("linear", "without tiles: one element behind the other in the order of minor_to_major, as arrays of C++ are"),
     ("padding", "what a tile has beyond the array; its content means nothing"),
     (
         "linear_index",
@@ -87,6 +98,24 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("LayoutProto", "XLA's message of a layout: minor_to_major, tiles, memory_space and others"),
     ("xla_data.proto", "the file of XLA's messages, ShapeProto and LayoutProto among them"),
+    (
+        "initializer_list",
+        "of C++, the sizes of a shape in the order of the dimensions' numbers: ShapeUtil::MakeShape(F32, {3, 5})",
+    ),
+    (
+        "index_util.h",
+        "the file of IndexUtil, XLA's conversions between an element's index and its offset: `tilewise index`",
+    ),
+    (
+        "shape_util.h",
+        "the file of ShapeUtil, XLA's functions about shapes; docs/documents.md lists what does the same here",
+    ),
+    (
+        "layout_util.h",
+        "the file of LayoutUtil, XLA's functions about layouts; docs/documents.md lists what does the same here",
+    ),
+    ("Figure-1", "of the tiled-layout page: `tilewise draw 'f32[3,5]{1,0:T(2,2)}'` draws it"),
+    ("Figure-2", "of the tiled-layout page, tiles in tiles: `tilewise draw 'f32[4,8]{1,0:T(2,4)(2,1)}'` draws it"),
     ("ShapeUtil", "XLA's functions about shapes; docs/documents.md lists what does the same here"),
     ("LayoutUtil", "XLA's functions about layouts; docs/documents.md lists what does the same here"),
     ("IndexUtil", "XLA's conversions between an element's index and its offset: `tilewise index`, both ways"),

@@ -46,6 +46,7 @@ impl Part {
         let text = bare(plain.text());
         let lines = of_type(text)
             .or_else(|| of_message(text))
+            .or_else(|| of_default_space(text))
             .or_else(|| of_properties(text))
             .or_else(|| of_list(text))
             .or_else(|| names::meanings(text))?;
@@ -162,6 +163,12 @@ fn of_properties(text: &str) -> Option<Vec<Meaning>> {
     Some(lines)
 }
 
+/// `S(0)`, which XLA leaves out.
+fn of_default_space(text: &str) -> Option<Vec<Meaning>> {
+    let words = || format!("{}; XLA leaves it out", space_in_words(0));
+    (text == "S(0)").then(|| vec![Meaning::of(text, words()), Meaning::of("shape", "such as f32[2,3]{1,0}")])
+}
+
 fn of_index(count: usize) -> String {
     let of = format!("element of an array with {count} dimension{}", if count == 1 { "" } else { "s" });
     format!("{of}, or its place in memory: `tilewise index SHAPE '(…)'` finds it")
@@ -208,7 +215,7 @@ fn of_list(text: &str) -> Option<Vec<Meaning>> {
             let words = "in the document's formulas, major to minor: an element's index, bounds or a tile, by name";
             vec![Meaning::of("list", words), Meaning::of("with numbers", "linear_index_with_tile((2,3), (3,5), (2,2))")]
         }
-        _ => of_names(&items),
+        _ => of_order(&items).unwrap_or_else(|| of_names(&items)),
     };
     (items.iter().all(is_name) && is_short).then_some(lines)
 }
@@ -248,6 +255,19 @@ fn of_sizes(sizes: &[u64]) -> Option<Vec<Meaning>> {
     Some(lines)
 }
 
+/// `[N-1, ..., 0]`, `{0, …, N-1}`: the order of any number of dimensions.
+fn of_order(items: &[&str]) -> Option<Vec<Meaning>> {
+    let is_rest = |item: &str| item.starts_with(['.', '…']);
+    let [first, rest, last] = items else { return None };
+    let words = match (*first, *last) {
+        ("N-1", "0") if is_rest(rest) => "row-major, major to minor, XLA's default: the last dimension varies fastest",
+        ("0", "N-1") if is_rest(rest) => "column-major: dimension 0 varies fastest",
+        _ => return None,
+    };
+    let example = if *first == "0" { "f32[2,3]{0,1}" } else { "f32[2,3]{1,0}" };
+    Some(vec![Meaning::of("minor_to_major", words), Meaning::of("shape", format!("such as {example}"))])
+}
+
 /// Sizes by name: the general statement.
 fn of_names(items: &[&str]) -> Vec<Meaning> {
     let rank = items.len();
@@ -264,9 +284,11 @@ fn of_names(items: &[&str]) -> Vec<Meaning> {
     let mut lines =
         vec![Meaning::of("sizes", format!("of any array with {rank} dimensions: {}", dimensions.join(", ")))];
     let order = Layout::row_major(rank).to_string();
+    let last = items[rank - 1];
+    let before = items[rank - 2];
     lines.push(Meaning::of(
         "written",
-        format!("f32[{}]{order}, dimension −1 being {}, the last", items.join(","), items[rank - 1]),
+        format!("f32[{}]{order}, dimension −1 being {last}, the last, and −2 {before}", items.join(",")),
     ));
     lines.extend(array.map(|shape| Meaning::of("shape", format!("with numbers, such as {}", shape.without_layout()))));
     lines

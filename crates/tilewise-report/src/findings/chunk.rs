@@ -26,14 +26,16 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         }
         _ => ("Process", "in parts", ""),
     };
-    let most = "most arrays at the peak have this dimension";
     let what = if finding.inputs.is_empty() {
         let at = finding.place;
-        format!("dimension {at} of [{bounds}]{place} {ways}: {most}, of size {size}")
+        format!("dimension {at} of [{bounds}]{place} {ways}: {}", most(finding, about))
     } else {
         let along: Vec<String> =
             finding.inputs.iter().map(|(at, names)| format!("{} along dimension {at}", quoted(names))).collect();
-        format!("{} {ways}: {most}, of size {size}, e.g. [{bounds}]{place}", along.join(" and "))
+        format!(
+            "{} {ways}: most arrays at the peak have this dimension, of size {size}, e.g. [{bounds}]{place}",
+            along.join(" and ")
+        )
     };
     let keys = if finding.keys.is_empty() {
         String::new()
@@ -56,6 +58,19 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
         (None, None) => words,
+    }
+}
+
+/// What the arrays of the peak have in common, of the dimension that is named.
+fn most(finding: &LargeDimension, about: &Recommendation) -> String {
+    let size = finding.size;
+    let shape = about.array.as_ref().and_then(|array| array.shape());
+    let named = shape.and_then(|shape| shape.dimensions().get(finding.place)?.bound());
+    match named {
+        Some(named) if named != size => {
+            format!("most arrays at the peak have a dimension of size {size}, which is merged into this one")
+        }
+        _ => format!("most arrays at the peak have this dimension, of size {size}"),
     }
 }
 
@@ -92,8 +107,8 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         all => format!("({})", tuple(all.iter())),
     };
     Words::new(format!(
-        "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: most arrays at the peak have this \
-         dimension, of size {size}{itself}{then}"
+        "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: {}{itself}{then}",
+        most(finding, about)
     ))
     .jax(
         about,

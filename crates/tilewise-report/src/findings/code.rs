@@ -6,7 +6,7 @@ pub(super) const JAX_AND_NUMPY: &str = "import jax\nimport jax.numpy as jnp";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
 
 /// An array as code names it. A name is text of the program: one that isn't a path of identifiers, such as `state.params['w']`,
-/// stays out of the code, and [`note`](Self::note) says what stands for it.
+/// stays out of the code, and [`note`](Self::note) says what stands for it, in capitals, which arguments hardly have.
 pub(super) struct Variable<'a> {
     pub(super) name: &'a str,
     /// A comment behind the line, or nothing.
@@ -18,7 +18,7 @@ impl<'a> Variable<'a> {
         if is_path(name) {
             Self { name, note: "" }
         } else {
-            Self { name: "argument", note: "  # argument: this array" }
+            Self { name: "THIS_ARRAY", note: "  # THIS_ARRAY has no name in the program" }
         }
     }
 }

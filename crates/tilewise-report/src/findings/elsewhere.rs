@@ -14,11 +14,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .code(None, "export XLA_CLIENT_MEM_FRACTION=.6"),
         ElsewhereFinding::Processes { is_likely: true } => Words::new(
-            "See which processes and arrays hold the GPU's memory; a second process of JAX finds 75 % already reserved",
+            "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds 75 % \
+             already reserved)",
         )
         .code(
             None,
-            "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each",
+            match is_tensorflow {
+                true => "export TF_FORCE_GPU_ALLOW_GROWTH=true",
+                false => "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each",
+            },
         ),
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
@@ -76,6 +80,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              not the device's",
         )
         .code(None, "free -g; ps aux --sort=-rss | head"),
+        ElsewhereFinding::HostCode => Words::new(
+            "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
+             gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
+        )
+        .code(JAX, "jax.clear_caches()  # drops compiled programs that are not needed any more"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
@@ -142,10 +151,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         return [headline, why.to_owned()];
     }
     let which = match message.machine() {
-        Some(UntiledMachine::Unnamed) => "GPUs and CPUs print this, and lay arrays out without tiles",
-        _ => "This isn't a TPU message; those arrays aren't tiled",
+        // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
+        Some(UntiledMachine::Unnamed) => {
+            "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
+        }
+        _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
-    [headline, format!("{which}, so padding is not the cause.{why}")]
+    [headline, format!("{which}{why}")]
 }
 
 /// What is free, and of how much; or what of a pool is in use.

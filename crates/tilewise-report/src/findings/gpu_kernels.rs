@@ -71,6 +71,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
         let name = message.facts.text("instruction").and_then(|text| text.split(" = ").next());
         let name = name.map(|name| format!(" `{}`", name.trim_start_matches('%'))).unwrap_or_default();
+        if !message.lacks_workspace() {
+            return [
+                format!("On a GPU, autotuning found no algorithm for{}.", if name.is_empty() { " an operation" } else { &name }),
+                "XLA tries algorithms and sizes of tiles before the program runs; the message doesn't say that memory ran out."
+                    .to_owned(),
+            ];
+        }
         return [
             format!("On a GPU, autotuning found no algorithm for the convolution{name}: a workspace{asked} had no room."),
             "XLA tries algorithms of cuDNN before the program runs, each with a workspace beside its arrays. The workspace is not \

@@ -93,18 +93,30 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              compute it outside the kernel; newer versions of JAX have more of them"
         ))
         .code(None, "pip install --upgrade 'jax[tpu]'"),
-        MosaicFinding::Rewrite { operation } => {
+        MosaicFinding::Rewrite { operation, is_of_mask } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            Words::new(format!(
+            let words = Words::new(format!(
                 "Write the operation{which} in another way: keep arrays at two dimensions or more, masks in 32 bits \
                  (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask), and cast narrow types to \
-                 32 bits before a change of shape; report it to JAX, with the lines below `The MLIR operation involved`"
-            ))
-            .code(
-                JAX_AND_NUMPY,
-                "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
-            )
+                 32 bits before it; report it to JAX, with the lines below `The MLIR operation involved`"
+            ));
+            if *is_of_mask {
+                words.code(
+                    JAX_AND_NUMPY,
+                    "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
+                )
+            } else {
+                words
+            }
         }
+        MosaicFinding::Versions => Words::new(
+            "Install the libtpu that this JAX was released with: JAX wrote the kernel with an operation that the compiler doesn't know",
+        )
+        .code(None, "pip install --upgrade 'jax[tpu]'"),
+        MosaicFinding::Report => Words::new(
+            "Report it to JAX with the kernel, or write the kernel in smaller steps until one of them is refused: the message tells of no \
+             operation, layout or type that could be another",
+        ),
         MosaicFinding::Partitioned => Words::new(
             "Wrap the call of the kernel in `jax.shard_map`, whose specs say which part of each array a device has",
         )
@@ -281,5 +293,5 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
-    [headline, "An operation, a layout or a type is not implemented for this TPU; no memory ran out.".to_owned()]
+    [headline, "The compiler has no code for what the kernel does on this TPU; no memory ran out.".to_owned()]
 }

@@ -168,6 +168,9 @@ fn headline(message: &Message) -> String {
     if message.form == Form::CoreHalt {
         return "A core stopped while it ran a program.".to_owned();
     }
+    if message.form == Form::Other && message.entries.is_empty() {
+        return "Something ran out: RESOURCE_EXHAUSTED, most often memory.".to_owned();
+    }
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
     let mut words = format!("Out of memory{place}");
     let names = match message.form {
@@ -235,6 +238,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Unknown if message.code.is_some() || message.form == Form::CoreHalt => {
             "This is not about how much memory the program takes.".to_owned()
         }
+        _ if message.form == Form::Other => "The message does not tell what ran out.".to_owned(),
         _ => "The message does not tell what takes the memory.".to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, PrintedSize, Verdict};
+use tilewise_oom::{Budget, Message, PrintedSize, Verdict};
 
 /// What fills the memory, as the message's totals say; parts under 1 % are left out.
 #[derive(Clone, Debug, Serialize)]
@@ -35,23 +35,30 @@ impl BudgetStack {
     /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel,
     /// whose own blocks count.
     pub(super) fn of(explanation: &Explanation) -> Option<Self> {
-        if explanation.message.verdict() == Verdict::Fragmentation && explanation.message.contiguous.is_some() {
-            return pieces(explanation);
-        }
-        let is_of_kernel = matches!(explanation.message.verdict(), Verdict::KernelMemory | Verdict::Spills);
-        if is_of_kernel { None } else { stack(&explanation.message.budget()) }
+        // A compiler's list has parts, also where it is fragmentation that is too much.
+        let message = &explanation.message;
+        let pieces = match message.verdict() {
+            Verdict::KernelMemory | Verdict::Spills => return None,
+            Verdict::Fragmentation if message.entries.is_empty() => pieces(message),
+            _ => None,
+        };
+        pieces.or_else(|| stack(&message.budget()))
     }
 }
 
-/// What is asked for in one piece, beside the largest one and all that is free: the room ends with that piece.
-fn pieces(explanation: &Explanation) -> Option<BudgetStack> {
-    let message = &explanation.message;
+/// What is asked for in one piece, beside the largest one, where the message has it, and all that is free: the room ends
+/// with that piece.
+fn pieces(message: &Message) -> Option<BudgetStack> {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(PrintedSize::bytes);
-    let (asked, free, piece) = (size(&message.used)?, size(&message.limit)?, size(&message.contiguous)?);
+    let (asked, free, piece) = (size(&message.used)?, size(&message.limit)?, size(&message.contiguous));
     let asked_for = [("asked", "asked for, in one piece", Some(asked))];
     let room = [
-        ("piece", "free in the largest piece", Some(piece)),
-        ("scattered", "free in smaller pieces", free.checked_sub(piece)),
+        ("piece", "free in the largest piece", piece),
+        (
+            "scattered",
+            if piece.is_some() { "free in smaller pieces" } else { "free in several pieces" },
+            free.checked_sub(piece.unwrap_or(0)),
+        ),
     ];
     Some(BudgetStack { parts: known([&asked_for]), total_bytes: asked, within: Vec::new(), room: known([&room]) })
 }

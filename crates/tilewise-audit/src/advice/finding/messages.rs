@@ -307,7 +307,13 @@ pub enum MosaicFinding {
     Rewrite {
         /// Its name.
         operation: Option<String>,
+        /// Whether it is on predicates, as MLIR's types tell.
+        is_of_mask: bool,
     },
+    /// A kernel that another version of JAX wrote than the compiler reads.
+    Versions,
+    /// The message tells of no operation, layout or type that could be another.
+    Report,
     /// A kernel in a program that is divided between devices.
     Partitioned,
 }
@@ -431,6 +437,8 @@ pub enum ElsewhereFinding {
     TorchProcesses,
     /// The host's own memory ran out.
     Host,
+    /// A compiled program's machine code found no memory of the host.
+    HostCode,
     /// The pool of pinned host memory is full.
     HostPool {
         /// Gigabytes that it may have, where the message says that.

@@ -73,6 +73,12 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
         temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
+    // Nothing tells which dimension of one array without a name is what.
+    if let [only] = &rows[..]
+        && only.op_name().is_empty()
+    {
+        return None;
+    }
     let size = common_size(&rows)?;
     let with_it = || rows.iter().copied().filter(|row| row.bounds.contains(&size));
     let shapeless = message.temporaries.iter().copied().filter(|row| row.shape.is_none() && !is_converted(row));

@@ -1,0 +1,148 @@
+//! Whether a program takes a gradient.
+
+use super::{any_fused, does};
+use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
+
+/// Whether a program takes a gradient: JAX's names of operations say so, or a loop that goes back through what another stacked up. A
+/// gradient without loops has no sign in the graph: its operations are those of any other function.
+pub(crate) fn has_gradient(module: &Module) -> bool {
+    module.source().contains("transpose(jvp")
+        || module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
+}
+
+/// Whether a loop reads slices of what an earlier loop stacked up, the last first, as the gradient of a scan does.
+fn goes_back(around: &Instruction<'_>) -> bool {
+    let Some(start) = around.operands().next().and_then(|start| start.instruction()) else { return false };
+    let Some(carried) = body(around).and_then(|body| body.instructions().find(|at| at.opcode() == Opcode::Parameter))
+    else {
+        return false;
+    };
+    let backwards = carried.computation().instructions().filter(|at| {
+        begins(at, Opcode::DynamicSlice)
+            && (any_fused(at, counts_down)
+                || at.operands().filter_map(|of| of.instruction()).any(|index| counts_down(&index)))
+    });
+    let read = backwards.flat_map(|at| at.operands().filter_map(|of| of.instruction()).collect::<Vec<_>>());
+    read.filter_map(|of| element(&of, &carried)).any(|number| {
+        start.opcode() == Opcode::Tuple
+            && start.operands().nth(number).and_then(|given| given.instruction()).is_some_and(|given| is_stacked(given))
+    })
+}
+
+/// Whether it is an index of a step that the loop's number of steps is reduced by.
+fn counts_down(at: &Instruction<'_>) -> bool {
+    at.opcode() == Opcode::Subtract && at.shape().is_ok_and(|shape| shape.dimensions().is_empty())
+}
+
+/// Whether an array is what a loop wrote a slice of in each step.
+fn is_stacked(mut array: Instruction<'_>) -> bool {
+    while matches!(array.opcode(), Opcode::Copy | Opcode::Bitcast) {
+        let Some(of) = array.operands().next().and_then(|of| of.instruction()) else { return false };
+        array = of;
+    }
+    let around = array.operands().next().and_then(|of| of.instruction()).filter(|of| of.opcode() == Opcode::While);
+    let written = around.zip(array.tuple_index()).and_then(|(around, number)| {
+        let root = body(&around)?.root().filter(|root| root.opcode() == Opcode::Tuple)?;
+        root.operands().nth(number)?.instruction()
+    });
+    written.is_some_and(|written| {
+        let is_done = written.opcode() == Opcode::AsyncDone;
+        let begun = written.operands().next().filter(|_| is_done).and_then(|of| of.instruction()).unwrap_or(written);
+        begins(&begun, Opcode::DynamicUpdateSlice)
+    })
+}
+
+/// Whether an instruction is an operation, fuses it, or starts it.
+fn begins(at: &Instruction<'_>, opcode: Opcode) -> bool {
+    does(at, opcode) || at.wrapped_opcode() == Some(opcode)
+}
+
+fn body<'m>(around: &Instruction<'m>) -> Option<Computation<'m>> {
+    around.calls().find(|call| call.role == CallRole::Body)?.computation()
+}
+
+/// The element of a loop's state that an instruction takes.
+fn element(at: &Instruction<'_>, carried: &Instruction<'_>) -> Option<usize> {
+    let of = at.operands().next()?.instruction()?;
+    at.tuple_index().filter(|_| at.opcode() == Opcode::GetTupleElement && of.index() == carried.index())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop that stacks up its carry, and one that reads slices of what `read` is, at `index`.
+    fn two_loops(read: &str, index: &str) -> String {
+        format!(
+            "HloModule m, is_scheduled=true
+
+fused {{
+  p = f32[8,4]{{1,0}} parameter(0)
+  i = s32[] parameter(1)
+  z = s32[] constant(0)
+  ROOT s = f32[1,4]{{1,0}} dynamic-slice(p, i, z), dynamic_slice_sizes={{1,4}}
+}}
+
+first {{
+  c = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) parameter(0)
+  n = s32[] get-tuple-element(c), index=0
+  x = f32[1,4]{{1,0}} get-tuple-element(c), index=1
+  stack = f32[8,4]{{1,0}} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(n, one)
+  y = f32[1,4]{{1,0}} negate(x)
+  kept = f32[8,4]{{1,0}} dynamic-update-slice(stack, x, n, zero)
+  ROOT t = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) tuple(next, y, kept)
+}}
+
+second {{
+  c2 = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) parameter(0)
+  n2 = s32[] get-tuple-element(c2), index=0
+  x2 = f32[1,4]{{1,0}} get-tuple-element(c2), index=1
+  stack2 = f32[8,4]{{1,0}} get-tuple-element(c2), index=2
+  one2 = s32[] constant(1)
+  seven = s32[] constant(7)
+  back = s32[] subtract(seven, n2)
+  next2 = s32[] add(n2, one2)
+  slice = f32[1,4]{{1,0}} fusion(stack2, {index}), kind=kLoop, calls=fused
+  y2 = f32[1,4]{{1,0}} multiply(x2, slice)
+  ROOT t2 = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) tuple(next2, y2, stack2)
+}}
+
+condition {{
+  c3 = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) parameter(0)
+  n3 = s32[] get-tuple-element(c3), index=0
+  eight = s32[] constant(8)
+  ROOT less = pred[] compare(n3, eight), direction=LT
+}}
+
+ENTRY e {{
+  a = f32[1,4]{{1,0}} parameter(0)
+  b = f32[8,4]{{1,0}} parameter(1)
+  k = s32[] constant(0)
+  start = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) tuple(k, a, b)
+  w = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) while(start), condition=condition, body=first
+  kept_all = f32[8,4]{{1,0}} get-tuple-element(w), index=2
+  moved = f32[8,4]{{1,0}} copy({read})
+  start2 = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) tuple(k, a, moved)
+  ROOT w2 = (s32[], f32[1,4]{{1,0}}, f32[8,4]{{1,0}}) while(start2), condition=condition, body=second
+}}
+"
+        )
+    }
+
+    #[test]
+    fn a_loop_that_goes_back_is_a_gradient() {
+        let has = |read, index| has_gradient(&Module::parse(two_loops(read, index)).expect("a program"));
+        assert!(has("kept_all", "back"));
+        // Of what one loop stacks up another may read slices, in order or of what was given.
+        assert!(!has("kept_all", "n2") && !has("b", "back") && !has("b", "n2"));
+    }
+
+    #[test]
+    fn names_tell_of_it_too() {
+        let text = "y = f32[] negate(x), metadata={op_name=\"jit(f)/transpose(jvp())/neg\"}";
+        assert!(has_gradient(&Module::parse(text).expect("a program")));
+    }
+}
