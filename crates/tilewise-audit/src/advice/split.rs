@@ -56,6 +56,8 @@ pub(crate) struct Split<'p> {
     /// What depends on the place, and what follows once places are joined.
     each: Reached,
     after: Reached,
+    /// What is made of something unknown: of all places at once, unless it depends on the place.
+    whole: Reached,
 }
 
 impl<'p> Split<'p> {
@@ -103,12 +105,12 @@ impl<'p> Split<'p> {
             is_made: false,
             joined: None,
             each: nothing.clone(),
-            after: nothing,
+            after: nothing.clone(),
+            whole: nothing,
         };
-        split.continued(program);
-        let born = split.born(program);
-        let born = born?;
         let walk = Walk::new(program, joinable_bytes);
+        split.continued(&walk);
+        let born = split.born(program)?;
         walk.run(&mut split, &born)?;
         Some(split)
     }
@@ -128,7 +130,8 @@ impl<'p> Split<'p> {
     pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
         let (instruction, leaf) = program.flow.told(array.position)?;
         let (at, place) = (instruction.index(), self.place(&instruction, leaf)?);
-        (!self.after.has(at, leaf)).then_some(place)
+        let is_whole = || self.whole.has(at, leaf) && !self.each.has(at, leaf);
+        (!self.after.has(at, leaf) && !is_whole()).then_some(place)
     }
 
     /// Whether an array is the same at all places.
@@ -166,8 +169,15 @@ impl<'p> Split<'p> {
         all.into_iter().flat_map(|axis| axes.events(axis))
     }
 
+    /// What makes it of other things.
+    fn made<'a, 'm>(&'a self, program: &'a ProgramModel<'m>) -> impl Iterator<Item = Instruction<'m>> + 'a {
+        let made = self.events().filter(|event| matches!(event.kind, EventKind::Made(FactorKind::Mix)));
+        made.filter_map(|event| program.module.instruction(event.instruction))
+    }
+
     /// Adds what it is called where it goes on under another size, or beyond what isn't known.
-    fn continued(&mut self, program: &ProgramModel<'_>) {
+    fn continued(&mut self, walk: &Walk<'p, '_>) {
+        let program = walk.program;
         let mut known = 0;
         while let Some(own) = self.along.get(known).cloned() {
             known += 1;
@@ -177,7 +187,7 @@ impl<'p> Split<'p> {
                 .map(|event| event.instruction)
                 .collect();
             for at in ends.into_iter().filter_map(|at| program.module.instruction(at)) {
-                let beyond = self.beyond(&at, &own);
+                let beyond = self.beyond(walk, &at, &own);
                 self.add(beyond);
             }
             for at in program.module.instructions().filter(|at| matches!(at.opcode(), Opcode::Gather | Opcode::Scatter))
@@ -189,7 +199,7 @@ impl<'p> Split<'p> {
     }
 
     fn add(&mut self, found: Vec<Vec<AxisId>>) {
-        for found in found {
+        for found in found.into_iter().filter(|found| !found.is_empty()) {
             if !self.along.contains(&found) {
                 self.along.push(found);
             }
@@ -216,55 +226,53 @@ impl<'p> Split<'p> {
         of.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul)
     }
 
+    /// The leading axes of a dimension that are of this size together.
+    fn leading<'o>(&self, of: &'o [AxisId], size: u64) -> Option<&'o [AxisId]> {
+        (1..=of.len()).map(|count| &of[..count]).find(|leading| self.size_of(leading) == size)
+    }
+
     /// What a dimension goes on as beyond an instruction that pads it, joins it with others, or is a kernel.
-    fn beyond(&self, at: &Instruction<'_>, own: &[AxisId]) -> Vec<Vec<AxisId>> {
+    fn beyond(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>, own: &[AxisId]) -> Vec<Vec<AxisId>> {
         let all: Vec<&[AxisId]> = self.axes.of_array(at, 0).collect();
-        let along: Vec<usize> = at
-            .operands()
-            .filter_map(|operand| operand.instruction())
-            .flat_map(|operand| {
-                let places: Vec<usize> = self
-                    .axes
-                    .of_array(&operand, 0)
-                    .enumerate()
-                    .filter(|(_, of)| *of == own)
-                    .map(|(dimension, _)| dimension)
-                    .collect();
-                places
-            })
-            .collect();
-        let there = |is: &dyn Fn(usize, &[AxisId]) -> bool| -> Vec<Vec<AxisId>> {
-            let found = along.iter().filter_map(|dimension| Some((*dimension, *all.get(*dimension)?)));
-            found.filter(|(dimension, of)| !of.is_empty() && is(*dimension, of)).map(|(_, of)| of.to_vec()).collect()
-        };
+        // Dimensions of operands that begin with it, each with its size, and those of the result in their place.
+        let mut along: Vec<(usize, u64, &[AxisId])> = Vec::new();
+        for operand in at.operands().filter_map(|operand| operand.instruction()) {
+            let begin = self.axes.of_array(&operand, 0).enumerate().filter(|(_, of)| of.starts_with(own));
+            along.extend(begin.filter_map(|(at, of)| Some((at, self.size_of(of), *all.get(at)?))));
+        }
+        let result = |of: &[AxisId]| self.leading(of, self.size).unwrap_or(of).to_vec();
         match at.opcode() {
             Opcode::Pad => {
                 let padding = at.padding().unwrap_or_default();
-                let size = i64::try_from(self.size).unwrap_or(i64::MAX);
                 // At the end, or by as much as all of it.
-                there(&|dimension, _| {
-                    padding.get(dimension).is_some_and(|ends| {
+                let goes_on = |(dimension, size, _): &(usize, u64, _)| {
+                    padding.get(*dimension).is_some_and(|ends| {
+                        let size = i64::try_from(*size).unwrap_or(i64::MAX);
                         let is_whole = ends.low % size == 0 && ends.high % size == 0;
                         ends.interior == 0 && (ends.low == 0 || is_whole) && ends.high >= 0
                     })
-                })
+                };
+                along.into_iter().filter(goes_on).map(|(.., of)| of.to_vec()).collect()
             }
-            Opcode::Concatenate => there(&|_, _| true),
+            Opcode::Concatenate => along.into_iter().map(|(.., of)| of.to_vec()).collect(),
             Opcode::Slice => {
                 let limits = at.slice_limits().unwrap_or_default();
                 let starts = |dimension: usize| limits.get(dimension).map_or(1, |limits| limits.start);
-                there(&|dimension, of| self.size_of(of) == self.size && starts(dimension).is_multiple_of(self.size))
+                let goes_on = |(dimension, _, of): &(usize, u64, &[AxisId])| {
+                    self.leading(of, self.size).is_some() && starts(*dimension).is_multiple_of(self.size_of(of))
+                };
+                along.into_iter().filter(goes_on).map(|(.., of)| result(of)).collect()
             }
             // A loop of the compiler's own, which gathers a row for each place.
-            Opcode::DynamicSlice if op_name(at).is_none() => {
+            Opcode::DynamicSlice if walk.is_of_compiler(at) && !along.is_empty() => {
                 let parts = at.computation().instructions().collect::<Vec<_>>().into_iter();
                 let parts = parts.filter(|part| {
                     matches!(part.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice)
-                        && op_name(part).is_none()
+                        && walk.is_of_compiler(part)
                 });
                 let wholes = parts.filter_map(|part| part.operands().next()?.instruction());
-                let first = wholes.filter_map(|whole| self.axes.of_array(&whole, 0).next().map(<[AxisId]>::to_vec));
-                first.filter(|of| !of.is_empty() && self.size_of(of) == self.size_of(own)).collect()
+                let first = wholes.filter_map(|whole| self.axes.of_array(&whole, 0).next());
+                first.filter_map(|of| Some(self.leading(of, self.size_of(own))?.to_vec())).collect()
             }
             Opcode::CustomCall | Opcode::Unknown => {
                 let results = (0..self.axes.leaves(at.index())).flat_map(|leaf| self.axes.of_array(at, leaf));
@@ -275,6 +283,11 @@ impl<'p> Split<'p> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Whether it goes on beyond an instruction that does more with it than pass it on.
+    fn goes_on(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>) -> bool {
+        self.along.iter().any(|own| self.beyond(walk, at, own).iter().any(|beyond| !beyond.is_empty()))
     }
 
     /// Notes which inputs have it, and says where it is born: in arguments, or in what counts or draws. `None` where a weight has it
@@ -305,10 +318,9 @@ impl<'p> Split<'p> {
         }
         if born.is_empty() {
             self.is_made = true;
-            let made = self.events().filter(|event| matches!(event.kind, EventKind::Made(FactorKind::Mix)));
-            let made = made.filter_map(|event| program.module.instruction(event.instruction));
-            let made = made.filter(|at| matches!(at.opcode(), Opcode::Iota | Opcode::Rng | Opcode::RngBitGenerator));
-            for at in made {
+            let drawn =
+                |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Iota | Opcode::Rng | Opcode::RngBitGenerator);
+            for at in self.made(program).filter(drawn) {
                 born.extend((0..self.axes.leaves(at.index())).map(|leaf| (at.index(), leaf)));
             }
         }
@@ -413,6 +425,12 @@ impl<'p, 'm> Walk<'p, 'm> {
         callers.last().map_or(at.index(), |caller| caller.index())
     }
 
+    /// Whether an instruction is no operation of the program's own, nor in a loop of it.
+    fn is_of_compiler(&self, at: &Instruction<'_>) -> bool {
+        let is_own_loop = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("/while"));
+        op_name(at).is_none() && !self.caller(at).is_some_and(|caller| is_own_loop(&caller))
+    }
+
     /// Whether an instruction is of the backward pass; one without a name is of what it is run by.
     fn is_backward(&self, at: &Instruction<'_>) -> bool {
         let name = op_name(at).or_else(|| op_name(&self.instruction(self.outermost(at))?));
@@ -422,12 +440,14 @@ impl<'p, 'm> Walk<'p, 'm> {
     /// Follows what is born, up to where its places are joined.
     fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
-        let counts = split.events().filter(|event| matches!(event.kind, EventKind::Made(FactorKind::Mix)));
-        let counts =
-            counts.filter(|event| self.instruction(event.instruction).is_some_and(|at| at.opcode() == Opcode::Iota));
-        let counted = axes.reach(counts.map(|event| (event.instruction, 0)), &|_| false);
+        let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
+        let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
         let learned = axes.reach(self.learned(split), &|_| false);
         let facts = Facts { learned, counted };
+        let unknown = split.made(self.program).filter(|at| matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown));
+        let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
+        split.whole =
+            axes.reach(unknown.into_iter().flat_map(|at| (0..axes.leaves(at)).map(move |leaf| (at, leaf))), &|_| false);
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         for _ in 0..=MOST_JOINTS {
             split.each = axes.reach(born.iter().copied(), &|at| joints.contains(&at));
@@ -558,7 +578,8 @@ impl<'p, 'm> Walk<'p, 'm> {
         let around = self.instruction(self.outermost(at)).unwrap_or(*at);
         let is_start = |at: &Instruction<'_>| at.opcode() == Opcode::AsyncStart;
         let is_moved = is_start(at) || self.caller(at).is_some_and(|caller| is_start(&caller));
-        let is_part = matches!(at.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice) && op_name(at).is_none();
+        let is_part =
+            matches!(at.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice) && self.is_of_compiler(at);
         let looks_up = |at: &Instruction<'_>| {
             let name = op_name(at).unwrap_or_default();
             let operation = name.rsplit('/').next().unwrap_or_default();
@@ -568,15 +589,14 @@ impl<'p, 'm> Walk<'p, 'm> {
         if is_moved || is_part || is_looked_up && !matches!(at.opcode(), Opcode::Gather | Opcode::Scatter) {
             return End::None;
         }
-        let goes_on = || split.place(at, 0).is_some();
         match at.opcode() {
             Opcode::Gather | Opcode::Scatter if self.is_by_number(split, facts, at) => End::None,
             Opcode::Sort => {
                 let key = at.operand_indices().next().flatten();
                 if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
             }
-            Opcode::Pad | Opcode::Concatenate | Opcode::Slice if goes_on() => End::None,
-            Opcode::CustomCall | Opcode::Unknown if goes_on() => End::None,
+            Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
+            Opcode::CustomCall | Opcode::Unknown if split.place(at, 0).is_some() => End::None,
             Opcode::CustomCall | Opcode::Unknown => End::All,
             _ => End::Joint,
         }

@@ -414,18 +414,25 @@ impl<'m> Builder<'m> {
             let Some(first) = places.first() else { continue };
             let (at, leaf) = arrays[first.array];
             let slot = self.slot(at, leaf) + number(first.dimension);
-            if let [place] = places {
+            let united = if let [place] = places {
                 match nodes[place.factor] {
-                    Some(node) => _ = self.classes.unite(&[slot], &[node]),
-                    None => nodes[place.factor] = Some(slot),
+                    Some(node) => self.classes.unite(&[slot], &[node]),
+                    None => {
+                        nodes[place.factor] = Some(slot);
+                        continue;
+                    }
                 }
-                continue;
-            }
-            let of_places = places.iter().map(|place| {
-                *nodes[place.factor].get_or_insert_with(|| self.classes.add(factors.factors()[place.factor].size))
-            });
-            let product: Vec<u32> = of_places.collect();
-            self.classes.unite(&[slot], &product);
+            } else {
+                let of_places = places.iter().map(|place| {
+                    *nodes[place.factor].get_or_insert_with(|| self.classes.add(factors.factors()[place.factor].size))
+                });
+                let product: Vec<u32> = of_places.collect();
+                self.classes.unite(&[slot], &product)
+            };
+            // A dimension that is the product of other axes elsewhere is none of these.
+            let is_operand = first.array < factors.operand_count();
+            let kind = if is_operand { EventKind::Ends } else { EventKind::Made };
+            self.events.extend(united.apart.into_iter().map(|node| (node, instruction, kind(FactorKind::Mix))));
         }
         let mut sides = vec![(false, false); nodes.len()];
         for place in factors.places() {
@@ -545,7 +552,7 @@ impl<'m> Builder<'m> {
                 self.classes.parts(whole, &mut parts);
                 let key = (parts, self.classes.size(beginning));
                 match known.get(&key) {
-                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]),
+                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]).is_new,
                     None => _ = known.insert(key, beginning),
                 }
             }

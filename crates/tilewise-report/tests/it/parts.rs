@@ -2,7 +2,7 @@
 
 use super::{
     advice::{MIB, advice, code, kind, sentence},
-    joins::{JOINED, first, program},
+    joins::{first, program},
 };
 use tilewise_audit::recommendation::Saving;
 
@@ -217,7 +217,7 @@ ENTRY main (ids.1: s32[1024,4], table.1: f32[32,16384]) -> f32[1024,4] {{
 fn arrays_broadcast_along_samples_are_of_parts() {
     let lines = "  most = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
   less = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
-  a = f32[1024,16384]{1,0:T(8,128)} custom-call(g, most, less), custom_call_target=\"clamped\"
+  a = f32[1024,16384]{1,0:T(8,128)} clamp(less, g, most)
   ROOT r = f32[1024]{0:T(1024)} reduce(a, zero), dimensions={1}, to_apply=add";
     assert!(first(&program(lines, "f32[1024]")).is_some());
 }
