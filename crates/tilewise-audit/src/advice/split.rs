@@ -444,7 +444,11 @@ impl<'p, 'm> Walk<'p, 'm> {
         let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
         let learned = axes.reach(self.learned(split), &|_| false);
         let facts = Facts { learned, counted };
-        let unknown = split.made(self.program).filter(|at| matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown));
+        // Of nothing is made what is allocated.
+        let is_unknown = |at: &Instruction<'_>| {
+            matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
+        };
+        let unknown = split.made(self.program).filter(is_unknown);
         let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
         split.whole =
             axes.reach(unknown.into_iter().flat_map(|at| (0..axes.leaves(at)).map(move |leaf| (at, leaf))), &|_| false);
