@@ -10,6 +10,7 @@ use super::{
     AxisId, Table,
     classes::Classes,
     factors::{Array, FactorKind, Factors, add_factors},
+    pieces::Pieces,
     reach::{Edges, Reached},
 };
 
@@ -157,7 +158,7 @@ impl Axes {
         for instruction in module.instructions() {
             builder.relate(&instruction);
         }
-        builder.unite_beginnings();
+        std::mem::take(&mut builder.pieces).unite(&mut builder.classes, &mut builder.events);
         builder.interface();
         builder.finish()
     }
@@ -211,8 +212,7 @@ struct Builder<'m> {
     /// Of the steps of asynchronous chains, the start; of that, what it has been handed, and the leaves of all of it.
     starts: HashMap<usize, usize>,
     handed: HashMap<usize, (Vec<Option<usize>>, usize)>,
-    /// Nodes of which another is the first places.
-    beginnings: Vec<(u32, u32)>,
+    pieces: Pieces,
     factors: Factors,
     edges: Vec<(u32, u32)>,
 }
@@ -234,8 +234,8 @@ impl<'m> Builder<'m> {
             }
         }
         axes.edges = Edges::new(axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].leaves.len()));
-        let (events, computations, starts, handed, beginnings, factors, edges) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors, edges }
+        let (events, computations, starts, handed, pieces, factors, edges) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, pieces, factors, edges }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -368,7 +368,7 @@ impl<'m> Builder<'m> {
                 whole.into_iter().for_each(|whole| self.same_all(whole, this));
             }
             opcode => {
-                self.note_beginnings(at);
+                self.note_pieces(at);
                 let operands: Vec<Option<usize>> = at.operand_indices().collect();
                 let leaves = 0..self.form(this).leaves.len();
                 self.operate(at, opcode, &operands, (this, leaves));
@@ -517,48 +517,17 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Notes where a `pad` adds at the end alone, or a `slice` takes the first places of a dimension.
-    fn note_beginnings(&mut self, at: &Instruction<'_>) {
-        let begins = |dimension: usize| match at.opcode() {
-            Opcode::Pad => {
-                at.padding()?.get(dimension).map(|along| along.low == 0 && along.interior == 0 && along.high > 0)
-            }
-            Opcode::Slice => at.slice_limits()?.get(dimension).map(|limits| limits.start == 0 && limits.stride == 1),
-            _ => None,
-        };
+    /// Notes what a `pad` or a `slice` has of a dimension.
+    fn note_pieces(&mut self, at: &Instruction<'_>) {
         let (this, operand) = (at.index(), at.operand_indices().next().flatten());
-        let Some(operand) = operand.filter(|_| matches!(at.opcode(), Opcode::Pad | Opcode::Slice)) else { return };
-        if self.form(operand).leaves.len() != 1 || self.form(this).leaves.len() != 1 {
+        let Some(operand) = operand else { return };
+        let [(1, from), (1, to)] = [operand, this].map(|at| (self.form(at).leaves.len(), self.slot(at, 0))) else {
             return;
-        }
+        };
         let rank = self.form(this).leaves[0].bounds.len().min(self.form(operand).leaves[0].bounds.len());
-        let (from, to) = (self.slot(operand, 0), self.slot(this, 0));
-        for dimension in (0..rank).filter(|dimension| begins(*dimension) == Some(true)) {
+        for dimension in 0..rank {
             let [from, to] = [from, to].map(|first| first + number(dimension));
-            let is_longer = self.classes.size(to) > self.classes.size(from);
-            self.beginnings.push(if is_longer { (to, from) } else { (from, to) });
-        }
-    }
-
-    /// The first places of an axis, so many of them, are one axis: what was padded at the end is itself again once that is cut off.
-    fn unite_beginnings(&mut self) {
-        /// What is made one may make others so, as padding of padding does.
-        const ROUNDS: usize = 4;
-        for _ in 0..ROUNDS {
-            let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();
-            let mut is_new = false;
-            for (whole, beginning) in self.beginnings.clone() {
-                let mut parts = Vec::new();
-                self.classes.parts(whole, &mut parts);
-                let key = (parts, self.classes.size(beginning));
-                match known.get(&key) {
-                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]).is_new,
-                    None => _ = known.insert(key, beginning),
-                }
-            }
-            if !is_new {
-                return;
-            }
+            self.pieces.note(at, dimension, (from, to), &self.classes);
         }
     }
 

@@ -9,6 +9,7 @@ mod graph;
 mod index;
 mod load;
 mod mismatch;
+mod pieces;
 mod positions;
 mod reach;
 mod trace;
