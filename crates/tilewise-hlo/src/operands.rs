@@ -18,7 +18,6 @@ impl<'m> Instruction<'m> {
     }
 
     /// The [indices](Self::index) of the operands that the text defines above.
-    #[must_use]
     pub fn operand_indices(&self) -> impl Iterator<Item = Option<usize>> + use<'m> {
         self.data.operands_of(self.index).iter().map(|index| Some(*index as usize).filter(|_| *index != NONE))
     }
