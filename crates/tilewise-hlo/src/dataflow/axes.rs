@@ -521,9 +521,10 @@ impl<'m> Builder<'m> {
     fn note_pieces(&mut self, at: &Instruction<'_>) {
         let (this, operand) = (at.index(), at.operand_indices().next().flatten());
         let Some(operand) = operand else { return };
-        let [(1, from), (1, to)] = [operand, this].map(|at| (self.form(at).leaves.len(), self.slot(at, 0))) else {
+        if [operand, this].iter().any(|at| self.form(*at).leaves.len() != 1) {
             return;
-        };
+        }
+        let [from, to] = [operand, this].map(|at| self.slot(at, 0));
         let rank = self.form(this).leaves[0].bounds.len().min(self.form(operand).leaves[0].bounds.len());
         for dimension in 0..rank {
             let [from, to] = [from, to].map(|first| first + number(dimension));
