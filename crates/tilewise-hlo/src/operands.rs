@@ -18,7 +18,7 @@ impl<'m> Instruction<'m> {
     }
 
     /// The [indices](Self::index) of the operands that the text defines above.
-    pub(crate) fn operand_indices(&self) -> impl Iterator<Item = Option<usize>> + use<'m> {
+    pub fn operand_indices(&self) -> impl Iterator<Item = Option<usize>> + use<'m> {
         self.data.operands_of(self.index).iter().map(|index| Some(*index as usize).filter(|_| *index != NONE))
     }
 

@@ -18,7 +18,7 @@ mod program;
 mod recommendation;
 mod rule;
 mod rules;
-mod samples;
+mod split;
 
 pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};

@@ -11,18 +11,10 @@ pub(crate) const ROWS: u64 = 8;
 /// The dimensions of pictures: of a batch, of their height and width, of channels.
 const PICTURE: usize = 4;
 
-/// Bytes of one of so many parts along that dimension, or of one where dimensions are merged: in the same order, or, where it lies
+/// Bytes of one of so many parts along that dimension: in the same order, or, where it lies
 /// along the lanes and fills them no better, in that which the compiler prefers. Of pictures it has their channels along the
 /// lanes then.
-pub(crate) fn bytes_of_part(
-    program: &ProgramModel<'_>,
-    array: &LiveArray<'_>,
-    dimension: Option<usize>,
-    parts: u64,
-) -> Option<u64> {
-    let Some(at) = dimension else {
-        return Some(array.bytes.div_ceil(parts));
-    };
+pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, at: usize, parts: u64) -> Option<u64> {
     let mut bounds = array.bounds.clone();
     bounds[at] = bounds[at].div_ceil(parts);
     let in_order = |order: &[usize]| {

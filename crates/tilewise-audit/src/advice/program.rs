@@ -244,6 +244,13 @@ impl ProgramModel<'_> {
         parameters
     }
 
+    /// The shapes of what it returns, where it takes a gradient: those of weights and states.
+    pub(crate) fn states(&self) -> HashSet<String> {
+        let result = self.module.entry().and_then(|entry| entry.root()?.shape().ok());
+        let result = result.filter(|_| self.has_gradient);
+        result.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string()).collect()
+    }
+
     /// These of the entry's parameters as the Python function's: one of it all of whose arrays are among them, or single arrays.
     pub(crate) fn in_whole(&self, named: &[String]) -> Vec<String> {
         let count = |names: &[String], of: &str| names.iter().filter(|name| root(name) == of).count();

@@ -75,17 +75,10 @@ impl<'f> Names<'f> {
         Self { flow, known }
     }
 
-    /// The axes of an array that have names. What an instruction makes that the text leaves out is there once its chain is done.
+    /// The axes of an array that have names.
     pub(crate) fn at(&self, position: Position) -> Vec<NamedAxis> {
-        let flow = self.flow;
-        let op = flow.op_at(position);
-        let told = if flow[op].is_hidden {
-            flow.caller(op).filter(|_| flow[op].is_root).and_then(|start| flow.chain(start)?.done)
-        } else {
-            Some(op)
-        };
-        let instruction = told.and_then(|op| flow.instruction(op));
-        instruction.map_or_else(Vec::new, |at| self.of_array(&at, flow.leaves_before(position)))
+        let told = self.flow.told(position);
+        told.map_or_else(Vec::new, |(at, leaf)| self.of_array(&at, leaf))
     }
 
     /// The axes of an instruction's array that have names, of a tuple by the number of its leaf.

@@ -10,6 +10,8 @@ use super::{
     AxisId, Table,
     classes::Classes,
     factors::{Array, FactorKind, Factors, add_factors},
+    pieces::Pieces,
+    reach::{Edges, Reached},
 };
 
 /// Which dimensions of a module's arrays are one: [`Factors`] that operations, loops, calls and fusions pass from array to array
@@ -48,6 +50,7 @@ pub struct Axes {
     /// Of each instruction, its first slot, and its form.
     instructions: Vec<(u32, u32)>,
     forms: Vec<Form>,
+    edges: Edges,
 }
 
 /// An axis.
@@ -116,6 +119,12 @@ impl Axes {
         (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
     }
 
+    /// How many arrays an instruction's result has.
+    #[must_use]
+    pub fn leaves(&self, instruction: usize) -> usize {
+        self.instructions.get(instruction).map_or(0, |(_, form)| self.forms[*form as usize].leaves.len())
+    }
+
     /// What is done along an axis, in the order of the text.
     #[must_use]
     pub fn events(&self, axis: AxisId) -> &[Event] {
@@ -123,12 +132,33 @@ impl Axes {
         &self.events[start as usize..end as usize]
     }
 
+    /// What follows from these arrays, instructions with numbers of leaves, and they themselves: through loops, calls and fusions,
+    /// but not through instructions where it stops.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::Dataflow};
+    /// let flow = Dataflow::new(&Module::parse("\
+    /// ENTRY main {
+    ///   x = f32[8] parameter(0)
+    ///   w = f32[8] parameter(1)
+    ///   y = f32[8] tanh(x)
+    ///   ROOT both = (f32[8], f32[8]) tuple(y, w)
+    /// }")?);
+    /// let reached = flow.axes().reach([(0, 0)], &|_| false);
+    /// assert_eq!(reached.all().collect::<Vec<_>>(), [(0, 0), (2, 0), (3, 0)]);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reach(&self, from: impl IntoIterator<Item = (usize, usize)>, stops: &dyn Fn(usize) -> bool) -> Reached {
+        self.edges.reach(from, stops)
+    }
+
     pub(super) fn of(module: &Module) -> Self {
         let mut builder = Builder::new(module);
         for instruction in module.instructions() {
             builder.relate(&instruction);
         }
-        builder.unite_beginnings();
+        std::mem::take(&mut builder.pieces).unite(&mut builder.classes, &mut builder.events);
         builder.interface();
         builder.finish()
     }
@@ -182,9 +212,9 @@ struct Builder<'m> {
     /// Of the steps of asynchronous chains, the start; of that, what it has been handed, and the leaves of all of it.
     starts: HashMap<usize, usize>,
     handed: HashMap<usize, (Vec<Option<usize>>, usize)>,
-    /// Nodes of which another is the first places.
-    beginnings: Vec<(u32, u32)>,
+    pieces: Pieces,
     factors: Factors,
+    edges: Vec<(u32, u32)>,
 }
 
 impl<'m> Builder<'m> {
@@ -203,8 +233,9 @@ impl<'m> Builder<'m> {
                 classes.add(*size);
             }
         }
-        let (events, computations, starts, handed, beginnings, factors) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, beginnings, factors }
+        axes.edges = Edges::new(axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].leaves.len()));
+        let (events, computations, starts, handed, pieces, factors, edges) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, pieces, factors, edges }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -216,16 +247,20 @@ impl<'m> Builder<'m> {
         self.axes.instructions[instruction].0 + self.form(instruction).slots_before[leaf]
     }
 
-    /// So many leaves of one instruction, from one on, are those of another.
+    /// So many leaves of one instruction, from one on, are those of another, which follow from them.
     fn same(&mut self, (one, from): (usize, usize), (other, to): (usize, usize), count: usize) {
         for k in 0..count {
             steps::take(1);
             let bounds = |at: usize, leaf: usize| self.form(at).leaves.get(leaf).map(|array| &array.bounds);
             let (Some(left), Some(right)) = (bounds(one, from + k), bounds(other, to + k)) else { return };
-            if left != right {
+            let edge = (self.axes.edges.leaf(one, from + k), self.axes.edges.leaf(other, to + k));
+            let is_alike = left == right;
+            let sizes = left.clone();
+            self.edges.push(edge);
+            if !is_alike {
                 continue;
             }
-            let (sizes, left, right) = (left.clone(), self.slot(one, from + k), self.slot(other, to + k));
+            let (left, right) = (self.slot(one, from + k), self.slot(other, to + k));
             for (dimension, _) in sizes.iter().enumerate().filter(|(_, size)| **size > 1) {
                 self.classes.unite(&[left + number(dimension)], &[right + number(dimension)]);
             }
@@ -283,7 +318,7 @@ impl<'m> Builder<'m> {
                     ends.1
                         .filter(|_| call.role == CallRole::Body)
                         .into_iter()
-                        .for_each(|root| self.same_all(this, root));
+                        .for_each(|root| self.same_all(root, this));
                 }
             }
             Conditional => {
@@ -333,7 +368,7 @@ impl<'m> Builder<'m> {
                 whole.into_iter().for_each(|whole| self.same_all(whole, this));
             }
             opcode => {
-                self.note_beginnings(at);
+                self.note_pieces(at);
                 let operands: Vec<Option<usize>> = at.operand_indices().collect();
                 let leaves = 0..self.form(this).leaves.len();
                 self.operate(at, opcode, &operands, (this, leaves));
@@ -349,6 +384,14 @@ impl<'m> Builder<'m> {
         operands: &[Option<usize>],
         (result, leaves): (usize, Range<usize>),
     ) {
+        let made = self.axes.edges.made(result);
+        for operand in operands.iter().flatten() {
+            let read = (0..self.form(*operand).leaves.len()).map(|leaf| (self.axes.edges.leaf(*operand, leaf), made));
+            self.edges.extend(read.collect::<Vec<_>>());
+        }
+        self.edges.extend(
+            leaves.clone().map(|leaf| (made, self.axes.edges.leaf(result, leaf))).filter(|(from, to)| from != to),
+        );
         let mut arrays: Vec<(usize, usize)> = Vec::with_capacity(operands.len() + 1);
         for operand in operands {
             let Some(operand) = operand.filter(|operand| self.form(*operand).leaves.len() == 1) else { return };
@@ -371,18 +414,25 @@ impl<'m> Builder<'m> {
             let Some(first) = places.first() else { continue };
             let (at, leaf) = arrays[first.array];
             let slot = self.slot(at, leaf) + number(first.dimension);
-            if let [place] = places {
+            let united = if let [place] = places {
                 match nodes[place.factor] {
-                    Some(node) => _ = self.classes.unite(&[slot], &[node]),
-                    None => nodes[place.factor] = Some(slot),
+                    Some(node) => self.classes.unite(&[slot], &[node]),
+                    None => {
+                        nodes[place.factor] = Some(slot);
+                        continue;
+                    }
                 }
-                continue;
-            }
-            let of_places = places.iter().map(|place| {
-                *nodes[place.factor].get_or_insert_with(|| self.classes.add(factors.factors()[place.factor].size))
-            });
-            let product: Vec<u32> = of_places.collect();
-            self.classes.unite(&[slot], &product);
+            } else {
+                let of_places = places.iter().map(|place| {
+                    *nodes[place.factor].get_or_insert_with(|| self.classes.add(factors.factors()[place.factor].size))
+                });
+                let product: Vec<u32> = of_places.collect();
+                self.classes.unite(&[slot], &product)
+            };
+            // A dimension that is the product of other axes elsewhere is none of these.
+            let is_operand = first.array < factors.operand_count();
+            let kind = if is_operand { EventKind::Ends } else { EventKind::Made };
+            self.events.extend(united.apart.into_iter().map(|node| (node, instruction, kind(FactorKind::Mix))));
         }
         let mut sides = vec![(false, false); nodes.len()];
         for place in factors.places() {
@@ -467,48 +517,18 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Notes where a `pad` adds at the end alone, or a `slice` takes the first places of a dimension.
-    fn note_beginnings(&mut self, at: &Instruction<'_>) {
-        let begins = |dimension: usize| match at.opcode() {
-            Opcode::Pad => {
-                at.padding()?.get(dimension).map(|along| along.low == 0 && along.interior == 0 && along.high > 0)
-            }
-            Opcode::Slice => at.slice_limits()?.get(dimension).map(|limits| limits.start == 0 && limits.stride == 1),
-            _ => None,
-        };
+    /// Notes what a `pad` or a `slice` has of a dimension.
+    fn note_pieces(&mut self, at: &Instruction<'_>) {
         let (this, operand) = (at.index(), at.operand_indices().next().flatten());
-        let Some(operand) = operand.filter(|_| matches!(at.opcode(), Opcode::Pad | Opcode::Slice)) else { return };
-        if self.form(operand).leaves.len() != 1 || self.form(this).leaves.len() != 1 {
+        let Some(operand) = operand else { return };
+        if [operand, this].iter().any(|at| self.form(*at).leaves.len() != 1) {
             return;
         }
+        let [from, to] = [operand, this].map(|at| self.slot(at, 0));
         let rank = self.form(this).leaves[0].bounds.len().min(self.form(operand).leaves[0].bounds.len());
-        let (from, to) = (self.slot(operand, 0), self.slot(this, 0));
-        for dimension in (0..rank).filter(|dimension| begins(*dimension) == Some(true)) {
+        for dimension in 0..rank {
             let [from, to] = [from, to].map(|first| first + number(dimension));
-            let is_longer = self.classes.size(to) > self.classes.size(from);
-            self.beginnings.push(if is_longer { (to, from) } else { (from, to) });
-        }
-    }
-
-    /// The first places of an axis, so many of them, are one axis: what was padded at the end is itself again once that is cut off.
-    fn unite_beginnings(&mut self) {
-        /// What is made one may make others so, as padding of padding does.
-        const ROUNDS: usize = 4;
-        for _ in 0..ROUNDS {
-            let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();
-            let mut is_new = false;
-            for (whole, beginning) in self.beginnings.clone() {
-                let mut parts = Vec::new();
-                self.classes.parts(whole, &mut parts);
-                let key = (parts, self.classes.size(beginning));
-                match known.get(&key) {
-                    Some(other) => is_new |= self.classes.unite(&[*other], &[beginning]),
-                    None => _ = known.insert(key, beginning),
-                }
-            }
-            if !is_new {
-                return;
-            }
+            self.pieces.note(at, dimension, (from, to), &self.classes);
         }
     }
 
@@ -537,7 +557,8 @@ impl<'m> Builder<'m> {
     }
 
     fn finish(self) -> Axes {
-        let Self { mut axes, mut classes, events, .. } = self;
+        let Self { mut axes, mut classes, events, edges, .. } = self;
+        axes.edges.fill(&edges);
         let slots = axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].slots as usize).sum::<usize>();
         // By the node that stands for a class, its axis.
         let mut numbers: Vec<Option<AxisId>> = vec![None; classes.len()];

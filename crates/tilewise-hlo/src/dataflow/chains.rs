@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::Opcode;
+use crate::{Instruction, Opcode};
 
-use super::{BodyId, Dataflow, OpId};
+use super::{BodyId, Dataflow, OpId, Position};
 
 /// A start and what follows it.
 #[derive(Debug)]
@@ -89,5 +89,18 @@ impl Dataflow {
     pub fn ready(&self, op: OpId) -> Option<BodyId> {
         let wrapped = self.chain(op)?.wrapped?;
         (self.bound(op).len() >= self[wrapped].parameters.len()).then_some(wrapped)
+    }
+
+    /// The instruction that the text has an array of, with the array's number among that's leaves: what an instruction makes that the
+    /// text leaves out is there once its chain is done.
+    #[must_use]
+    pub fn told(&self, position: Position) -> Option<(Instruction<'_>, usize)> {
+        let op = self.op_at(position);
+        let told = if self[op].is_hidden {
+            self.caller(op).filter(|_| self[op].is_root).and_then(|start| self.chain(start)?.done)?
+        } else {
+            op
+        };
+        Some((self.instruction(told)?, self.leaves_before(position)))
     }
 }

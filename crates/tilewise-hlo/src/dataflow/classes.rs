@@ -20,6 +20,15 @@ struct Node {
     parts: u32,
 }
 
+/// What became of two products that were to be one.
+#[derive(Debug)]
+pub(super) struct United {
+    /// Whether any two classes were made one.
+    pub(super) is_new: bool,
+    /// The nodes of the first that stay apart.
+    pub(super) apart: Vec<u32>,
+}
+
 impl Classes {
     /// Adds a node of a class of its own.
     pub(super) fn add(&mut self, size: u64) -> u32 {
@@ -64,8 +73,8 @@ impl Classes {
     }
 
     /// Makes two products of nodes one, from their minor ends on: whatever is the larger of two is cut. Where one doesn't divide
-    /// the other, the rest stays apart. Says whether any two were made one that weren't.
-    pub(super) fn unite(&mut self, left: &[u32], right: &[u32]) -> bool {
+    /// the other, the rest stays apart.
+    pub(super) fn unite(&mut self, left: &[u32], right: &[u32]) -> United {
         let mut is_new = false;
         let (mut left, mut right) = (left.to_vec(), right.to_vec());
         while let (Some(one), Some(other)) = (left.pop(), right.pop()) {
@@ -85,14 +94,14 @@ impl Classes {
                 right.extend([of_other.parts, of_other.parts + 1]);
             } else {
                 let (larger, smaller) = if of_one.size > of_other.size { (one, of_other) } else { (other, of_one) };
-                if !self.cut(larger, smaller.size) {
-                    break;
-                }
                 left.push(one);
                 right.push(other);
+                if !self.cut(larger, smaller.size) {
+                    return United { is_new, apart: left };
+                }
             }
         }
-        is_new
+        United { is_new, apart: Vec::new() }
     }
 
     /// Makes two classes one. That which is cut stands for both, else that which is older.
@@ -149,7 +158,7 @@ mod tests {
     fn what_does_not_divide_stays_apart() {
         let mut classes = Classes::default();
         let [four, six, five, other] = [4, 6, 5, 5].map(|size| classes.add(size));
-        classes.unite(&[five, four], &[other, six]);
+        assert_eq!(classes.unite(&[five, four], &[other, six]).apart, [five, four]);
         assert_eq!(parts(&mut classes, four), [(four, 4)]);
         assert_ne!(parts(&mut classes, five), parts(&mut classes, other));
         classes.unite(&[five, six], &[other, six]);

@@ -13,11 +13,11 @@ use tilewise_audit::recommendation::Saving;
 fn models_of_an_ensemble_are_no_batch() {
     let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
 
-ENTRY main (w.1: f32[16,256,256], x.1: f32[16,8192,256]) -> f32[16,256,256] {
-  w.1 = f32[16,256,256]{2,1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+ENTRY main (w.1: f32[16,256,512], x.1: f32[16,8192,256]) -> f32[16,256,512] {
+  w.1 = f32[16,256,512]{2,1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
   x.1 = f32[16,8192,256]{2,1,0:T(8,128)} parameter(1), metadata={op_name="x"}
-  kept = f32[16,8192,512]{2,1,0:T(8,128)} custom-call(w.1, x.1), custom_call_target="forward", metadata={op_name="jit(step)/vmap(jvp())/dot_general"}
-  ROOT g = f32[16,256,256]{2,1,0:T(8,128)} custom-call(w.1, kept), custom_call_target="back", output_to_operand_aliasing={{}: (0, {})}, metadata={op_name="jit(step)/vmap(transpose(jvp()))/dot_general"}
+  kept = f32[16,8192,512]{2,1,0:T(8,128)} dot(x.1, w.1), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}, metadata={op_name="jit(step)/vmap(jvp())/dot_general"}
+  ROOT g = f32[16,256,512]{2,1,0:T(8,128)} dot(x.1, kept), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name="jit(step)/vmap(transpose(jvp()))/dot_general"}
 }"#;
     let found = advice(text);
     assert_eq!(kind(&found[0]), ("chunk", "value"));

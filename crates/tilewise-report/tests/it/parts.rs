@@ -2,7 +2,7 @@
 
 use super::{
     advice::{MIB, advice, code, kind, sentence},
-    joins::{JOINED, first, program},
+    joins::{first, program},
 };
 use tilewise_audit::recommendation::Saving;
 
@@ -24,7 +24,7 @@ fn samples_with_a_text_and_without_are_followed() {
         program(&[piece(0), piece(1), lines.to_owned()].concat(), "f32[1024]")
     };
     let said = first(&text(["0_1024", "1024_0"])).expect("parts");
-    assert!(said.starts_with("Process `x` and `mask` along dimension 0 in parts: "), "{said}");
+    assert!(said.starts_with("Process `x` along dimension 0 in parts: "), "{said}");
     // By half a batch, each sample meets another.
     assert_eq!(first(&text(["0_1024", "512_512"])), None);
 }
@@ -49,7 +49,7 @@ fn parts_may_end_where_they_are_added_up() {
     let found = advice(&text("transpose(jvp())"));
     let said = sentence(&found[0]);
     assert!(said.contains("up to where their results are added up"), "{said}");
-    let expected = "parts = jax.tree.map(lambda x: x.reshape(2, -1, *x.shape[1:]), (x, mask))
+    let expected = "parts = jax.tree.map(lambda x: x.reshape(2, -1, *x.shape[1:]), x)
 # f(part): what 512 of 1024 add up to
 sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))";
     assert!(code(&found[0]).is_some_and(|code| code.ends_with(expected)), "{:?}", code(&found[0]));
@@ -121,7 +121,8 @@ fn what_a_program_counts_itself_is_taken_in_parts() {
     assert!(!first(&picture(sum, "f32[]")).expect("parts").contains("joined"));
     let blurred = "  down = f32[256,256]{1,0:T(8,128)} reverse(all), dimensions={0}
   ROOT r = f32[256,256]{1,0:T(8,128)} subtract(all, down)";
-    assert!(first(&picture(blurred, "f32[256,256]")).expect("parts").contains(JOINED));
+    // Rows meet; columns don't.
+    assert!(first(&picture(blurred, "f32[256,256]")).expect("parts").contains("dimension 1"));
 }
 
 /// Weights may be as large as what is computed with them: of the samples themselves, temporaries may be but copies.
@@ -135,7 +136,6 @@ fn samples_are_taken_in_parts_beside_large_weights() {
         program(reduced, "f32[1024]").replace("w.1: f32[256,16384])", &signature).replace("  zero =", &given)
     };
     assert!(first(&text("params['t']", "f32[65536,1024]{1,0:T(8,128)}")).is_some());
-    assert_eq!(first(&text("t", "f32[1024,65536]{1,0:T(8,128)}")), None);
 }
 
 /// What takes as much as the peak itself is no end of parts.
@@ -217,7 +217,7 @@ ENTRY main (ids.1: s32[1024,4], table.1: f32[32,16384]) -> f32[1024,4] {{
 fn arrays_broadcast_along_samples_are_of_parts() {
     let lines = "  most = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
   less = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}
-  a = f32[1024,16384]{1,0:T(8,128)} custom-call(g, most, less), custom_call_target=\"clamped\"
+  a = f32[1024,16384]{1,0:T(8,128)} clamp(less, g, most)
   ROOT r = f32[1024]{0:T(1024)} reduce(a, zero), dimensions={1}, to_apply=add";
     assert!(first(&program(lines, "f32[1024]")).is_some());
 }

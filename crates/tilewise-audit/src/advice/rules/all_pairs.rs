@@ -71,8 +71,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         pairs.contains(&elements(&array.bounds)) && !is_copied()
     };
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
-    // Parts of a batch take fewer rows, and all that is made of them.
-    if Batch::of(program).is_some() {
+    // Parts of a batch that nothing joins take fewer rows, and all that is made of them.
+    if Batch::of(program).is_some_and(|batch| batch.joined.is_none()) {
         return None;
     }
     let count = elements(&largest.bounds);

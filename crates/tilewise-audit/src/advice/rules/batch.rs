@@ -3,16 +3,15 @@
 use super::{
     beside_parts::freed,
     graphs::nodes_of,
-    in_parts::{is_in_all_results, is_key},
-    separable::Separable,
+    in_parts::{in_parts, is_key},
 };
 use crate::{
     advice::{
         evidence::Evidence,
-        finding::GradientSums,
+        finding::{GradientSums, InParts},
         parts::{ROWS, bytes_of_part},
         program::{LiveArray, ProgramModel},
-        samples::Joint,
+        split::{Joint, Split},
     },
     program::{begins_with, name, op_name},
 };
@@ -22,6 +21,9 @@ use std::{
     iter::successors,
 };
 use tilewise_hlo::{Instruction, Opcode};
+
+/// How many parts the code takes: what remains of a halved array is still the largest.
+const PARTS: u64 = 8;
 
 /// An odd number of samples is taken in so many parts at most.
 const MOST_EACH: u64 = 64;
@@ -50,10 +52,14 @@ pub(super) struct Batch<'a, 'm> {
     /// Whether these are more parts than help, since with fewer the program doesn't fit.
     pub(super) is_to_fit: bool,
     pub(super) gradients: GradientSums,
+    /// Whether all results begin with it.
+    pub(super) is_in_all_results: bool,
+    /// The function in parts, where that is known to compute the same.
+    pub(super) in_parts: Option<InParts>,
 }
 
-/// The dimension of a batch in each of the arrays that have it; `None` for one that has it under another shape.
-type Places = HashMap<usize, Option<usize>>;
+/// The dimension of a batch in each of the arrays that have it.
+type Places = HashMap<usize, usize>;
 
 impl<'a, 'm> Batch<'a, 'm> {
     /// The first of the dimensions that may be a batch's of which that is so.
@@ -65,54 +71,68 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
-        let found = Separable::of(program, &peak)?;
+        let found = Split::of(program, &peak)?;
         // Where the samples themselves are as large, their own size is the cause, and temporaries are their copies; of a training
         // step, the state has no copies.
         let passed = program.arguments().chain(program.results());
-        let passed = passed.filter(|array| found.place(program, &peak, array).is_some());
+        let passed = passed.filter(|array| found.dimension(program, array).is_some());
         let passed = passed.map(|array| array.bytes).fold(0, u64::saturating_add).min(interface);
         if program.temporary_bytes < passed.saturating_add(passed / 3) && !program.has_gradient && !is_too_large {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
-        let joined = found.samples.as_ref().and_then(|samples| samples.joined);
-        let joined = joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
+        let joined = found.joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
         if nodes_of(program, size).is_some() {
             return None;
         }
         let places: Places = program
             .temporaries()
             .enumerate()
-            .filter_map(|(at, array)| Some((at, found.place(program, &peak, array)?)))
+            .filter_map(|(at, array)| Some((at, found.dimension(program, array)?)))
             .collect();
         let with_it = || program.temporaries().enumerate().filter_map(|(at, array)| Some((array, *places.get(&at)?)));
         let at_peak: HashSet<usize> = peak.iter().map(|array| array.instruction.index()).collect();
         let of_peak: Vec<_> = with_it().filter(|(array, _)| at_peak.contains(&array.instruction.index())).collect();
         // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
         // stay apart.
-        let gradients = match (program.has_gradient, is_in_all_results(program, size)) {
+        let gradients = match (program.has_gradient, found.is_in_all_results(program)) {
             (false, _) => GradientSums::None,
             (true, false) => GradientSums::Summed,
             (true, true) => GradientSums::Apart,
         };
-        let in_parts = |parts: u64| {
+        let taken = |parts: u64| {
             let part =
                 |(array, at): (&LiveArray<'m>, _)| Some((array.buffer, bytes_of_part(program, array, at, parts)?));
             let buffers: Vec<(usize, u64)> = with_it().filter_map(part).collect();
-            let freed = freed(program, (found.samples.as_ref(), size), &buffers, gradients);
+            let freed = freed(program, &found, &buffers, gradients);
             (parts, buffers, freed)
         };
         let helping = parts_that_help(program, size, &of_peak);
         let more = successors(Some(helping), |parts| parts.checked_mul(2))
             .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
         // With a tenth less than promised.
-        let fitting = more.map(in_parts).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
-        let (parts, buffers, freed) = fitting.unwrap_or_else(|| in_parts(helping));
-        let inputs = found.samples.map(|samples| named(program, samples.inputs)).unwrap_or_default();
+        let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
+        let (parts, buffers, freed) = fitting.unwrap_or_else(|| taken(helping));
+        let inputs = named(program, &found.inputs);
         let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
-        let place = place.unwrap_or(0);
         let is_to_fit = parts > helping;
-        Some(Self { size, largest, place, inputs, is_made, joined, parts, buffers, freed, is_to_fit, gradients })
+        let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| !is_made && joined.is_none());
+        let is_in_all_results = found.is_in_all_results(program);
+        Some(Self {
+            size,
+            largest,
+            place,
+            inputs,
+            is_made,
+            joined,
+            parts,
+            buffers,
+            freed,
+            is_to_fit,
+            gradients,
+            is_in_all_results,
+            in_parts,
+        })
     }
 
     /// Keys of random numbers that are the same for all parts unless they are split: where samples have some of their own.
@@ -129,9 +149,9 @@ impl<'a, 'm> Batch<'a, 'm> {
 
 /// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A
 /// small batch along the lanes leaves more of them empty the smaller it is, until features take its place.
-fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<'_>, Option<usize>)]) -> u64 {
+fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<'_>, usize)]) -> u64 {
     let bytes = |parts: u64| {
-        let part = |(array, at): &(&LiveArray<'_>, Option<usize>)| bytes_of_part(program, array, *at, parts);
+        let part = |(array, at): &(&LiveArray<'_>, usize)| bytes_of_part(program, array, *at, parts);
         let parts = arrays.iter().map(|array| part(array).unwrap_or(array.0.bytes));
         parts.fold(0, u64::saturating_add)
     };
@@ -181,10 +201,10 @@ fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
 
 /// The input's arrays by the dimension that is the batch's: parameters of the function all of whose arrays have it there, or
 /// single arrays of others.
-fn named(program: &ProgramModel<'_>, inputs: Vec<(String, usize)>) -> Vec<(usize, Vec<String>)> {
+fn named(program: &ProgramModel<'_>, inputs: &[(String, usize)]) -> Vec<(usize, Vec<String>)> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, place) in inputs {
-        found.entry(place).or_default().push(name);
+        found.entry(*place).or_default().push(name.clone());
     }
     found.into_iter().map(|(place, names)| (place, program.in_whole(&names))).collect()
 }

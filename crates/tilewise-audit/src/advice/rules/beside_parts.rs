@@ -1,11 +1,10 @@
 //! What lies in memory beside each part of a batch: sums of gradients, and what is the same for all parts.
 
-use super::separable::results;
 use crate::{
     advice::{
         finding::GradientSums,
         program::{BufferChanges, LiveArray, ProgramModel},
-        samples::Samples,
+        split::Split,
     },
     program::{Purpose, is_backward, is_elementwise, name, of_argument, passes_on, traced},
 };
@@ -20,7 +19,7 @@ use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 /// What parts free whose arrays take so much.
 pub(super) fn freed(
     program: &ProgramModel<'_>,
-    (samples, size): (Option<&Samples>, u64),
+    split: &Split<'_>,
     buffers: &[(usize, u64)],
     gradients: GradientSums,
 ) -> u64 {
@@ -28,12 +27,7 @@ pub(super) fn freed(
     let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
     let Some(plan) = program.plan_with(&changes) else { return 0 };
     let sums = if gradients == GradientSums::Summed { sums(program, &plan) } else { 0 };
-    let same = samples.map_or(0, |samples| {
-        same_for_all(program, samples, &plan, |array| {
-            // Numbers drawn for all samples are rows of each.
-            in_parts.contains(&array.buffer) || array.bounds.contains(&size)
-        })
-    });
+    let same = same_for_all(program, split, &plan, &in_parts);
     program.total_bytes.saturating_sub(plan.total_bytes().saturating_add(sums).saturating_add(same))
 }
 
@@ -45,7 +39,7 @@ fn alive(plan: &MemoryPlan) -> impl Iterator<Item = &AssignedValue> {
 
 /// The sums of gradients, in four bytes at least, but for gradients that are all alive at the peak: they are sums themselves.
 fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
-    let states = results(program);
+    let states = program.states();
     let mut alike: HashMap<&[u64], usize> = HashMap::new();
     for argument in program.arguments() {
         *alike.entry(&argument.bounds).or_default() += 1;
@@ -103,19 +97,14 @@ fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>, order: &[usiz
 
 /// What is worked out before all parts since each of them reads it, such as weights in another type or layout, and isn't at the peak
 /// in any case.
-fn same_for_all(
-    program: &ProgramModel<'_>,
-    samples: &Samples,
-    plan: &MemoryPlan,
-    is_in_parts: impl Fn(&LiveArray<'_>) -> bool,
-) -> u64 {
+fn same_for_all(program: &ProgramModel<'_>, split: &Split<'_>, plan: &MemoryPlan, in_parts: &HashSet<usize>) -> u64 {
     let at_peak: HashSet<usize> = alive(plan).map(|value| value.buffer).collect();
     let is_whole = |array: &&LiveArray<'_>| {
         array.instruction.computation().is_entry()
             && !is_made_anew(&array.instruction)
             && !at_peak.contains(&array.buffer)
-            && !is_in_parts(array)
-            && samples.is_same_for_all(program, array)
+            && !in_parts.contains(&array.buffer)
+            && split.is_same_for_all(program, array)
     };
     let whole: Vec<&LiveArray<'_>> = program.temporaries().filter(is_whole).collect();
     if whole.is_empty() {
@@ -129,7 +118,7 @@ fn same_for_all(
             passes_on(&at) || matches!(at.opcode(), Opcode::Tuple | Opcode::While | Opcode::Conditional)
         })
     };
-    let readers = flow.ops().ids().filter(|op| samples.is_of_each(program, *op) && !hands_on(op));
+    let readers = flow.ops().ids().filter(|op| split.is_of_each(program, *op) && !hands_on(op));
     let operands = readers.flat_map(|op| flow.operands(op)).map(|operand| flow.origin(flow[*operand].position));
     let read: HashSet<Position> = operands.collect();
     let is_read = |array: &&&LiveArray<'_>| read.contains(&flow.origin(array.position));

@@ -1,12 +1,7 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    attention::is_scores,
-    batch::Batch,
-    copied_weights::is_copied_argument,
-    in_parts::{in_parts, is_in_all_results},
-    logits::is_logits,
-    narrow::is_converted,
+    attention::is_scores, batch::Batch, copied_weights::is_copied_argument, logits::is_logits, narrow::is_converted,
 };
 use crate::{
     advice::{
@@ -16,7 +11,7 @@ use crate::{
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
         rule::{Proposal, Rule},
-        samples,
+        split,
     },
     message::Allocation,
     program::traced,
@@ -59,13 +54,13 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         is_made: batch.is_made,
         joint: batch
             .joined
-            .map(|(at, how)| Joint { source: traced(program.flow, &at).1, are_sums: how == samples::Joint::Sums }),
+            .map(|(at, how)| Joint { source: traced(program.flow, &at).1, are_sums: how == split::Joint::Sums }),
         is_to_fit: batch.is_to_fit,
         // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
         function: Some(program.function().to_owned()).filter(|_| {
-            is_whole && program.library == Library::Jax && (program.has_gradient || is_in_all_results(program, size))
+            is_whole && program.library == Library::Jax && (program.has_gradient || batch.is_in_all_results)
         }),
-        in_parts: in_parts(program, &batch.largest.bounds, size, batch.parts.max(PARTS)).filter(|_| is_whole),
+        in_parts: batch.in_parts.clone(),
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();

@@ -50,8 +50,8 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
             && !given.contains(&sorted(&array.bounds))
     };
     let largest = program.peak_temporaries().filter(is_it).max_by_key(|array| array.bytes)?;
-    // Parts of a batch have fewer places, and all that is made of them.
-    if Batch::of(program).is_some() {
+    // Parts of a batch that nothing joins have fewer places, and all that is made of them.
+    if Batch::of(program).is_some_and(|batch| batch.joined.is_none()) {
         return None;
     }
     let finding = Finding::ClassLogits(ClassLogits { classes, chunks: CHUNKS });

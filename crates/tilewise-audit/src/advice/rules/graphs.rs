@@ -30,7 +30,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let nodes = nodes_of(program, edges)?;
     let (graphs, names) = graphs(program, edges, &nodes)?;
     let place = |array: &LiveArray<'m>| array.bounds.iter().position(|size| *size == edges || nodes.contains(size));
-    let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, Some(place(array)?), 2)?));
+    let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, place(array)?, 2)?));
     let finding = BatchedGraphs { graphs, names, edges, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::BatchedGraphs(finding), Target::Value, program.advised(largest)).bound();
     Some(Proposal { parts: Some(2), ..proposal.at_most(program.temporaries().filter_map(half)) })

@@ -181,21 +181,22 @@ fn add(mut digits: Vec<Joint>, from: &Array, to: &Array, found: &mut Factors) {
 /// A digit of a dimension: its divisor, its count, and which of the digits in common it is.
 type Piece = (u64, u64, Option<usize>);
 
-/// The digits of a dimension from the major one on, with what lies between those that are known; nothing where one straddles
-/// another, or they don't multiply to its bound.
+/// The digits of a dimension from the major one on, with what lies between those that are known; the whole dimension, as what isn't
+/// known, where one straddles another, or they don't multiply to its bound.
 fn filled(mut own: Vec<Piece>, bound: u64) -> Vec<Piece> {
+    let unknown = || (bound > 1).then_some((1, bound, None)).into_iter().collect();
     own.sort_unstable();
     let (mut all, mut covered) = (Vec::new(), 1_u64);
     for (divisor, count, number) in own {
         if divisor < covered || !divisor.is_multiple_of(covered) {
-            return Vec::new();
+            return unknown();
         }
         all.extend((divisor > covered).then(|| (covered, divisor / covered, None)));
         all.push((divisor, count, number));
         covered = divisor.saturating_mul(count);
     }
     if bound == 0 || !bound.is_multiple_of(covered) {
-        return Vec::new();
+        return unknown();
     }
     all.extend((covered < bound).then(|| (covered, bound / covered, None)));
     all.reverse();

@@ -1,0 +1,324 @@
+//! What becomes of a dimension's places, in the order of the program: where they are added up, or meet.
+
+use super::{Joint, Split};
+use crate::{
+    advice::program::ProgramModel,
+    program::{is_backward, op_name},
+};
+use std::{
+    collections::{BTreeSet, HashMap},
+    iter::successors,
+};
+use tilewise::ElementKind;
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Event, EventKind, FactorKind, Reached},
+};
+
+/// Places are joined at so many instructions at most, each of which is followed anew.
+const MOST_JOINTS: usize = 8;
+
+/// Computations call one another so deep, and no deeper is followed.
+const DEEPEST: usize = 32;
+
+/// What is known of a program beside one dimension of it.
+pub(super) struct Walk<'p, 'm> {
+    pub(super) program: &'p ProgramModel<'m>,
+    joinable_bytes: u64,
+    /// What each computation is called by.
+    callers: HashMap<usize, usize>,
+}
+
+/// What follows from what, of one dimension.
+struct Facts {
+    /// Of what is learned.
+    learned: Reached,
+    /// Numbers that count its places.
+    counted: Reached,
+}
+
+impl<'p, 'm> Walk<'p, 'm> {
+    pub(super) fn new(program: &'p ProgramModel<'m>, joinable_bytes: u64) -> Self {
+        let mut callers = HashMap::new();
+        for at in program.module.instructions() {
+            for callee in at.calls().filter_map(|call| call.computation()) {
+                callers.entry(callee.index()).or_insert(at.index());
+            }
+        }
+        Self { program, joinable_bytes, callers }
+    }
+
+    fn instruction(&self, at: usize) -> Option<Instruction<'m>> {
+        self.program.module.instruction(at)
+    }
+
+    fn caller(&self, at: &Instruction<'_>) -> Option<Instruction<'m>> {
+        self.instruction(*self.callers.get(&at.computation().index())?)
+    }
+
+    /// The instruction of the entry computation that an instruction is run by.
+    fn outermost(&self, at: &Instruction<'_>) -> usize {
+        let callers = successors(self.caller(at), |caller| self.caller(caller)).take(DEEPEST);
+        callers.last().map_or(at.index(), |caller| caller.index())
+    }
+
+    /// Whether an instruction is no operation of the program's own, nor in a loop of it.
+    pub(super) fn is_of_compiler(&self, at: &Instruction<'_>) -> bool {
+        let is_own_loop = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("/while"));
+        op_name(at).is_none() && !self.caller(at).is_some_and(|caller| is_own_loop(&caller))
+    }
+
+    /// Whether an instruction is of the backward pass; one without a name is of what it is run by.
+    fn is_backward(&self, at: &Instruction<'_>) -> bool {
+        let name = op_name(at).or_else(|| op_name(&self.instruction(self.outermost(at))?));
+        name.is_some_and(|name| is_backward(&name))
+    }
+
+    /// Follows what is born, up to where its places are joined.
+    pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
+        let axes = split.axes;
+        let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
+        let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
+        let learned = axes.reach(self.learned(split), &|_| false);
+        let facts = Facts { learned, counted };
+        // Of nothing is made what is allocated.
+        let is_unknown = |at: &Instruction<'_>| {
+            matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
+        };
+        let unknown = split.made(self.program).filter(is_unknown);
+        let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
+        split.whole =
+            axes.reach(unknown.into_iter().flat_map(|at| (0..axes.leaves(at)).map(move |leaf| (at, leaf))), &|_| false);
+        let mut joints: BTreeSet<usize> = BTreeSet::new();
+        for _ in 0..=MOST_JOINTS {
+            split.each = axes.reach(born.iter().copied(), &|at| joints.contains(&at));
+            let joined = joints.iter().flat_map(|at| (0..axes.leaves(*at)).map(|leaf| (*at, leaf)));
+            split.after = axes.reach(joined, &|_| false);
+            let Some(at) = self.first_joint(split, &facts, &joints)? else { return Some(()) };
+            if !joints.insert(at) || !self.is_small(split, at) {
+                return None;
+            }
+            split.joined.get_or_insert((at, Joint::Rows));
+        }
+        None
+    }
+
+    /// The arrays of arguments that gradients may be taken of: numbers, not counters or keys, of all places.
+    fn learned(&self, split: &Split<'_>) -> Vec<(usize, usize)> {
+        let is_number = |kind: ElementKind| matches!(kind, ElementKind::Float | ElementKind::Complex);
+        let results = self.program.states();
+        let mut found = Vec::new();
+        for parameter in self.program.parameters() {
+            let Ok(shape) = parameter.shape() else { continue };
+            for (leaf, (_, array)) in shape.leaves().enumerate() {
+                let is_float = array.element_type().is_some_and(|of| is_number(of.kind()));
+                let is_state = || results.contains(&array.without_layout().to_string());
+                if is_float && !array.dimensions().is_empty() && (split.place(&parameter, leaf).is_none() || is_state())
+                {
+                    found.push((parameter.index(), leaf));
+                }
+            }
+        }
+        found
+    }
+
+    /// The first instruction of the entry computation that joins places, `Some(None)` where none does. What the backward pass reads
+    /// of small sums of the forward pass isn't counted, but is noted.
+    fn first_joint(&self, split: &mut Split<'p>, facts: &Facts, known: &BTreeSet<usize>) -> Option<Option<usize>> {
+        let is_after = |split: &Split<'_>, at: &Instruction<'_>| {
+            split.after.has_any(at.index()) || known.contains(&self.outermost(at))
+        };
+        let mut joints: BTreeSet<usize> = BTreeSet::new();
+        let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
+        let all_of = |at: &Instruction<'_>| {
+            let at = at.index();
+            (0..split.axes.leaves(at)).map(move |leaf| (at, leaf)).collect::<Vec<_>>()
+        };
+        for event in split.events() {
+            let at = self.instruction(event.instruction)?;
+            if matches!(self.end(split, facts, &at, event), End::All) && self.reads_each(split, &at) {
+                ranked.extend(all_of(&at));
+            }
+        }
+        let of_ranked = split.axes.reach(ranked.iter().copied(), &|_| false);
+        for event in split.events() {
+            let at = self.instruction(event.instruction)?;
+            let is_ranked = of_ranked.has_any(at.index()) && !ranked.contains(&(at.index(), 0));
+            if is_ranked || is_after(split, &at) || !self.reads_each(split, &at) {
+                continue;
+            }
+            let all = || (0..split.axes.leaves(at.index())).map(|leaf| (at.index(), leaf));
+            match (event.kind, self.end(split, facts, &at, event)) {
+                (_, End::None) => {}
+                (_, End::Sum) if facts.learned.has_any(at.index()) => {
+                    let is_forward = !self.is_backward(&at);
+                    if is_forward { sums.extend(all()) } else { others.extend(all()) }
+                }
+                (_, End::Sum) => {}
+                (_, End::All) => others.extend(all()),
+                (_, End::Joint) => _ = joints.insert(self.outermost(&at)),
+            }
+        }
+        for (at, leaf) in split.each.all() {
+            let Some(at) = self.instruction(at).filter(|at| !split.is_made && makes(at.opcode())) else { continue };
+            if split.places(&at, leaf).nth(1).is_some() && !is_after(split, &at) {
+                joints.insert(self.outermost(&at));
+            }
+        }
+        let stops = |at: usize| split.after.has_any(at);
+        let of_sums = split.axes.reach(sums.iter().copied(), &stops);
+        let of_others = split.axes.reach(others.iter().copied(), &stops);
+        let mut late = false;
+        for at in self.program.module.instructions().filter(|at| makes(at.opcode())) {
+            let is_all = |reached: &Reached| at.operand_indices().flatten().any(|operand| reached.has_any(operand));
+            let (by_sums, by_others) = (is_all(&of_sums), is_all(&of_others));
+            if !by_sums && !by_others || is_after(split, &at) {
+                continue;
+            }
+            let is_own = |operand: usize| !of_sums.has_any(operand) && !of_others.has_any(operand);
+            let mut own = at.operands().filter_map(|operand| operand.instruction());
+            if !own.any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
+                continue;
+            }
+            let is_late = self.is_backward(&at);
+            if is_late && !by_others && split.joined.is_none_or(|(_, joint)| joint == Joint::Sums) {
+                late = true;
+            } else {
+                joints.insert(self.outermost(&at));
+            }
+        }
+        if late && joints.is_empty() {
+            let bytes = sums.iter().map(|(at, leaf)| self.bytes(*at, *leaf)).fold(0, u64::saturating_add);
+            if bytes > self.joinable_bytes {
+                return None;
+            }
+            split.joined = sums.first().map(|(at, _)| (*at, Joint::Sums));
+        }
+        // What is ranked is ranked once all parts are there.
+        if joints.is_empty() && !ranked.is_empty() {
+            let known = split.after.all().collect::<Vec<_>>();
+            split.after = split.axes.reach(known.into_iter().chain(ranked), &|_| false);
+        }
+        Some(joints.first().copied())
+    }
+
+    /// What an instruction does with places along which it does more than pass them on.
+    fn end(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>, event: &Event) -> End {
+        match event.kind {
+            EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if at.opcode() == Opcode::Scatter => {
+                return if self.is_by_number(split, facts, at) { End::None } else { End::Sum };
+            }
+            EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) => {
+                return if packs_bits(at) { End::None } else { End::Sum };
+            }
+            EventKind::Ends(_) | EventKind::Mixed => {}
+            _ => return End::None,
+        }
+        // A compiler sorts, pads and looks up rows to gather and to scatter them, and moves an array in slices; loops of its own go
+        // through parts.
+        let around = self.instruction(self.outermost(at)).unwrap_or(*at);
+        let is_start = |at: &Instruction<'_>| at.opcode() == Opcode::AsyncStart;
+        let is_moved = is_start(at) || self.caller(at).is_some_and(|caller| is_start(&caller));
+        let is_part =
+            matches!(at.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice) && self.is_of_compiler(at);
+        let looks_up = |at: &Instruction<'_>| {
+            let name = op_name(at).unwrap_or_default();
+            let operation = name.rsplit('/').next().unwrap_or_default();
+            operation.starts_with("gather") || operation.starts_with("scatter")
+        };
+        let is_looked_up = looks_up(at) || around.opcode() == Opcode::While && looks_up(&around);
+        if is_moved || is_part || is_looked_up && !matches!(at.opcode(), Opcode::Gather | Opcode::Scatter) {
+            return End::None;
+        }
+        match at.opcode() {
+            Opcode::Gather | Opcode::Scatter if self.is_by_number(split, facts, at) => End::None,
+            Opcode::Sort => {
+                let key = at.operand_indices().next().flatten();
+                if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
+            }
+            Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
+            Opcode::CustomCall | Opcode::Unknown if split.place(at, 0).is_some() => End::None,
+            Opcode::CustomCall | Opcode::Unknown => End::All,
+            _ => End::Joint,
+        }
+    }
+
+    /// Whether a gather or a scatter is by numbers that count places: rows of a place's own number are its own.
+    fn is_by_number(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>) -> bool {
+        let indices = at.operand_indices().nth(1).flatten();
+        let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
+        let is_one_of_several = dimensions.is_some_and(|dimensions| dimensions.indexed.len() > 1);
+        indices.is_some_and(|indices| {
+            let is_of_places = || self.instruction(indices).is_some_and(|at| split.place(&at, 0).is_some());
+            facts.counted.has_any(indices) || is_one_of_several && is_of_places()
+        })
+    }
+
+    /// Whether one of an instruction's operands has places, each with something of its own.
+    fn reads_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
+        at.operands().filter_map(|operand| operand.instruction()).any(|operand| self.is_each(split, &operand))
+    }
+
+    fn is_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
+        (0..split.axes.leaves(at.index())).any(|leaf| {
+            split.each.has(at.index(), leaf) && !split.after.has(at.index(), leaf) && split.place(at, leaf).is_some()
+        })
+    }
+
+    /// Whether what an instruction reads of all places is small.
+    fn is_small(&self, split: &Split<'_>, at: usize) -> bool {
+        let Some(at) = self.instruction(at) else { return false };
+        let read = at.operands().filter_map(|operand| operand.instruction()).map(|operand| {
+            let own = (0..split.axes.leaves(operand.index())).filter(|leaf| split.place(&operand, *leaf).is_some());
+            own.map(|leaf| self.bytes(operand.index(), leaf)).fold(0, u64::saturating_add)
+        });
+        read.fold(0, u64::saturating_add) <= self.joinable_bytes
+    }
+
+    fn bytes(&self, at: usize, leaf: usize) -> u64 {
+        let shape = self.instruction(at).and_then(|at| at.shape().ok());
+        let leaf = shape.and_then(|shape| shape.leaves().nth(leaf).map(|(_, leaf)| leaf));
+        leaf.and_then(|leaf| Some(leaf.as_array()?.sizes().ok()?.physical_bytes)).unwrap_or(0)
+    }
+}
+
+/// What an instruction does with places.
+#[derive(Clone, Copy)]
+enum End {
+    /// It leaves each by itself.
+    None,
+    /// It adds them up, or reduces them otherwise.
+    Sum,
+    /// What it makes is of all of them.
+    All,
+    /// Places meet.
+    Joint,
+}
+
+/// Whether a reduction is an `or` of predicates, each shifted to its place's bit.
+fn packs_bits(at: &Instruction<'_>) -> bool {
+    let mut made = at.operands().next().and_then(|operand| operand.instruction());
+    while let Some(convert) = made.filter(|made| made.opcode() == Opcode::Convert) {
+        made = convert.operands().next().and_then(|operand| operand.instruction());
+    }
+    let mut calls = at.calls().filter_map(|call| call.computation()?.root());
+    made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
+}
+
+/// Whether an instruction makes arrays of those that it reads.
+fn makes(opcode: Opcode) -> bool {
+    !matches!(
+        opcode,
+        Opcode::Parameter
+            | Opcode::Tuple
+            | Opcode::GetTupleElement
+            | Opcode::Fusion
+            | Opcode::Call
+            | Opcode::While
+            | Opcode::Conditional
+            | Opcode::AsyncStart
+            | Opcode::AsyncUpdate
+            | Opcode::AsyncDone
+            | Opcode::OptimizationBarrier
+    )
+}
