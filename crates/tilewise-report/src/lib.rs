@@ -72,7 +72,9 @@ pub use shape::{
     NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,
     answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
-pub use summary::{MessageSummary, Remark, Summary, in_span, memory_name};
+pub use summary::{
+    CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Remark, Summary, in_span, memory_name,
+};
 pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};
 pub use verdict::{Doubt, Verdict, memory_of};

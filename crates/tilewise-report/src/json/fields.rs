@@ -5,6 +5,7 @@ use crate::{
     ReportView,
     findings::{RemedyWords, next_step, note, warning, why, words},
     style::{owner_label, owner_name},
+    summary::{Headline, PlannedChange, causes, changes},
     table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -40,6 +41,9 @@ fields!(ReportView<'_>, view, {
     machine: view.report.machine.to_string(),
     libtpu: view.report.libtpu.map(|version| version.to_string()),
     partitions: view.report.partitions,
+    headline: Headline::of(view.report),
+    causes: causes(view.report),
+    changes: all(&changes(view.report)),
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,
     alias_bytes: view.report.memory_bounds.alias_bytes,
@@ -73,6 +77,16 @@ fields!(ReportView<'_>, view, {
     // Why it is null.
     no_time: view.report.time().err().map(|none| none.to_string()),
     warnings: all(&view.report.warnings),
+});
+
+fields!(PlannedChange<'_>, change, {
+    do: change.task,
+    kind: change.recommendation.change.as_str(),
+    bytes_after: change.bytes_after,
+    fits: change.fits,
+    seconds_after: change.seconds_after,
+    code: change.plain_code.clone().or(words(change.recommendation).code),
+    caveat: change.caveat,
 });
 
 fields!(KernelRow, row, {
