@@ -1,12 +1,13 @@
 //! Why a program needs what it needs: the groups of arrays that hold most of its peak, each in a sentence.
 
 use crate::{
-    axis,
+    Quotes, axis,
     style::{bytes, file_and_line, grouped},
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
-use tilewise_audit::{AxisName, Meaning, PeakGroup, PeakRow, Purpose, Report, SourceLine, SpacePeak};
+use tilewise::PaddedAxis;
+use tilewise_audit::{AxisName, Cause, Meaning, PeakGroup, PeakRow, Purpose, Report, SourceLine, SpacePeak};
 
 /// A part of what a program holds at its peak, and what that is.
 #[derive(Clone, Debug, Serialize)]
@@ -29,7 +30,9 @@ pub struct PeakCause {
     /// The line that makes the largest of them.
     #[serde(serialize_with = "crate::json::optional")]
     pub source: Option<SourceLine>,
-    /// That line in few letters.
+    /// That line's text, where it is at hand.
+    pub quote: Option<String>,
+    /// Where that line is, in few letters.
     #[serde(skip)]
     pub place: String,
 }
@@ -92,12 +95,13 @@ fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
         sentence,
         filled: None,
         source: None,
+        quote: None,
         place: String::new(),
     })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-fn share(part: u64, whole: u64) -> f64 {
+pub(super) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
@@ -112,13 +116,26 @@ fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
         arrays: group.count,
         axes: dimensions.into_iter().map(|(name, size)| CauseAxis { name: name.cloned(), size }).collect(),
         sentence: sentence(group, largest),
-        filled: match group.meaning {
-            Meaning::Padding(axis) => Some([axis.bound, axis.padded]),
-            _ => None,
-        },
+        filled: filled(&largest.causes).filter(|_| matches!(group.meaning, Meaning::Padding(_))),
         place: source.as_ref().map(file_and_line).unwrap_or_default(),
         source,
+        quote: None,
     })
+}
+
+/// The places of a row that hold data, and all that it takes, along all axes that are padded.
+pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
+    let axes = causes.iter().filter_map(|cause| match cause {
+        Cause::Axis(axis) if axis.level == 0 => Some([axis.bound, axis.padded]),
+        _ => None,
+    });
+    axes.reduce(|[bound, padded], axis| [bound.saturating_mul(axis[0]), padded.saturating_mul(axis[1])])
+}
+
+impl PeakCause {
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+        Self { quote: quotes.of(self.source.as_ref()), ..self }
+    }
 }
 
 fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
@@ -142,17 +159,13 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
         if count == 1 { format!("{one}{shape}") } else { format!("{count} {many}, {each}{shape}") }
     };
     match group.meaning {
-        Meaning::Padding(axis) => {
-            let what = match axis.from_minor {
-                0 => "columns",
-                1 => "rows",
-                _ => "blocks",
-            };
-            let arrays = listed("", "arrays");
-            let (data, takes) = (bytes(group.logical_bytes), bytes(group.bytes));
-            let (bound, padded) = (axis.bound, axis.padded);
-            let are = if bound == 1 { "column is" } else { &format!("{what} are") };
-            format!("{arrays}: {bound} {are} stored as {padded}, so {data} of data takes {takes}")
+        Meaning::Padding(_) => {
+            let axes = largest.causes.iter().filter_map(|cause| match cause {
+                Cause::Axis(axis) if axis.level == 0 => Some(stored(axis)),
+                _ => None,
+            });
+            let (axes, data, takes) = (axes.collect::<Vec<_>>(), bytes(group.logical_bytes), bytes(group.bytes));
+            format!("{}: {}, so {data} of data takes {takes}", listed("", "arrays"), axes.join(" and "))
         }
         Meaning::HeldTwice => {
             let names = arguments();
@@ -184,6 +197,17 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
         },
         _ => listed("", "arrays"),
     }
+}
+
+/// `12 columns are stored as 128`
+fn stored(axis: &PaddedAxis) -> String {
+    let what = match axis.from_minor {
+        0 => "column",
+        1 => "row",
+        _ => "block",
+    };
+    let are = if axis.bound == 1 { " is" } else { "s are" };
+    format!("{} {what}{are} stored as {}", grouped(axis.bound), grouped(axis.padded))
 }
 
 /// `512 steps`, where all arrays have those.

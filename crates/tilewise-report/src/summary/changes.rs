@@ -2,6 +2,7 @@
 
 use super::headline::limit;
 use crate::{
+    Quotes,
     findings::words,
     style::{bytes, left},
 };
@@ -17,8 +18,8 @@ pub struct PlannedChange<'a> {
     pub task: String,
     /// `311.37 MiB → 45.90 MiB`.
     pub lead: String,
-    /// Bytes that are then needed.
-    pub bytes_after: u64,
+    /// Bytes that are then needed; `None` where a message doesn't tell.
+    pub bytes_after: Option<u64>,
     /// Whether that fits; `None` where no memory is known.
     pub fits: Option<bool>,
     /// Seconds that a run then takes, estimated; `None` where that isn't known.
@@ -29,9 +30,18 @@ pub struct PlannedChange<'a> {
     pub plain_code: Option<String>,
     /// What to know before making it, a sentence without a full stop.
     pub caveat: Option<String>,
+    /// The text of the line that makes the array it is about, where that is at hand.
+    pub quote: Option<String>,
     /// What it follows from, with its code.
     #[serde(flatten, serialize_with = "crate::json::referred")]
     pub recommendation: &'a Recommendation,
+}
+
+impl PlannedChange<'_> {
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+        let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
+        Self { quote: quotes.of(line), ..self }
+    }
 }
 
 /// How gentle a change is: what computes nothing again comes before what takes longer, and both before what isn't known.
@@ -95,12 +105,13 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         planned.push(PlannedChange {
             task: said.task,
             lead: format!("{} → {}", bytes(before), left(after, one.saving.is_bound(), one.saving.is_estimate())),
-            bytes_after: after,
+            bytes_after: Some(after),
             fits,
             seconds_after: seconds,
             effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
             plain_code: said.plain,
             caveat: said.caveat,
+            quote: None,
             recommendation: one,
         });
         before = after;

@@ -42,7 +42,9 @@ pub struct Headline {
 const CLOSE: u64 = 80;
 
 impl Headline {
-    pub(crate) fn of(report: &Report) -> Self {
+    /// The headline of a report.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
         let needed = report.plan().ok().map(|_| report.memory_bounds.at_least_bytes());
         let limit_bytes = limit(report);
         let Some(limit) = limit_bytes else {

@@ -9,6 +9,7 @@ mod message;
 mod span;
 mod stack;
 mod time;
+mod told;
 
 pub(crate) use causes::causes;
 pub use causes::{CauseAxis, PeakCause};
@@ -21,9 +22,10 @@ pub use message::MessageSummary;
 pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
+pub(crate) use told::{advised_changes, headline as told_headline, listed_causes};
 
 use crate::style::{Tone, bytes, bytes_both, line_of, percent};
-use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
+use crate::{Quotes, findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
@@ -103,6 +105,15 @@ impl<'a> Summary<'a> {
     pub fn of(report: &'a Report) -> Self {
         let at_once = Self::at_once(report);
         Self { changes: changes(report), contents: contents(report), copies: CopySummary::of(report), ..at_once }
+    }
+
+    /// The summary with these lines of source.
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+        Self {
+            causes: self.causes.into_iter().map(|cause| cause.quoting(quotes)).collect(),
+            changes: self.changes.into_iter().map(|change| change.quoting(quotes)).collect(),
+            ..self
+        }
     }
 
     /// The summary without what takes other plans of the program, which are most of the time: without changes, contents and

@@ -4,10 +4,11 @@ use super::{Terminal, write_wrapped};
 use crate::{
     PlannedChange, Summary,
     findings::words,
-    style::{FAINT, STRONG, bytes, style_of, styled},
+    style::{FAINT, STRONG, bytes, cut, style_of, styled},
     summary::PeakCause,
 };
 use std::io::{self, Write};
+use tilewise::visible;
 
 /// Lines of the first screen: what a terminal shows without scrolling.
 const LINES: usize = 24;
@@ -55,7 +56,7 @@ impl Screen<'_> {
         for (at, change) in summary.changes.iter().enumerate() {
             let mut own = Vec::new();
             let label = match at {
-                0 if self.is_folded => "Smaller",
+                0 if headline.verdict == "fits" => "Smaller",
                 0 => "Change",
                 _ => "Then",
             };
@@ -107,10 +108,22 @@ impl Screen<'_> {
         if beside < 32 && !place.is_empty() {
             writeln!(out, "{indent}{}", styled(FAINT, place))?;
         }
+        let line = cause.source.as_ref().map_or(0, |source| source.line);
+        if let Some(quote) = &cause.quote {
+            self.write_quote(line, quote, CAUSE, out)?;
+        }
         match cause.filled {
             Some([filled, places]) if places > filled => writeln!(out, "{indent}{}", self.strip(filled, places)),
             _ => Ok(()),
         }
+    }
+
+    /// `106 │ loss = cross_entropy(logits, labels)`
+    fn write_quote(&self, line: u32, quote: &str, indent: usize, out: &mut dyn Write) -> io::Result<()> {
+        let bar = if self.terminal.is_ascii { "|" } else { "│" };
+        let head = format!("{:indent$}{line} {bar} ", "");
+        let room = self.terminal.width.saturating_sub(head.chars().count());
+        writeln!(out, "{}{}", styled(FAINT, &head), cut(&visible(quote), room))
     }
 
     /// `■■□□□□  4 of 128 places hold data`
@@ -145,6 +158,11 @@ impl Screen<'_> {
         }
         if !with_code {
             return Ok(());
+        }
+        let is_told = |quote: &String| self.summary.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
+        let source = change.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
+        if let (Some(quote), Some(source)) = (change.quote.as_ref().filter(|quote| !is_told(quote)), source) {
+            self.write_quote(source.line, quote, CHANGE, out)?;
         }
         if let Some(caveat) = &change.caveat {
             write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
