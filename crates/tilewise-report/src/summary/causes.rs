@@ -140,8 +140,9 @@ impl PeakCause {
 
 fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let count = group.count;
-    let shape = shape(largest);
-    let each = if group.rows.len() > 1 { "the largest " } else { "each " };
+    let shape = shape(largest, None);
+    let are_alike = group.rows.iter().all(|row| self::shape(row, None) == shape);
+    let each = if are_alike { "each " } else { "the largest " };
     let arguments = || {
         let roots: BTreeSet<&str> = group.rows.iter().filter_map(|row| root(row.op_name.as_deref()?)).collect();
         let roots: Vec<String> = roots.iter().take(2).map(|root| format!("`{root}`")).collect();
@@ -150,7 +151,7 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let of_arguments = |what: &str| match (count, arguments()) {
         (1, _) => {
             let name = largest.op_name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            format!("{what}{name}: {shape}")
+            format!("{what}{name}: {}", self::shape(largest, largest.op_name.as_deref()))
         }
         (_, names) if names.is_empty() => format!("{what}: {count} arrays, {each}{shape}"),
         (_, names) => format!("{what}: {count} arrays of {names}"),
@@ -223,9 +224,11 @@ fn repeated(group: &PeakGroup<'_>) -> Option<String> {
     (2 * alike > group.rows.len()).then(|| counted(Some(&first.1), first.0))
 }
 
-/// `512 steps × 1,024 samples × 32,000 words, f32`
-fn shape(row: &PeakRow) -> String {
-    let dimensions: Vec<String> = row.named_dimensions().into_iter().map(|(name, size)| counted(name, size)).collect();
+/// `512 steps × 1,024 samples × 32,000 words, f32`; rows of the argument that it is, `own`, are only counted.
+fn shape(row: &PeakRow, own: Option<&str>) -> String {
+    let is_own = |name: &AxisName| matches!(name, AxisName::Dimension(argument, _) if Some(&**argument) == own);
+    let told = |name: Option<&'_ AxisName>, size| counted(name.filter(|name| !is_own(name)), size);
+    let dimensions: Vec<String> = row.named_dimensions().into_iter().map(|(name, size)| told(name, size)).collect();
     let element = row.shape.element_type().map(|of| of.to_string()).unwrap_or_default();
     match (dimensions.is_empty(), row.shape.as_array()) {
         (_, None) => "a tuple's table".to_owned(),

@@ -90,7 +90,7 @@ impl Screen<'_> {
 
     fn write_cause(&self, label: &str, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
         let numbers = format!("{:>3.0} %  {:>10}  ", cause.share * 100.0, bytes(cause.bytes));
-        let label = format!("{label:<7}");
+        let label = format!("{label:<6}");
         let indent = " ".repeat(CAUSE);
         let room = self.terminal.width.saturating_sub(CAUSE).max(1);
         let place = &cause.place;
