@@ -319,12 +319,13 @@ fn show(
         }
         Err(failure) => return output.failure(source, failure),
     };
-    judge(&audited, args, output);
+    judge(&audited, args, sink.has_headlines(), output);
     sink.write(&audited, output)
 }
 
-/// Says on standard error what is to be said of a program, and raises the exit status if it was asked to be flagged.
-fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
+/// Says on standard error what is to be said of a program, unless its headline does, and raises the exit status if it was asked to be
+/// flagged.
+fn judge(audited: &AuditOutput, args: &Args, has_headline: bool, output: &mut Output) {
     let source = &audited.report.source;
     for doubt in &audited.report.warnings {
         say(format!("warning: {source}: {}", warning(doubt)));
@@ -341,7 +342,10 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     let unknown = doubt.map(|doubt| format!("what it holds can't be known: {doubt}"));
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
     let copied = args.fail_on_copies.as_ref().and_then(|limit| limit.excess(&audited.report));
-    for reason in [misfit, unknown, excess, copied].into_iter().flatten() {
+    if misfit.is_some() {
+        output.raise(Status::Flagged);
+    }
+    for reason in [misfit.filter(|_| !has_headline), unknown, excess, copied].into_iter().flatten() {
         say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }
