@@ -138,8 +138,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
   return el(
     "header",
     { class: "story" },
-    el("div", { class: "row" }, el("h1", { class: `judgement ${{ bad: "bad", warning: "doubt" }[headline?.tone as string] ?? (limit ? "good" : "")}`, role: "status" }, prose(headline?.sentence ?? `Needs ${bytes(report.at_most_bytes)}.`)), el("div", { class: "actions" }, actions)),
-    el("p", { class: "muted" }, named(summary?.title ?? report.module), " ", named(fromRoot(summary?.origin ?? report.input))),
+    el("div", { class: "row" }, el("h1", { "aria-live": "polite" }, el("span", { class: `judgement ${{ bad: "bad", warning: "doubt" }[headline?.tone as string] ?? (limit ? "good" : "")}` }, prose(headline?.sentence ?? `Needs ${bytes(report.at_most_bytes)}.`)), " ", el("small", { class: "muted" }, named(summary?.title ?? report.module), " ", named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
     headline?.is_comfortable && el("p", {}, el("strong", {}, "Nothing needs to change."), ` If it ran out of memory all the same, something else held more than ${bytes((headline.limit_bytes ?? 0) - (headline.needed_bytes ?? 0))}.`),
     causes.length > 0 && el("ol", { class: "causes", "aria-label": headline?.is_comfortable ? "What it holds" : "Why" }, causes.map(cause)),
     first,
@@ -164,7 +163,7 @@ function cause({ share, bytes: count, sentence, filled, source }: Cause): HTMLEl
     el("span", { class: "number" }, `${Math.round(100 * share)} %`),
     el("span", { class: "number" }, bytes(count)),
     el("span", {}, prose(sentence), " ", el("span", { class: "muted" }, shortPath(sourceLabel(source) ?? ""))),
-    el("span", { class: "bar", role: "img", "aria-label": filled ? `${full} of ${all} places hold data` : "" }, el("i", { style: `width:${100 * Math.min(share, 1)}%` }, filled && el("b", { style: `width:${(100 * full) / all}%` }))),
+    el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: `width:${100 * Math.min(share, 1)}%` }, filled && el("b", { style: `width:${(100 * full) / all}%` }))),
     filled && el("span", { class: "muted" }, `${full} of ${all} places hold data`),
   );
 }
