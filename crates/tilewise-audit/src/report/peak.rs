@@ -147,7 +147,7 @@ pub(crate) fn peak<'m>(
     let names = Names::of(flow);
     for row in rows.iter_mut().take(TRACED).filter(|row| row.shape.as_array().is_some()) {
         row.axes = names.at(row.position);
-        row.purpose = purposes.of_axes(row);
+        row.purpose = purposes.of_axes(row.purpose, &row.axes, row.op_name.as_deref());
     }
     let (op_name, source) = tracer.traced(flow, &instruction);
     Some(SpacePeak {

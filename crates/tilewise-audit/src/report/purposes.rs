@@ -1,7 +1,6 @@
 //! What arrays of a plan are for.
 
-use super::peak::PeakRow;
-use crate::program::{AxisName, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
+use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
@@ -37,13 +36,13 @@ impl<'f> Purposes<'f> {
         }
     }
 
-    /// The purpose of a row once its axes are known: a value for each word or class makes a temporary logits, and what a loop stacks for
+    /// The purpose of an array once its axes are known: a value for each word or class makes a temporary logits, and what a loop stacks for
     /// each of its steps, where there is a backward pass, waits for that.
-    pub(super) fn of_axes(&self, row: &PeakRow) -> Purpose {
-        let has = |is: fn(&AxisName) -> bool| row.axes.iter().any(|axis| is(&axis.name));
+    pub(super) fn of_axes(&self, purpose: Purpose, axes: &[NamedAxis], op_name: Option<&str>) -> Purpose {
+        let has = |is: fn(&AxisName) -> bool| axes.iter().any(|axis| is(&axis.name));
         let is_stacked = has(|name| matches!(name, AxisName::Steps | AxisName::Layers));
-        let is_forward = || row.op_name.as_deref().is_some_and(is_forward);
-        match row.purpose {
+        let is_forward = || op_name.is_some_and(is_forward);
+        match purpose {
             Purpose::Kept | Purpose::LoopCarry | Purpose::Intermediate
                 if has(|name| matches!(name, AxisName::Vocabulary | AxisName::Classes)) =>
             {
