@@ -68,7 +68,8 @@ pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'sta
 pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<Option<(String, String)>> {
     let audited = report.get().audited.clone();
     py.detach(|| {
-        let view = ReportView { report: &audited.report, source: &audited.report.source, most_buffers: None };
+        let view =
+            ReportView { report: &audited.report, source: &audited.report.source, most_buffers: None, quotes: None };
         let Some(time) = view.time() else { return Ok(None) };
         let of_time = AuditOutput { of_time: true, ..(*audited).clone() };
         let json = serde_json::to_string(&time).map_err(not_held)?;

@@ -43,7 +43,7 @@ pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> Py
         libtpu: report.report().libtpu.map(|libtpu| libtpu.to_string()),
         buffer_assignment: report.buffer_assignment().map(Cow::from),
     });
-    let view = ReportView { report: report.report(), source, most_buffers: None };
+    let view = ReportView { report: report.report(), source, most_buffers: None, quotes: None };
     let line = JsonLine::of(source, WithProgram { report: AsJson(&view), program });
     py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -137,7 +137,7 @@ def test_an_answer_that_nobody_reads_is_refused() -> None:
 def test_from_a_message_to_what_to_change() -> None:
     async def work(session: Session) -> None:
         told = await session.ask("explain", path=str(EXAMPLES / "out_of_memory.txt"))
-        assert told["headline"].startswith("Out of memory in hbm: 314.47 MiB needed")
+        assert told["headline"]["sentence"].startswith("Out of memory in hbm: 314.47 MiB needed")
         assert told["verdict"] == "padding"
         assert told["advice"][0]["kind"] == "split"
         assert [each["tool"] for each in told["next"]] == ["audit", "explain"]
@@ -147,7 +147,7 @@ def test_from_a_message_to_what_to_change() -> None:
         assert found["fits"] is False
         peak = found["peak"]
         assert peak["source"]["line"] == 439
-        assert found["advice"][0]["kind"] == told["advice"][0]["kind"]
+        assert found["changes"][0]["kind"] == told["advice"][0]["kind"]
         assert sum(row["bytes"] for row in found["alive"]) <= peak["live_bytes"]
 
         # What is to be asked next is of the same program, near the same limit.

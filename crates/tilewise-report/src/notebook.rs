@@ -3,8 +3,7 @@
 use crate::findings::{causes_in_words, words};
 use crate::{
     AuditOutput,
-    style::{Tone, line_of},
-    summary::{Recommended, Remark},
+    style::{bytes, line_of, percent},
 };
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
@@ -60,29 +59,36 @@ pub fn shape(shape: &Shape) -> String {
 pub fn report(output: &AuditOutput, text: &str) -> String {
     let summary = output.summary();
     let mut html = format!(
-        "<div style=\"max-width:72em\"><div><b>{}</b> {}</div><div>{}. {}</div>",
+        "<div style=\"max-width:72em\"><div><b>{}</b> {}</div><div><b>{}</b> {}</div>",
         escaped(summary.title),
         escaped(&summary.origin),
-        escaped(&summary.headline),
+        escaped(&summary.headline.sentence),
         escaped(&summary.machine)
     );
-    for said in summary.verdict.iter().chain(&summary.peak) {
-        html.push_str(&remark(said));
+    if !summary.causes.is_empty() {
+        html.push_str("<ul>");
+        for cause in &summary.causes {
+            let (share, takes) = (percent(cause.share), bytes(cause.bytes));
+            let (said, place) = (prose(&cause.sentence), escaped(&cause.place));
+            let _ = write!(html, "<li><b>{share}, {takes}</b> {said} <code>{place}</code></li>");
+        }
+        html.push_str("</ul>");
     }
-    if !summary.recommendations.is_empty() {
+    if summary.headline.is_comfortable {
+        html.push_str("<div><b>Nothing needs to change.</b></div>");
+    }
+    if !summary.changes.is_empty() {
         html.push_str("<ol>");
-        for Recommended { lead, recommendation, .. } in &summary.recommendations {
-            let said = words(recommendation);
-            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), prose(&said.sentence));
+        for change in &summary.changes {
+            let said = words(change.recommendation);
+            let (lead, effect) = (escaped(&change.lead), escaped(&change.effect));
+            let _ = write!(html, "<li><b>{lead}</b>, {effect}: {}", prose(&said.sentence));
             if let Some(code) = &said.code {
                 let _ = write!(html, "<pre style=\"{CODE}\">{}</pre>", escaped(code));
             }
             html.push_str("</li>");
         }
         html.push_str("</ol>");
-    }
-    if let Some(said) = &summary.remedy {
-        html.push_str(&remark(said));
     }
     if output.report.plan().is_ok() {
         let timeline = output.picture(0).to_svg(&Options::new());
@@ -136,12 +142,6 @@ fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> Str
         shown.push(shape);
     }
     html + "</div>"
-}
-
-fn remark(Remark { words, tone }: &Remark) -> String {
-    let words = prose(words);
-    let is_loud = matches!(tone, Tone::Strong | Tone::Warning | Tone::Bad);
-    if is_loud { format!("<div><b>{words}</b></div>") } else { format!("<div>{words}</div>") }
 }
 
 /// A sentence whose `code` is between backticks.

@@ -1,6 +1,6 @@
 //! A report with what is asked of it.
 
-use crate::{AsJson, LISTED, ReportView, Summary};
+use crate::{AsJson, LISTED, Quotes, ReportView, Summary};
 use serde::{Serialize, Serializer};
 use tilewise_audit::Report;
 
@@ -13,13 +13,15 @@ pub struct AuditOutput {
     pub all: bool,
     /// Whether text for people is of the time of a run, not of memory.
     pub of_time: bool,
+    /// Lines of the reader's source, where they are at hand.
+    pub quotes: Quotes,
 }
 
 impl AuditOutput {
     /// The report with the buffers that have the most padding.
     #[must_use]
     pub fn new(report: Report) -> Self {
-        Self { report, all: false, of_time: false }
+        Self { report, all: false, of_time: false, quotes: Quotes::default() }
     }
 
     /// What tables list: every buffer if `all` is set, else those with the most padding.
@@ -31,7 +33,7 @@ impl AuditOutput {
     /// What is said of it first.
     #[must_use]
     pub fn summary(&self) -> Summary<'_> {
-        Summary::of(&self.report)
+        Summary::of(&self.report).quoting(&self.quotes)
     }
 
     /// Every buffer if `all` is set, else so many of those with the most padding.
@@ -40,6 +42,7 @@ impl AuditOutput {
             report: &self.report,
             source: &self.report.source,
             most_buffers: (!self.all).then_some(most_buffers),
+            quotes: Some(&self.quotes),
         }
     }
 }

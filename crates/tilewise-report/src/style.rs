@@ -185,6 +185,16 @@ pub(crate) fn line_of(source: &SourceLine) -> String {
     format!("{}{}", line(source), library.unwrap_or_default())
 }
 
+/// `train.py:25 › modeling_flax_bert.py:212`
+pub(crate) fn file_and_line(source: &SourceLine) -> String {
+    let line = |source: &SourceLine| {
+        let name = source.file.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&source.file);
+        format!("{}:{}", tilewise::visible(name), source.line)
+    };
+    let library = source.library.as_ref().map(|library| format!(" › {}", line(library)));
+    format!("{}{}", line(source), library.unwrap_or_default())
+}
+
 /// Who owns an array, with all that is known: `train.py:25 step › /home/…/modeling_flax_bert.py:212`.
 pub(crate) fn owner_label(owner: &OwnerName) -> String {
     let line = |source: &SourceLine| format!("{}:{}", source.file, source.line);

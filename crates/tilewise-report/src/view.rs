@@ -1,6 +1,6 @@
 //! What of a report is shown.
 
-use crate::json::TimeView;
+use crate::{Quotes, json::TimeView};
 use serde::Serialize;
 use tilewise_audit::{BufferRow, ModuleRow, Report};
 
@@ -16,6 +16,8 @@ pub struct ReportView<'a> {
     pub source: &'a str,
     /// At most this many buffers, those with the most padding; without it every buffer, in the order of the text.
     pub most_buffers: Option<usize>,
+    /// Lines of the reader's source, where they are at hand.
+    pub quotes: Option<&'a Quotes>,
 }
 
 impl<'a> ReportView<'a> {

@@ -2,54 +2,57 @@
 
 import { el, shortPath, sourceLabel } from "../dom";
 import { advised, clauses, code, prose, said } from "../said";
-import type { Audit, Recommended } from "./data";
+import type { Audit, PlannedChange } from "./data";
 import { aliveAt, arrays, type Row } from "./rows";
 
-/// What the summary recommends; of a report alone, its advice.
-export function recommended({ report, summary }: Audit): Recommended[] {
-  return summary?.recommendations ?? report.advice.map((one) => ({ lead: "", ...one }));
+/// What the summary plans; of a report alone, its advice.
+export function planned({ report, summary }: Audit): PlannedChange[] {
+  const bare = { lead: "", bytes_after: 0, fits: null, seconds_after: null, effect: "", plain_code: null, caveat: null };
+  return summary?.changes ?? report.advice.map((one) => ({ ...bare, ...one, do: clauses(one.sentence)[0] }));
 }
 
-/// The best change in a line, and what it leaves. Where it fits, nothing has to change.
+/// The gentlest change that is enough, with its code; where nothing needs to change, that.
 export function firstOf(audit: Audit): HTMLElement | null {
-  const [first] = recommended(audit);
-  const remedy = audit.summary?.remedy;
-  if (!first) return null;
-  const label = audit.summary?.judgement?.tone === "strong" ? "To hold less: " : "First: ";
-  return el("p", { class: "first" }, el("strong", {}, label), prose(`${clauses(first.sentence)[0]}. `), first.lead && el("span", { class: "muted" }, `${first.lead}. `), remedy && said(remedy));
+  const [first] = planned(audit);
+  if (!first || audit.summary?.headline.is_comfortable) return null;
+  const { lead, effect, plain_code: plain, caveat } = first;
+  return el(
+    "div",
+    { class: "first" },
+    el("p", {}, el("strong", {}, audit.summary?.headline.verdict === "fits" ? "Smaller: " : "Change: ", prose(first.do)), " ", lead && el("span", {}, `${lead}, ${effect}`)),
+    caveat && el("p", { class: "muted" }, prose(caveat)),
+    code({ code: plain ?? first.code, imports: plain ? null : first.imports }),
+  );
 }
 
-/// What to change, best first, priced at the peak.
+/// The changes in full, in the order in which to try them; folded where none is needed.
 export function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
-  const all = recommended(audit);
+  const all = planned(audit);
   if (!all.length) return null;
-  return el(
-    "section",
-    { class: "advice", "aria-label": "What to change" },
-    el("h2", {}, "What to change"),
-    el(
-      "ol",
-      {},
-      all.map((one) => {
-        const shape = one.shape ?? "";
-        const open = () => {
-          const rows = arrays(aliveAt(audit, audit.timeline, audit.timeline?.peak_moment ?? 0)).filter((row) => row.shape === shape);
-          const owner = sourceLabel(one.source) ?? one.instruction ?? "";
-          const row = rows.find((row) => row.instruction === one.instruction || owner.startsWith(row.owner));
-          choose(row ?? bare({ owner, instruction: one.instruction ?? "", shape, role: one.target }));
-        };
-        return el(
-          "li",
-          {},
-          el("div", { class: "row" }, one.lead && el("strong", {}, one.lead), el("span", { class: "muted" }, shortPath(sourceLabel(one.source) ?? ""))),
-          advised(one.sentence),
-          code(one),
-          shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, shape)),
-        );
-      }),
-    ),
-    audit.summary?.remedy && el("p", {}, said(audit.summary.remedy)),
+  const list = el(
+    "ol",
+    {},
+    all.map((one) => {
+      const shape = one.shape ?? "";
+      const open = () => {
+        const rows = arrays(aliveAt(audit, audit.timeline, audit.timeline?.peak_moment ?? 0)).filter((row) => row.shape === shape);
+        const owner = sourceLabel(one.source) ?? one.instruction ?? "";
+        const row = rows.find((row) => row.instruction === one.instruction || owner.startsWith(row.owner));
+        choose(row ?? bare({ owner, instruction: one.instruction ?? "", shape, role: one.target }));
+      };
+      return el(
+        "li",
+        {},
+        el("div", { class: "row" }, one.lead && el("strong", {}, one.lead), el("span", { class: "muted" }, one.effect), el("span", { class: "muted" }, shortPath(sourceLabel(one.source) ?? ""))),
+        advised(one.sentence),
+        code(one),
+        shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, shape)),
+      );
+    }),
   );
+  const isFolded = audit.summary?.headline.is_comfortable;
+  const body = isFolded ? el("details", {}, el("summary", {}, "Make it smaller: optional"), list) : [el("h2", {}, "The changes in full"), list];
+  return el("section", { class: "advice", "aria-label": "What to change" }, body);
 }
 
 /// A row of what is in no timeline.

@@ -192,16 +192,15 @@ export interface Pieces {
 export interface Summary {
   title: string;
   origin: string;
-  headline: string;
+  headline: Headline;
+  causes: Cause[];
+  changes: PlannedChange[];
+  held: string;
   parts: { kind: "arguments" | "results" | "constants" | "temporaries"; bytes: number; words: string }[];
   machine: string;
-  verdict: Remark | null;
-  judgement: Remark | null;
   time: Remark[];
   peak: Remark[];
   notes: Remark[];
-  recommendations: Recommended[];
-  remedy: Remark | null;
   contents: Remark[];
   copies: Copies | null;
 }
@@ -211,8 +210,39 @@ export interface Remark {
   tone: "faint" | "plain" | "strong" | "warning" | "bad";
 }
 
-export interface Recommended extends Advice {
+/// Whether a program fits, and by how much.
+export interface Headline {
+  verdict: "fits" | "does_not_fit" | "may_not_fit" | "unknown";
+  needed_bytes: number | null;
+  limit_bytes: number | null;
+  is_comfortable: boolean;
+  sentence: string;
+  tone: Remark["tone"];
+}
+
+/// A part of what a program holds at its peak, and what that is.
+export interface Cause {
+  kind: string;
+  bytes: number;
+  share: number;
+  arrays: number;
+  axes: { name: string | null; size: number }[];
+  sentence: string;
+  /// The places of a row that hold data, and all that it takes.
+  filled: [number, number] | null;
+  source: Source | null;
+}
+
+/// A change, and what the program needs once it and those before it are made.
+export interface PlannedChange extends Advice {
+  do: string;
   lead: string;
+  bytes_after: number | null;
+  fits: boolean | null;
+  seconds_after: number | null;
+  effect: string;
+  plain_code: string | null;
+  caveat: string | null;
 }
 
 /// Copies, and the lines of the user's program that move the most by them.

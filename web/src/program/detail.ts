@@ -2,7 +2,7 @@
 
 import { bytes, el, fill, grouped, redrawn, shortPath, sourceLabel, type Source } from "../dom";
 import { code, prose, type Pictures } from "../said";
-import { recommended } from "./advice";
+import { planned } from "./advice";
 import { names, stands, type Audit } from "./data";
 import { graph, type Neighbours } from "./graph";
 import type { Row } from "./rows";
@@ -36,7 +36,7 @@ export function detail(audit: Audit, { pictures, closed, opened, stack, neighbou
     closed();
   }
   function show(row: Row) {
-    const advised = recommended(audit).filter((one) => (one.instruction === null ? one.shape === row.shape : one.instruction === row.instruction));
+    const advised = planned(audit).filter((one) => (one.instruction === null ? one.shape === row.shape : one.instruction === row.instruction));
     const { buffers } = audit.report;
     const buffer = buffers.find((buffer) => buffer.instruction === row.instruction && buffer.shape === row.shape) ?? buffers.find((buffer) => buffer.shape === row.shape);
     const picture = el("div", { class: "picture" });

@@ -3,7 +3,7 @@
 import { bytes, el, fill, fromRoot, grouped, intoView, shortPath, sourceLabel, table, tabs, type Source } from "../dom";
 import { prose, said, type Pictures } from "../said";
 import { advice, bare, contents, firstOf } from "./advice";
-import type { Audit, Kernel, Remark, Summary, Timeline } from "./data";
+import type { Audit, Cause, Kernel, Remark, Summary, Timeline } from "./data";
 import { detail } from "./detail";
 import type { Neighbours } from "./graph";
 import { kernelTables } from "./kernels";
@@ -130,18 +130,19 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
   const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];
   const held = parts.reduce((sum, part) => sum + part.bytes, 0);
   // To the scale of what there is.
-  const limit = report.hbm_limit_bytes ?? 0;
+  const limit = summary?.headline.limit_bytes ?? report.hbm_limit_bytes ?? 0;
   const whole = Math.max(held, limit);
-  const { judgement, verdict } = summary ?? {};
+  const { headline, causes = [] } = summary ?? {};
   const remarks = summary ? [...summary.peak, ...(summary.time ?? []), ...summary.notes] : [];
   const [loud, faint] = [remarks.filter(({ tone }) => tone !== "faint"), remarks.filter(({ tone }) => tone === "faint")];
   return el(
     "header",
     { class: "story" },
-    el("div", { class: "row" }, el("h1", {}, named(summary?.title ?? report.module), " ", el("span", { class: "muted" }, named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
-    judgement && el("p", { class: `judgement ${{ bad: "bad", warning: "doubt", strong: "good" }[judgement.tone as string] ?? ""}`, title: verdict?.words ?? "" }, judgement.words),
-    el("p", { class: "lead" }, el("strong", { title: summary?.headline ?? "" }, prose((summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", verdict && (verdict.tone === "warning" || !judgement) && el("span", {}, prose(verdict.words)), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
+    el("div", { class: "row" }, el("h1", { "aria-live": "polite" }, el("span", { class: `judgement ${{ bad: "bad", warning: "doubt" }[headline?.tone as string] ?? (limit ? "good" : "")}` }, prose(headline?.sentence ?? `Needs ${bytes(report.at_most_bytes)}.`)), " ", el("small", { class: "muted" }, named(summary?.title ?? report.module), " ", named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
+    headline?.is_comfortable && el("p", {}, el("strong", {}, "Nothing needs to change."), ` If it ran out of memory all the same, something else held more than ${bytes((headline.limit_bytes ?? 0) - (headline.needed_bytes ?? 0))}.`),
+    causes.length > 0 && el("ol", { class: "causes", "aria-label": headline?.is_comfortable ? "What it holds" : "Why" }, causes.map(cause)),
     first,
+    el("p", { class: "lead" }, el("strong", { title: summary?.held ?? "" }, prose((summary?.held ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", summary && el("span", { class: "muted" }, prose(summary.machine))),
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` })), limit > 0 && limit < held && el("b", { class: "capacity", style: `left:${(100 * limit) / whole}%` })),
       el("p", { class: "keys" }, parts.map((part) => el("span", {}, el("i", { style: `background:var(${COLORS[part.kind]})` }), part.words))),
@@ -150,6 +151,20 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     faint.length > 0 && el("details", { class: "faint" }, el("summary", {}, "Other memories, and how it is planned and timed"), faint.map((remark) => el("p", {}, said(remark)))),
     // Of a GPU's program or a CPU's it is no warning.
     report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}.`))),
+  );
+}
+
+/// A part of the peak as a bar, and what it is; of padding, the places that it leaves empty.
+function cause({ share, bytes: count, sentence, filled, source }: Cause): HTMLElement {
+  const [full, all] = filled ?? [1, 1];
+  return el(
+    "li",
+    {},
+    el("span", { class: "number" }, `${Math.round(100 * share)} %`),
+    el("span", { class: "number" }, bytes(count)),
+    el("span", {}, prose(sentence), " ", el("span", { class: "muted" }, shortPath(sourceLabel(source) ?? ""))),
+    el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: `width:${100 * Math.min(share, 1)}%` }, filled && el("b", { style: `width:${(100 * full) / all}%` }))),
+    filled && el("span", { class: "muted" }, `${full} of ${all} places hold data`),
   );
 }
 

@@ -32,6 +32,40 @@ pub enum Purpose {
     Intermediate,
 }
 
+impl Purpose {
+    /// What an argument of this name is for.
+    ///
+    /// ```
+    /// use tilewise_audit::Purpose;
+    ///
+    /// assert_eq!(Purpose::of_argument("state.opt_state[0].mu['w']"), Purpose::OptimizerState);
+    /// assert_eq!(Purpose::of_argument("x"), Purpose::OtherArgument);
+    /// ```
+    #[must_use]
+    pub fn of_argument(name: &str) -> Self {
+        of_argument(name).0
+    }
+
+    /// A stable name in snake case, for machines.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameters",
+            Self::OptimizerState => "optimizer_state",
+            Self::Cache => "cache",
+            Self::OtherArgument => "arguments",
+            Self::Result => "results",
+            Self::Logits => "logits",
+            Self::Kept => "kept_for_gradient",
+            Self::Gradient => "gradients",
+            Self::CopyOfArgument => "copies_of_arguments",
+            Self::LoopCarry => "loop_carry",
+            Self::Workspace => "workspace",
+            Self::Intermediate => "intermediates",
+        }
+    }
+}
+
 /// What an argument is for, and how much of its name says so: of `state.opt_state[0].mu['w']`, `state.opt_state`.
 pub(crate) fn of_argument(name: &str) -> (Purpose, usize) {
     let mut end = 0;

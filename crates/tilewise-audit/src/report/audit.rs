@@ -196,10 +196,10 @@ fn report(asked: Audit<'_>) -> Report {
     let is_compiled = machine.generation().is_some() || module.is_scheduled();
     memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module) && is_compiled;
     let mut memory_spaces = auditor.totals();
-    for space in plan.iter().flat_map(|plan| &plan.spaces) {
+    for (plan, space) in plan.iter().flat_map(|plan| plan.spaces.iter().map(move |space| (plan, space))) {
         let number = space.memory_space;
         let total = memory_spaces.entry(number).or_insert_with(|| SpaceTotal::empty(number));
-        total.peak = peak(&flow, space, &mut auditor.sizer);
+        total.peak = peak(&flow, plan, space, &mut auditor.sizer);
     }
     let Auditor { mut buffers, sizer, warnings, .. } = auditor;
     buffers.finish(sizer.into_arrays());

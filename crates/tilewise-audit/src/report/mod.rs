@@ -1,14 +1,17 @@
 //! What a program holds, when and where: the report of an audit.
 
+mod added_time;
 mod agreement;
 mod audit;
 mod buffers;
+mod groups;
 mod kernels;
 mod neighbours;
 mod passes;
 mod peak;
 mod pieces;
 mod plan_row;
+mod purposes;
 mod rows;
 mod sections;
 mod span;
@@ -18,6 +21,7 @@ mod warning;
 mod work;
 
 pub use audit::{Audit, audit};
+pub use groups::{Meaning, PeakGroup};
 pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, Remedy};
 pub use neighbours::{Neighbour, Neighbours};
 pub use peak::{PeakRow, SpacePeak};

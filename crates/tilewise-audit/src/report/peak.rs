@@ -1,10 +1,13 @@
 //! What a program holds when it holds the most.
 
-use crate::program::{Array, ArrayId, Cause, NamedAxis, Names, Sizer, SourceLine, Tracer, op_name, share, source_line};
+use super::purposes::Purposes;
+use crate::program::{
+    Array, ArrayId, AxisName, Cause, NamedAxis, Names, Purpose, Sizer, SourceLine, Tracer, op_name, share, source_line,
+};
 use std::collections::HashMap;
 use tilewise::Shape;
 use tilewise_hlo::dataflow::{Dataflow, Position};
-use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
+use tilewise_memory::{AssignedValue, LiveBuffer, MemoryPlan, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
 #[derive(Clone, Debug)]
@@ -45,8 +48,10 @@ pub struct PeakRow {
     pub shape_index: Vec<usize>,
     /// The array; a tuple where it is a tuple's table of pointers.
     pub shape: Shape,
-    /// What it is for.
+    /// How the plan holds it.
     pub role: Role,
+    /// What it is for.
+    pub purpose: Purpose,
     /// How many there are.
     pub count: usize,
     /// Bytes they take together. An array may lie in memory that at another time holds a larger one: it takes all of it.
@@ -84,6 +89,22 @@ impl SpacePeak {
 }
 
 impl PeakRow {
+    /// Its dimensions as the program counts them, each with its name where it has one, those of size 1 left out. One that several
+    /// axes are merged into is as many.
+    #[must_use]
+    pub fn named_dimensions(&self) -> Vec<(Option<&AxisName>, u64)> {
+        let mut found = Vec::new();
+        for (at, size) in self.shape.dimensions().iter().enumerate().filter_map(|(at, of)| Some((at, of.bound()?))) {
+            let axes = || self.axes.iter().filter(move |axis| axis.dimension == at && axis.size > 1);
+            if size > 1 && axes().map(|axis| axis.size).fold(1, u64::saturating_mul) == size {
+                found.extend(axes().map(|axis| (Some(&axis.name), axis.size)));
+            } else if size > 1 {
+                found.push((None, size));
+            }
+        }
+        found
+    }
+
     /// Bytes taken for each byte of data.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
@@ -96,14 +117,20 @@ impl PeakRow {
 const TRACED: usize = 32;
 
 /// The peak of one memory space of a plan.
-pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<'m>) -> Option<SpacePeak> {
+pub(crate) fn peak<'m>(
+    flow: &'m Dataflow,
+    plan: &MemoryPlan,
+    space: &SpacePlan,
+    sizer: &mut Sizer<'m>,
+) -> Option<SpacePeak> {
     let module = flow.module();
     let peak = space.peak.as_ref()?;
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
     let mut known: HashMap<Key, usize> = HashMap::new();
+    let purposes = Purposes::of(flow, plan);
     for live in &peak.live {
-        let Some((key, row)) = row(flow, &space.values, live, sizer) else { continue };
+        let Some((key, row)) = row(flow, &space.values, live, &purposes, sizer) else { continue };
         match known.get(&key) {
             Some(&at) => rows[at].join(&row),
             None => {
@@ -120,6 +147,7 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
     let names = Names::of(flow);
     for row in rows.iter_mut().take(TRACED).filter(|row| row.shape.as_array().is_some()) {
         row.axes = names.at(row.position);
+        row.purpose = purposes.of_axes(row.purpose, &row.axes, row.op_name.as_deref());
     }
     let (op_name, source) = tracer.traced(flow, &instruction);
     Some(SpacePeak {
@@ -150,6 +178,7 @@ fn row<'m>(
     flow: &'m Dataflow,
     values: &[AssignedValue],
     live: &LiveBuffer,
+    purposes: &Purposes<'_>,
     sizer: &mut Sizer<'m>,
 ) -> Option<(Key, PeakRow)> {
     let value = values.get(live.value)?;
@@ -171,6 +200,7 @@ fn row<'m>(
         shape_index: value.shape_index(),
         shape,
         role: value.role,
+        purpose: purposes.of_value(value, &instruction),
         count: 1,
         bytes: live.bytes,
         logical_bytes,

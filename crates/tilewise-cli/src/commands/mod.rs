@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Convert a real buffer from one layout to another
     Relayout(relayout::Args),
     /// Report what a compiled program holds in memory at its peak, and what to change
-    Audit(audit::Args),
+    Audit(Box<audit::Args>),
     /// Explain an out-of-memory message: the cause, what fills the memory, what to change
     Explain(explain::Args),
     /// Compute the VMEM and SMEM that a Pallas kernel needs, before it is compiled

@@ -35,9 +35,11 @@ pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
     let explanation = tilewise_audit::explain(message, tpu);
     let summary = MessageSummary::of(&explanation);
     let page = explanation.message.page();
-    let advice = json(&AsJson(&explanation))["advice"].take();
+    let mut told = json(&AsJson(&explanation));
+    let [headline, causes, advice] = ["headline", "causes", "advice"].map(|field| told[field].take());
     Ok(json!({
-        "headline": summary.headline,
+        "headline": headline,
+        "causes": causes,
         "verdict": explanation.message.verdict().as_str(),
         "cause": summary.verdict,
         "fills": summary.stack,

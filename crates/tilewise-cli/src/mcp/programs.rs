@@ -130,10 +130,10 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
     Ok(json!({
         "program": summary.title,
         "headline": summary.headline,
+        "causes": summary.causes,
         "total_bytes": bounds.at_most_bytes,
         "limit_bytes": report.limit(),
         "fits": report.limit().and_then(|limit| bounds.fits(limit)),
-        "verdict": summary.verdict.map(|verdict| verdict.words),
         "parts": summary.parts.iter().map(|part| (part.kind.to_owned(), part.bytes.into())).collect::<serde_json::Map<_, Value>>(),
         "peak": peak.map(|peak| json!({
             "live_bytes": peak.live_bytes,
@@ -144,8 +144,7 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
             "op_name": peak.op_name,
             "source": peak.source.as_ref().map(AsJson),
         })),
-        "advice": summary.recommendations,
-        "remedy": summary.remedy.map(|remedy| remedy.words),
+        "changes": summary.changes,
         "contents": summary.contents.into_iter().map(|remark| remark.words).collect::<Vec<_>>(),
         "alive": alive,
         "alive_more": peak.map_or(0, |peak| peak.rows.len().saturating_sub(ROWS)),

@@ -282,3 +282,36 @@ fn a_line_alone_is_what_show_says_of_it() {
     let told = Command::new(env!("CARGO_BIN_EXE_tilewise")).arg("audit").arg(&path).output().unwrap();
     assert!(String::from_utf8_lossy(&told.stdout).contains("No instruction here takes memory: `bitcast`"));
 }
+
+/// A text may name any path: lines are quoted from files below the folder that is named, and links don't lead out of it.
+#[cfg(unix)]
+#[test]
+fn lines_are_quoted_from_below_the_folder_alone() {
+    let all = folder("quoted");
+    let root = all.join("root");
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::write(root.join("src/net.py"), "import jax\ny = x @ w\n").unwrap();
+    fs::write(all.join("secret.py"), "key\nsecret\n").unwrap();
+    std::os::unix::fs::symlink(all.join("secret.py"), root.join("link.py")).unwrap();
+    let outside = all.join("secret.py").display().to_string();
+    for (named, quoted) in [
+        ("/home/me/project/src/net.py", Some("y = x @ w")),
+        ("src/net.py", Some("y = x @ w")),
+        ("../secret.py", None),
+        ("src/../../secret.py", None),
+        ("link.py", None),
+        (&*outside, None),
+        ("net.py", None),
+    ] {
+        let text = format!(
+            "HloModule m, is_scheduled=true\nENTRY e {{\n  ROOT x = f32[8,128]{{1,0:T(8,128)}} parameter(0), \
+             metadata={{op_name=\"x\" source_file=\"{named}\" source_line=2}}\n}}\n"
+        );
+        let path = all.join("net.hlo");
+        fs::write(&path, text).unwrap();
+        let run = audit(&path, &["--source", &root.display().to_string()]);
+        assert_eq!(run.objects[0]["causes"][0]["quote"].as_str(), quoted, "{named}");
+    }
+    let path = all.join("net.hlo");
+    assert_eq!(audit(&path, &["--source", "/nowhere"]).status, Some(2));
+}

@@ -48,18 +48,20 @@ pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
         None => (visible(&output.report.source), 1),
     };
     let program = |words: &str| format!("{}: {words}", visible(summary.title));
-    let misfit = summary.verdict.as_ref().filter(|verdict| matches!(verdict.tone, Tone::Bad | Tone::Warning));
-    let misfit = misfit.map(|verdict| {
-        let (file, line) = place(None);
-        let level = if verdict.tone == Tone::Bad { Level::Error } else { Level::Warning };
-        let words: Vec<&str> = [verdict].into_iter().chain(&summary.peak).map(|remark| &*remark.words).collect();
+    let headline = &summary.headline;
+    let misfit = matches!(headline.tone, Tone::Bad | Tone::Warning).then(|| {
+        let (file, line) = place(summary.causes.first().and_then(|cause| cause.source.as_ref()));
+        let level = if headline.tone == Tone::Bad { Level::Error } else { Level::Warning };
+        let causes: Vec<&str> = summary.causes.iter().map(|cause| &*cause.sentence).collect();
+        let why = if causes.is_empty() { String::new() } else { format!(" Most of it: {}.", causes.join("; ")) };
+        let words = [format!("{}{why}", headline.sentence)];
         Alert { rule: DOES_NOT_FIT, level, message: program(&words.join(" ")), code: None, file, line }
     });
-    let changes = summary.recommendations.iter().map(|recommended| {
-        let recommendation = recommended.recommendation;
+    let changes = summary.changes.iter().map(|change| {
+        let recommendation = change.recommendation;
         let (file, line) = place(recommendation.array.as_ref().and_then(|array| array.source.as_ref()));
         let said = words(recommendation);
-        let message = program(&format!("{}: {}", recommended.lead, said.sentence));
+        let message = program(&format!("{}: {}", change.lead, said.sentence));
         let code = said.code.is_some().then(|| said.lines().collect::<Vec<_>>().join("\n"));
         Alert { rule: recommendation.change.as_str(), level: Level::Warning, message, code, file, line }
     });

@@ -5,7 +5,7 @@ use crate::findings::words;
 use crate::{
     AuditOutput, RemedyWords,
     style::{Tone, bytes, percent},
-    summary::Recommended,
+    summary::PlannedChange,
 };
 use std::{
     cmp::Reverse,
@@ -25,19 +25,25 @@ impl Exporter for Markdown {
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         let summary = output.summary();
         writeln!(out, "### {}\n", code(summary.title))?;
-        let verdict = summary.verdict.iter().map(|verdict| match verdict.tone {
-            Tone::Bad => format!("❌ {}", text(&verdict.words)),
-            Tone::Warning => format!("⚠️ {}", text(&verdict.words)),
-            _ => format!("✅ {}", text(&verdict.words)),
-        });
-        let headline = format!("**{}.**", text(&summary.headline));
-        let peak = summary.peak.iter().map(|remark| text(&remark.words));
-        let lines: Vec<String> = verdict.chain([headline]).chain(peak).collect();
-        writeln!(out, "{}\n", lines.join("  \n"))?;
-        for (at, recommended) in summary.recommendations.iter().enumerate() {
-            write_recommended(at + 1, recommended, out)?;
+        let headline = &summary.headline;
+        let sign = match headline.tone {
+            Tone::Bad => "❌ ",
+            Tone::Warning => "⚠️ ",
+            _ if headline.limit_bytes.is_some() => "✅ ",
+            _ => "",
+        };
+        let nothing = if headline.is_comfortable { " Nothing needs to change." } else { "" };
+        writeln!(out, "{sign}**{}**{nothing}\n", text(&headline.sentence))?;
+        for cause in &summary.causes {
+            let place = if cause.place.is_empty() { String::new() } else { format!(", {}", code(&cause.place)) };
+            let (share, takes) = (percent(cause.share), bytes(cause.bytes));
+            writeln!(out, "- {share}, {takes}: {}{place}", text(&cause.sentence))?;
         }
-        for remark in summary.remedy.iter().chain(&summary.contents) {
+        writeln!(out)?;
+        for (at, change) in summary.changes.iter().enumerate() {
+            write_change(at + 1, change, out)?;
+        }
+        for remark in &summary.contents {
             writeln!(out, "{}\n", text(&remark.words))?;
         }
         write_copies(&output.report.kernels(), out)?;
@@ -49,9 +55,9 @@ impl Exporter for Markdown {
     }
 }
 
-fn write_recommended(number: usize, recommended: &Recommended<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let said = words(recommended.recommendation);
-    writeln!(out, "{number}. **{}**: {}\n", text(&recommended.lead), text(&said.sentence))?;
+fn write_change(number: usize, change: &PlannedChange<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let said = words(change.recommendation);
+    writeln!(out, "{number}. **{}**, {}: {}\n", text(&change.lead), text(&change.effect), text(&said.sentence))?;
     if said.code.is_none() {
         return Ok(());
     }

@@ -31,5 +31,6 @@ sums = jax.lax.map({open}of_row{close}, xs"
         bounds_of(about),
         at_line(about),
     ))
+    .task(format!("Compute it in {blocks} blocks of {row}, one after another"))
     .jax(about, JAX, format!("{code}, batch_size={})", rows.div_ceil(*blocks)))
 }

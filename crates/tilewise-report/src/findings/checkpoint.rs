@@ -18,7 +18,8 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         let words = Words::new(format!(
             "Put a checkpoint around the layer or the loop's step that makes what is kept for the gradient{place}: those values \
              are then recomputed"
-        ));
+        ))
+        .task("Recompute the layer or the loop's step (a checkpoint around it)");
         return match about.framework {
             Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
             Some(Framework::TorchXla) => {
@@ -46,7 +47,12 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
              gradient, and could recompute them from what it carries"
         )
     };
-    Words::new(sentence).jax(about, import, code)
+    let task = if finding.is_checkpointed {
+        format!("Save nothing under the checkpoint around the step of the loop{module}")
+    } else {
+        format!("Recompute the step of the loop{module} in the backward pass (`{checkpoint}`)")
+    };
+    Words::new(sentence).task(task).jax(about, import, code)
 }
 
 /// What recomputes a loop's step, with what it imports and how it is called.
@@ -103,7 +109,8 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
             modules(layers),
             bare(about),
             at_line(about),
-        ));
+        ))
+        .task(format!("Save nothing under the checkpoint around the {} layers", layers.count));
     }
     Words::new(format!(
         "Put `{checkpoint}` around {name}{shapes}: for the backward pass each keeps up to {}{}, most of it {}{}, and could \
@@ -113,5 +120,6 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         bare(about),
         at_line(about),
     ))
+    .task(format!("Recompute each of the {} layers in the backward pass (`{checkpoint}`)", layers.count))
     .jax(about, import, code)
 }

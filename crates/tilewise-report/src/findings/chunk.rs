@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, is_name, tuple},
+    code::{JAX, is_name, root, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use tilewise_audit::{
@@ -53,13 +53,62 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     if finding.is_made || finding.joint.is_some() {
         return of_functions(finding, about, &format!("{keys}; {freed}"));
     }
-    let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
+    let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}")).task(task(finding, parts));
+    let words = if finding.keys.is_empty() {
+        words
+    } else {
+        words.caveat(format!("split {} for each part", quoted(&finding.keys)))
+    };
+    let words = match plain(finding, about, parts) {
+        Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
+        _ => words,
+    };
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
-        (None, Some(code)) => words.jax(about, "import tilewise as tw", code),
+        (None, Some(code)) => {
+            let caveat = words.caveat.clone().or_else(|| words.plain.is_none().then(|| INSTALL.to_owned()));
+            Words { caveat, ..words.jax(about, "import tilewise as tw", code) }
+        }
         (None, None) => words,
     }
 }
+
+/// `Do the batch of 1024 in 16 parts; add up their gradients`
+fn task(finding: &LargeDimension, parts: u64) -> String {
+    let size = finding.size;
+    let names: Vec<String> = finding.inputs.iter().flat_map(|(_, names)| names).cloned().collect();
+    let of = if names.is_empty() { String::new() } else { format!(" of {}", quoted(&names)) };
+    match finding.gradients {
+        GradientSums::Summed => format!("Do the batch of {size} in {parts} parts; add up their gradients"),
+        _ => format!("Do the {size}{of} in {parts} parts, one after the other"),
+    }
+}
+
+/// A gradient in parts in JAX alone: what the loss is of is the program's own, its name isn't known.
+fn plain(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
+    let inputs: Vec<(&str, usize)> = about.inputs().collect();
+    let axis = inputs.first()?.1;
+    let mut names: Vec<&str> = inputs.iter().map(|(name, _)| root(name)).collect();
+    names.dedup();
+    let is_whole = inputs.iter().all(|(name, at)| is_name(root(name)) && *at == axis);
+    if finding.gradients != GradientSums::Summed || !is_whole {
+        return None;
+    }
+    let arguments = names.join(", ");
+    let tree = if names.len() == 1 { names[0].to_owned() } else { format!("({arguments})") };
+    let spread = if names.len() == 1 { "part" } else { "*part" };
+    Some(format!(
+        "def gradient_in_parts(params, {arguments}):  # in place of jax.grad(loss)(params, {arguments})
+    parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
+    def add(sums, part):
+        return jax.tree.map(jnp.add, sums, jax.grad(loss)(params, {spread})), None
+    sums, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), parts)
+    return jax.tree.map(lambda g: g / {parts}, sums)  # of a mean; for a sum, return sums"
+    ))
+}
+
+/// How the Python package is had.
+const INSTALL: &str = "`pip install ./python` in a checkout of tilewise installs it";
 
 /// What the arrays of the peak have in common, of the dimension that is named.
 fn most(finding: &LargeDimension, about: &Recommendation) -> String {
@@ -110,6 +159,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: {}{itself}{then}",
         most(finding, about)
     ))
+    .task(format!("Compute it in {} parts along the dimension of {size}", about.parts.unwrap_or(2)))
     .jax(
         about,
         JAX,
@@ -191,7 +241,8 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
         bare(about),
         at_line(about),
         if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
-    ));
+    ))
+    .task(format!("Process the {size} in {parts} parts, if that is your batch"));
     // `lax.map` goes over the leading dimension.
     let leads = at == 0;
     match about.framework {

@@ -19,5 +19,6 @@ pub(super) fn words(finding: &ClassLogits, about: &Recommendation) -> Words {
         bounds_of(about),
         at_line(about),
     ))
+    .task(format!("Compute the loss in {chunks} chunks"))
     .jax(about, JAX, CODE)
 }

@@ -29,11 +29,13 @@ pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
         ColumnsWay::Flat { elements, element_type } => Words::new(format!(
             "Keep {said} flat, as [{elements}], between calls and inside: only elementwise operations read it{others}"
         ))
+        .task(format!("Keep {said} flat, as [{elements}]"))
         .jax(about, JAX, flat(&name, &format!("{element_type}[{elements}]"))),
         ColumnsWay::Apart { columns, rows } => Words::new(format!(
             "{pass} {said} as {columns} arrays of [{}], one for each column{inside}{others}",
             list(rows)
         ))
+        .task(format!("{pass} {said} as {columns} arrays, one for each column"))
         .jax(about, NUMPY, unstack_columns(&name, *columns)),
         _ => Words::new(""),
     }

@@ -12,7 +12,7 @@ pub(super) fn words(about: &Recommendation) -> Words {
          {shape}{}, and holds them twice",
         name.unwrap_or_default()
     );
-    Words::new(sentence).jax(
+    Words::new(sentence).task("Put the weights in the program's layout once, before it runs").jax(
         about,
         LAYOUT,
         "step = jax.jit(step, in_shardings=Format(Layout.AUTO))

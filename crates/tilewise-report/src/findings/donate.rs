@@ -22,7 +22,8 @@ pub(super) fn words(finding: &UndonatedState, about: &Recommendation) -> Words {
         "Donate {}: results of the same shape can take the place of what they replace, if the caller no longer needs the old \
          values",
         quoted.join(" and ")
-    ));
+    ))
+    .caveat("the caller can't read the old values afterwards");
     // `args` may be `*args`, which has no name to donate by.
     if !finding.roots.iter().all(|root| is_name(root) && root != "args") {
         return words;

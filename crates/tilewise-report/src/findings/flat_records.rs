@@ -15,5 +15,6 @@ pub(super) fn words(finding: &FlatRecords, about: &Recommendation) -> Words {
     let name = Variable::of(argument).name;
     let code =
         format!("{name} = [{name}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays");
-    Words::new(sentence).jax(about, NUMPY, code)
+    let task = format!("Pass `{argument}` as {columns} arrays, one for each column");
+    Words::new(sentence).task(task).jax(about, NUMPY, code)
 }

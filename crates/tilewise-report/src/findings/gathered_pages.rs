@@ -14,4 +14,5 @@ pub(super) fn words(finding: &GatheredPages, about: &Recommendation) -> Words {
         list(merged),
         at_line(about)
     ))
+    .task(format!("Keep `{argument}` as [{}] between calls", list(merged)))
 }

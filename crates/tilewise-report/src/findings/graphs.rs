@@ -21,4 +21,5 @@ pub(super) fn words(finding: &BatchedGraphs, about: &Recommendation) -> Words {
         bounds_of(about),
         at_line(about),
     ))
+    .task(format!("Batch fewer of the {graphs} graphs at a time"))
 }

@@ -16,5 +16,6 @@ pub(super) fn words(finding: &KernelColumns, about: &Recommendation) -> Words {
         at(finding.source.as_ref()),
         list(bounds),
     ))
+    .task(format!("Write the kernel for [{}], columns before rows", list(bounds)))
     .jax(about, NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed")
 }

@@ -26,7 +26,7 @@ def loss_of(chunk):
 # hidden: [batch, sequence, …]; losses: one for each token, of which your loss makes the rest
 chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
 losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)
-loss = (losses * weights).sum() / weights.sum()  # weights: 0 for tokens that don't count, such as padding"
+loss = (losses * weights).sum() / weights.sum()  # weights: 0 for padding"
     )
 }
 
@@ -38,5 +38,6 @@ pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
         finding.vocabulary,
         finding.chunks
     ))
+    .task(format!("Compute the cross entropy in {} chunks of tokens", finding.chunks))
     .jax(about, JAX_AND_NUMPY, code(finding))
 }

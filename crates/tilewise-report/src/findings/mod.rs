@@ -72,17 +72,36 @@ use tilewise_oom::{Form, Framework, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Words {
-    /// What to do: a sentence without a full stop.
+    /// What to do, in a few words.
+    pub task: String,
+    /// What to do, where, and why: a sentence without a full stop.
     pub sentence: String,
     /// The code that does it, in the language of the framework that made the program, if that is known.
     pub code: Option<String>,
     /// What the code imports, a line each.
     pub imports: Option<&'static str>,
+    /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`.
+    pub plain: Option<String>,
+    /// What to know before doing it: a sentence without a full stop.
+    pub caveat: Option<String>,
 }
 
 impl Words {
     fn new(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), code: None, imports: None }
+        let sentence = sentence.into();
+        let task =
+            sentence.split(": ").next().and_then(|clause| clause.split("; ").next()).unwrap_or_default().to_owned();
+        Self { task, sentence, code: None, imports: None, plain: None, caveat: None }
+    }
+
+    /// With a task in fewer words than the first clause of its sentence.
+    fn task(self, task: impl Into<String>) -> Self {
+        Self { task: task.into(), ..self }
+    }
+
+    /// With what to know before doing it.
+    fn caveat(self, caveat: impl Into<String>) -> Self {
+        Self { caveat: Some(caveat.into()), ..self }
     }
 
     /// With this code in any framework.
@@ -106,7 +125,9 @@ impl Words {
 pub fn words(about: &Recommendation) -> Words {
     let mut words = of_finding(about);
     if let Some(scores) = &about.scores {
-        words.sentence += &attention::instead(scores);
+        let instead = attention::instead(scores);
+        words.sentence += &format!("; {instead}");
+        words.caveat.get_or_insert(instead);
     }
     if let Some(listed) = about.listed_bytes {
         words.sentence +=

@@ -11,7 +11,8 @@ pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) ->
         "Convert arguments, such as weights, to {element} once, before the program: it holds copies in {element} of arrays in \
          another type{}, if those are arguments",
         at(finding.source.as_ref())
-    ));
+    ))
+    .task(format!("Convert weights to {element} once, before the program"));
     match about.framework {
         Some(Framework::Jax) if element == ElementType::Bf16 => words.code(
             JAX_AND_NUMPY,

@@ -16,4 +16,5 @@ pub(super) fn words(finding: &PaddedHeads, about: &Recommendation) -> Words {
         bounds_of(about),
         at_line(about)
     ))
+    .task(format!("Keep {} as [{}] between calls", quoted(names), list(merged)))
 }

@@ -28,6 +28,7 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
                 "Gather each of the {columns} columns separately{place}, {then}: {WHY}, and splitting what was gathered frees \
                  nothing"
             ))
+            .task(format!("Gather each of the {columns} columns separately, {then}"))
             .jax(about, NUMPY, gather_columns(table))
         }
         RowOperation::IndexTuples => Words::new(format!(
@@ -37,25 +38,30 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
         .code(None, "pip install --upgrade 'jax[tpu]'"),
         RowOperation::Scatter => {
             Words::new(format!("Scatter each of the {columns} columns separately{place}: {WHY}"))
+                .task(format!("Scatter each of the {columns} columns separately"))
                 .jax(about, NUMPY, SCATTER_COLUMNS)
         }
         RowOperation::OneHot => Words::new(format!(
             "Leave the one-hot array out (`one_hot`, a comparison with `iota`): {shape}{place} has {columns} numbers a row, and \
              {WHY}; pick with `jnp.take_along_axis`, or compare where the result is used"
         ))
+        .task("Leave the one-hot array out: pick with `jnp.take_along_axis`")
         .jax(about, NUMPY, "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]"),
         RowOperation::KeptDimension => Words::new(format!(
             "Leave the dimension of size 1 out where {shape}{place} is made (no `keepdims`, no `[:, None]`), and add it where it \
              is used: the array has one number a row, and {WHY}"
-        )),
+        ))
+        .task("Leave the dimension of size 1 out until it is used"),
         RowOperation::Convolution => Words::new(format!(
             "Fold neighbouring positions into the channels before the convolution (space to depth), or work through it in parts: {shape}{place} \
              is of a convolution over {columns} channels, and {WHY}"
-        )),
+        ))
+        .task("Fold neighbouring positions into the channels (space to depth)"),
         _ => Words::new(format!(
             "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there on: it \
              has rows of {columns}, and {WHY}; another layout requested inside the program is undone"
         ))
+        .task(format!("Make {columns} arrays, one for each column"))
         .jax(
             about,
             None,

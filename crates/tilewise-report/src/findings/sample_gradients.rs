@@ -15,4 +15,5 @@ pub(super) fn words(finding: &SampleGradients, about: &Recommendation) -> Words 
         bounds_of(about),
         list(bounds)
     ))
+    .task("Run the loop on the whole batch, not under `jax.vmap`")
 }

@@ -25,5 +25,5 @@ pub(super) fn words(finding: &ShuffledRows, about: &Recommendation) -> Words {
         "def step_of(carry, rows):\n    return step(carry, jax.tree.map(lambda x: x[rows], data))\n\
          carry, ys = jax.lax.scan(step_of, carry, order.reshape({steps}, -1))  # data: not shuffled; order: of its rows"
     );
-    Words::new(sentence).jax(about, JAX, code)
+    Words::new(sentence).task("Gather the rows inside the loop, in each step its own").jax(about, JAX, code)
 }

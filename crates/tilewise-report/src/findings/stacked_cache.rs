@@ -23,6 +23,7 @@ pub(super) fn words(finding: &StackedCache, about: &Recommendation) -> Words {
             "Update {cache} in place: the {steps} slices are taken apart, written one by one, and stacked up again, so that they \
              lie in memory as they were and as they become; write what is new into the whole array, and read the layer from it"
         ))
+        .task(format!("Update {cache} in place"))
         .jax(
             about,
             JAX_AND_NUMPY,
@@ -44,6 +45,7 @@ layer = {variable}[i]"
          lie in memory as they were and as they become",
         at(source.as_ref())
     ))
+    .task(format!("Carry {cache} through the loop, {update}"))
     .jax(
         about,
         JAX_AND_NUMPY,

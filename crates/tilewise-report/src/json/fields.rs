@@ -5,6 +5,7 @@ use crate::{
     ReportView,
     findings::{RemedyWords, next_step, note, warning, why, words},
     style::{owner_label, owner_name},
+    summary::{Headline, PeakCause, PlannedChange, advised_changes, causes, changes, listed_causes, told_headline},
     table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -40,6 +41,9 @@ fields!(ReportView<'_>, view, {
     machine: view.report.machine.to_string(),
     libtpu: view.report.libtpu.map(|version| version.to_string()),
     partitions: view.report.partitions,
+    headline: Headline::of(view.report),
+    causes: quoted_causes(view),
+    changes: all(&quoted_changes(view)),
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,
     alias_bytes: view.report.memory_bounds.alias_bytes,
@@ -73,6 +77,33 @@ fields!(ReportView<'_>, view, {
     // Why it is null.
     no_time: view.report.time().err().map(|none| none.to_string()),
     warnings: all(&view.report.warnings),
+});
+
+fn quoted_causes(view: &ReportView<'_>) -> Vec<PeakCause> {
+    let causes = causes(view.report);
+    match view.quotes {
+        Some(quotes) => causes.into_iter().map(|cause| cause.quoting(quotes)).collect(),
+        None => causes,
+    }
+}
+
+fn quoted_changes<'a>(view: &ReportView<'a>) -> Vec<PlannedChange<'a>> {
+    let changes = changes(view.report);
+    match view.quotes {
+        Some(quotes) => changes.into_iter().map(|change| change.quoting(quotes)).collect(),
+        None => changes,
+    }
+}
+
+fields!(PlannedChange<'_>, change, {
+    do: change.task,
+    kind: change.recommendation.change.as_str(),
+    bytes_after: change.bytes_after,
+    fits: change.fits,
+    seconds_after: change.seconds_after,
+    code: change.plain_code.clone().or(words(change.recommendation).code),
+    caveat: change.caveat,
+    quote: change.quote,
 });
 
 fields!(KernelRow, row, {
@@ -394,6 +425,9 @@ fields!(ReportWarning, doubt, {
 });
 
 fields!(Explanation, explanation, {
+    headline: told_headline(explanation),
+    causes: listed_causes(explanation),
+    changes: all(&advised_changes(explanation)),
     verdict: explanation.message.verdict().as_str(),
     level: explanation.message.form.level().as_str(),
     message_machine: explanation.message.machine().map(UntiledMachine::as_str),

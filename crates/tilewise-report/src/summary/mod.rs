@@ -1,29 +1,34 @@
 //! What is said first of a program or a message, as data: the terminal prints it, the page draws it.
 
+mod causes;
+mod changes;
 mod copies;
+mod headline;
 mod machine;
 mod message;
 mod span;
 mod stack;
 mod time;
+mod told;
 
+pub(crate) use causes::causes;
+pub use causes::{CauseAxis, PeakCause};
+pub use changes::PlannedChange;
+pub(crate) use changes::changes;
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
+pub use headline::Headline;
 pub use machine::memory_name;
 pub use message::MessageSummary;
 pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
+pub(crate) use told::{advised_changes, headline as told_headline, listed_causes};
 
-use crate::style::{self, Tone, bytes, bytes_both, line_of, percent};
-use crate::{
-    findings::note,
-    json::placed_elsewhere,
-    text::MAY_LACK_ITS_END,
-    verdict::{Verdict, memory_of},
-};
+use crate::style::{Tone, bytes, bytes_both, line_of, percent};
+use crate::{Quotes, findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{Agreement, MemoryPlan, PlanError, Recommendation, Report, SpacePeak, recommendation::Saving};
+use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -37,8 +42,8 @@ const WORTH_A_LINE: u64 = 4096;
 /// let program = tilewise_audit::Program::parse(text)?;
 /// let output = AuditOutput::new(tilewise_audit::Audit::new(&program).limit(65536).run());
 /// let summary = output.summary();
-/// assert_eq!(summary.headline, "Holds 8.00 KiB (8192) of HBM at most");
-/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM: 56.00 KiB left.");
+/// assert_eq!(summary.headline.sentence, "Fits 64.00 KiB of HBM: needs 8.00 KiB, 56.00 KiB left.");
+/// assert_eq!(summary.held, "Holds 8.00 KiB (8192) of HBM at most");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
@@ -48,26 +53,24 @@ pub struct Summary<'a> {
     pub title: &'a str,
     /// Where it comes from: its source, and the entry computation.
     pub origin: String,
+    /// Whether it fits, and by how much.
+    pub headline: Headline,
+    /// What holds most of the peak, the largest first, three at most.
+    pub causes: Vec<PeakCause>,
+    /// What to change, the gentlest that is enough first.
+    pub changes: Vec<PlannedChange<'a>>,
     /// How much it holds, or why that is not known.
-    pub headline: String,
+    pub held: String,
     /// What adds up to that; nothing where it is not known.
     pub parts: Vec<SummaryPart>,
     /// How much HBM the TPU has that it is compiled for.
     pub machine: String,
-    /// Whether it fits the memory it was asked about.
-    pub verdict: Option<Remark>,
-    /// The same in few words: `Does not fit v5e: 22.82 GiB too much`.
-    pub judgement: Option<Remark>,
     /// Of the peak: its padding, its fragmentation, when it is.
     pub peak: Vec<Remark>,
     /// How long a run takes, estimated from the compiler's cycle counts; nothing where the text has none.
     pub time: Vec<Remark>,
     /// What else is known: of other memory spaces, of the plan, or of all arrays where there is no plan.
     pub notes: Vec<Remark>,
-    /// What to change, the best first.
-    pub recommendations: Vec<Recommended<'a>>,
-    /// How many of the recommendations it takes to fit, or what is then still too much; `None` for what fits, and without any.
-    pub remedy: Option<Remark>,
     /// What fills its memory, by kind, where no recommendation frees a twentieth of it.
     pub contents: Vec<Remark>,
     /// The copies that cost; `None` where none does.
@@ -96,32 +99,25 @@ pub struct Remark {
     pub tone: Tone,
 }
 
-/// A recommendation, and what it brings the program down to once those before it are followed.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Recommended<'a> {
-    /// `311.37 MiB → 45.90 MiB`.
-    pub lead: String,
-    /// What to change.
-    #[serde(flatten, serialize_with = "crate::json::referred")]
-    pub recommendation: &'a Recommendation,
-}
-
 impl<'a> Summary<'a> {
     /// The summary of a report.
     #[must_use]
     pub fn of(report: &'a Report) -> Self {
+        let at_once = Self::at_once(report);
+        Self { changes: changes(report), contents: contents(report), copies: CopySummary::of(report), ..at_once }
+    }
+
+    /// The summary with these lines of source.
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         Self {
-            recommendations: report.plan().map_or(Vec::new(), |_| recommended(report)),
-            remedy: report.limit().and_then(|limit| remedy(report, limit)),
-            contents: contents(report),
-            copies: CopySummary::of(report),
-            ..Self::at_once(report)
+            causes: self.causes.into_iter().map(|cause| cause.quoting(quotes)).collect(),
+            changes: self.changes.into_iter().map(|change| change.quoting(quotes)).collect(),
+            ..self
         }
     }
 
-    /// The summary without what takes other plans of the program, which are most of the time: without recommendations, the
-    /// remedy, contents and copies.
+    /// The summary without what takes other plans of the program, which are most of the time: without changes, contents and
+    /// copies.
     #[must_use]
     pub fn at_once(report: &'a Report) -> Self {
         let (plan, source) = (report.plan().ok(), visible(&report.source));
@@ -130,11 +126,12 @@ impl<'a> Summary<'a> {
         Self {
             title: if report.module_name.is_empty() { "HLO without a module" } else { &report.module_name },
             origin: entry.map_or(source.to_string(), |entry| format!("{source}, entry {entry}")),
-            headline: headline(report),
+            headline: Headline::of(report),
+            causes: causes(report),
+            changes: Vec::new(),
+            held: held(report),
             parts: plan.map_or(Vec::new(), parts),
             machine: machine::words(report.machine),
-            verdict: report.limit().map(|limit| verdict(report, limit)),
-            judgement: report.limit().map(|limit| judgement(report, limit)),
             peak: plan
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
@@ -143,8 +140,6 @@ impl<'a> Summary<'a> {
                 || as_it_runs(report).into_iter().chain(of_all_arrays(report)).collect(),
                 |plan| notes(report, plan),
             ),
-            recommendations: Vec::new(),
-            remedy: None,
             contents: Vec::new(),
             copies: None,
         }
@@ -152,18 +147,14 @@ impl<'a> Summary<'a> {
 }
 
 /// `Holds 311.37 MiB (326497792) of HBM at most`
-fn headline(report: &Report) -> String {
+fn held(report: &Report) -> String {
     let plan = match report.plan() {
         Ok(plan) => plan,
         Err(error) => return format!("No memory plan: {error}"),
     };
-    let per_device = match report.partitions {
-        0 | 1 => String::new(),
-        count => format!(" on each of {count} devices"),
-    };
     let is_bound = report.memory_bounds.is_complete && report.memory_bounds.doubtful_bytes == 0;
     let bound = if is_bound { "at most" } else { "at least" };
-    let memory = machine::memory_name(report.machine);
+    let (memory, per_device) = (machine::memory_name(report.machine), headline::per_device(report));
     format!("Holds {} of {memory} {bound}{per_device}", bytes_both(plan.total_bytes()))
 }
 
@@ -180,46 +171,6 @@ fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
     parts.extend(constants);
     parts.push(part("temporaries", plan.temporary_bytes(), ""));
     parts
-}
-
-fn verdict(report: &Report, limit: u64) -> Remark {
-    let verdict = Verdict::of(report, limit);
-    let given = report.plan().map_or(0, |plan| plan.argument_bytes);
-    let then = match verdict {
-        // Nothing inside the program makes them smaller.
-        Verdict::DoesNotFit { .. } if given > limit => {
-            format!(
-                " Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
-                bytes(given)
-            )
-        }
-        Verdict::DoesNotFit { .. } if report.plan().is_err() => {
-            " Arguments and results alone are too large.".to_owned()
-        }
-        _ => String::new(),
-    };
-    Remark { words: format!("{}.{then}", verdict.sentence(&memory_of(report.machine, limit))), tone: tone(verdict) }
-}
-
-fn judgement(report: &Report, limit: u64) -> Remark {
-    let of_machine = report.machine.program_bytes() == Some(limit);
-    let name = report.machine.to_string();
-    let machine = match name.rsplit(':').next().filter(|_| of_machine) {
-        Some(name) if report.is_machine_shown => name.to_owned(),
-        // The text doesn't tell it.
-        Some(name) => format!("{name} (assumed)"),
-        None => bytes(limit),
-    };
-    let verdict = Verdict::of(report, limit);
-    Remark { words: verdict.short(&machine), tone: tone(verdict) }
-}
-
-fn tone(verdict: Verdict) -> Tone {
-    match verdict {
-        Verdict::Fits { .. } => Tone::Strong,
-        Verdict::DoesNotFit { .. } => Tone::Bad,
-        Verdict::MayNotFit(_) => Tone::Warning,
-    }
 }
 
 fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
@@ -344,30 +295,6 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// The first recommendations that bring a program below a limit.
-fn remedy(report: &Report, limit: u64) -> Option<Remark> {
-    let held = report.memory_bounds.at_most_bytes;
-    if report.advice().is_empty() || report.plan().is_err() || held <= limit {
-        return None;
-    }
-    let after = report.advice().iter().scan(held, |left, one| {
-        *left = left.saturating_sub(one.saving.bytes().unwrap_or_default());
-        Some(*left)
-    });
-    let after: Vec<u64> = after.collect();
-    let enough = after.iter().position(|left| *left <= limit);
-    let last = enough.unwrap_or(after.len() - 1);
-    let (left, done) = (after[last], &report.advice()[..=last]);
-    let is = |is: fn(Saving) -> bool| done.iter().any(|one| is(one.saving));
-    let holds = style::left(left, is(Saving::is_bound), is(Saving::is_estimate));
-    let words = match enough {
-        Some(0) => format!("With the first of these it holds {holds}, which fits."),
-        Some(count) => format!("With the first {} of these it holds {holds}, which fits.", count + 1),
-        None => format!("With all of this it holds {holds}: {} too much.", bytes(left - limit)),
-    };
-    Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
-}
-
 /// What the report notes of a program's memory, where all that is recommended leaves most of it.
 fn contents(report: &Report) -> Vec<Remark> {
     /// The part of what a program holds that is much.
@@ -379,18 +306,6 @@ fn contents(report: &Report) -> Vec<Remark> {
     }
     let words = |one| format!("{}.", note(one, report.machine));
     report.notes().iter().map(|one| Remark { words: words(one), tone: Tone::Plain }).collect()
-}
-
-fn recommended(report: &Report) -> Vec<Recommended<'_>> {
-    let mut held = report.memory_bounds.at_most_bytes;
-    let recommended = |recommendation: &'_ Recommendation| {
-        let before = held;
-        held = held.saturating_sub(recommendation.saving.bytes().unwrap_or_default());
-        let saving = recommendation.saving;
-        format!("{} → {}", bytes(before), style::left(held, saving.is_bound(), saving.is_estimate()))
-    };
-    let leads: Vec<String> = report.advice().iter().map(recommended).collect();
-    leads.into_iter().zip(report.advice()).map(|(lead, recommendation)| Recommended { lead, recommendation }).collect()
 }
 
 #[cfg(test)]
@@ -410,11 +325,17 @@ ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target="sum"
 }"#;
-        let remedy = |limit: Option<u64>| super::Summary::of(&report(text, limit)).remedy.map(|remedy| remedy.words);
-        assert_eq!(remedy(None), None);
-        assert_eq!(remedy(Some(1 << 30)), None);
-        assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("With the first of these it holds 18.00 MiB, which fits."));
-        assert_eq!(remedy(Some(16 << 20)).as_deref(), Some("With all of this it holds 18.00 MiB: 2.00 MiB too much."));
+        let first = |limit: Option<u64>| {
+            let report = report(text, limit);
+            let change = super::Summary::of(&report).changes.remove(0);
+            (change.lead, change.fits, change.effect)
+        };
+        let lead = || "258.00 MiB → 18.00 MiB".to_owned();
+        assert_eq!(first(None), (lead(), None, "computes no more".into()));
+        assert_eq!(first(Some(1 << 30)), (lead(), Some(true), "computes no more".into()));
+        assert_eq!(first(Some(64 << 20)), (lead(), Some(true), "fits, computes no more".into()));
+        let too_much = "still 2.00 MiB too much, computes no more";
+        assert_eq!(first(Some(16 << 20)), (lead(), Some(false), too_much.into()));
     }
 
     /// Two arrays of 128 MiB along 4096 rows of the input, and an argument of 128 KiB.
@@ -428,8 +349,9 @@ ENTRY main (x.1: f32[4096,8]) -> f32[8] {
   sine = f32[4096,8,1024]{0,2,1:T(8,128)} sine(wide)
   ROOT r = f32[8]{0:T(128)} custom-call(wide, sine), custom_call_target="sum"
 }"#;
-        let remedy = super::Summary::of(&report(text, Some(40 << 20))).remedy.expect("advice").words;
+        let report = report(text, Some(40 << 20));
+        let change = super::Summary::of(&report).changes.remove(0);
         // Eighths leave 32 MiB and the argument, but not with a tenth less than that freed.
-        assert_eq!(remedy, "With the first of these it holds 8.13 MiB at best, which fits.");
+        assert_eq!((change.lead, change.fits), ("256.13 MiB → 8.13 MiB at best".into(), Some(true)));
     }
 }

@@ -7,6 +7,7 @@ mod explanation;
 mod kernels;
 mod program;
 mod programs;
+mod screen;
 mod summary;
 mod time;
 mod together;

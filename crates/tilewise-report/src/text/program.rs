@@ -4,7 +4,8 @@ use super::{
     SHOWN, Terminal,
     array_row::{Row, name, who, write_header},
     kernels::{write_bodies, write_boundaries, write_vmem},
-    summary::{write_copies, write_head, write_recommendations, write_remarks},
+    screen::Screen,
+    summary::{write_copies, write_held, write_in_full, write_remarks},
     time::write_time,
 };
 use crate::{
@@ -22,14 +23,19 @@ const SPARKLINE: usize = 64;
 impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let (report, summary, all) = (&self.report, self.summary(), self.all);
-        write_head(&summary, terminal.width, out)?;
         if self.of_time {
+            writeln!(out, "{}  {}\n", styled(STRONG, summary.title), styled(FAINT, &summary.origin))?;
+            write_held(&summary, terminal.width, out)?;
             return write_time(&summary, report, all, terminal, out);
         }
+        let is_folded = summary.headline.is_comfortable && !all;
+        let screen = Screen { summary: &summary, is_folded, terminal };
+        let has_code = screen.write(out)?;
+        writeln!(out, "\n{}", styled(STRONG, "In detail"))?;
         if report.plan().is_err() {
             write_totals(report, terminal, out)?;
         }
-        write_remarks(&summary.verdict, terminal, out)?;
+        write_held(&summary, terminal.width, out)?;
         write_remarks(&summary.peak, terminal, out)?;
         let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).filter(|peak| !peak.rows.is_empty());
         if peak.is_some_and(SpacePeak::has_temporaries) {
@@ -41,7 +47,9 @@ impl WriteText for AuditOutput {
             write_remarks(&summary.notes, terminal, out)?;
         }
         if let Some(peak) = peak {
-            write_recommendations(&summary, terminal, out)?;
+            if !is_folded {
+                write_in_full(&summary, has_code, terminal, out)?;
+            }
             write_peak(peak, all, terminal.width, out)?;
         }
         if let Some(copies) = &summary.copies {

@@ -4,19 +4,18 @@ use super::{SHOWN, Terminal, advice::write_recommendation, array_row::who, write
 use crate::{
     Remark, Summary,
     style::{FAINT, STRONG, bytes, cut, duration, percent, style_of, styled},
-    summary::{CopiesOfLine, CopySummary, Recommended},
+    summary::{CopiesOfLine, CopySummary},
 };
 use anstyle::Style;
 use std::io::{self, Write};
 
-/// Who it is of, what it holds, what adds up to that, and whether it fits.
-pub(super) fn write_head(summary: &Summary<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}  {}\n", styled(STRONG, summary.title), styled(FAINT, &summary.origin))?;
+/// What it holds, and what adds up to that.
+pub(super) fn write_held(summary: &Summary<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let parts: Vec<&str> = summary.parts.iter().map(|part| &*part.words).collect();
     if parts.is_empty() {
-        return write_wrapped(&format!("{}.", summary.headline), Style::new(), ["", "  "], width, out);
+        return Ok(());
     }
-    write_wrapped(&format!("{}:", summary.headline), STRONG, ["", "  "], width, out)?;
+    write_wrapped(&format!("{}:", summary.held), Style::new(), ["", "  "], width, out)?;
     write_wrapped(&format!("{}.", parts.join(", ")), Style::new(), ["  "; 2], width, out)
 }
 
@@ -30,16 +29,26 @@ pub(super) fn write_remarks<'a>(
     remarks.into_iter().try_for_each(write)
 }
 
-/// What to change and what each change brings the memory down to; where that is little, what fills the memory.
-pub(super) fn write_recommendations(summary: &Summary<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    if !summary.recommendations.is_empty() {
-        writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
+/// Each change in full, with where and why, and its code unless that is above; where changes free little, what fills the memory.
+pub(super) fn write_in_full(
+    summary: &Summary<'_>,
+    is_code_above: bool,
+    terminal: &Terminal,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !summary.changes.is_empty() {
+        writeln!(out, "\n{}", styled(STRONG, "The changes in full"))?;
     }
-    for Recommended { lead, recommendation } in &summary.recommendations {
-        write_recommendation(recommendation, "  ", &format!("{lead}: "), true, terminal.width, out)?;
-    }
-    if let Some(Remark { words, tone }) = &summary.remedy {
-        write_wrapped(words, style_of(*tone), ["  "; 2], terminal.width, out)?;
+    for (at, change) in summary.changes.iter().enumerate() {
+        let with_code = at > 0 || !is_code_above || change.plain_code.is_some();
+        write_recommendation(
+            change.recommendation,
+            "  ",
+            &format!("{}: ", change.lead),
+            with_code,
+            terminal.width,
+            out,
+        )?;
     }
     if !summary.contents.is_empty() {
         writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;

@@ -10,3 +10,4 @@ mod kernels;
 mod layers;
 mod loops;
 mod parts;
+mod screen;

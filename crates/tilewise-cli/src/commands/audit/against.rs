@@ -17,7 +17,7 @@ use tilewise_report::{AuditOutput, ComparedProgram, Comparison, ComparisonPage, 
 pub(super) fn run(before: &Path, args: &Args, output: &mut Output) -> io::Result<()> {
     match compared(before, args) {
         Ok((comparison, after, page)) => {
-            judge(&after, args, output);
+            judge(&after, args, false, output);
             output.raise(match comparison.verdict {
                 Outcome::Worse => Status::Flagged,
                 Outcome::OtherCompiler => Status::OtherCompiler,

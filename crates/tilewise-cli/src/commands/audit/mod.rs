@@ -5,6 +5,7 @@ mod dump;
 mod parallel;
 mod programs;
 mod sink;
+mod sources;
 mod together;
 
 use crate::{
@@ -18,13 +19,14 @@ pub(crate) use dump::files_of;
 pub(crate) use programs::Limits;
 use programs::{Input, InputResult};
 use sink::Sink;
+use sources::Sources;
 use std::{
     io,
     path::{Path, PathBuf},
 };
 use tilewise::tpu::{Generation, Libtpu, memory_space_name};
 use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine, PagesOf};
-use tilewise_report::{AuditOutput, Doubt, Item, LISTED, Verdict, memory_of, warning};
+use tilewise_report::{AuditOutput, Doubt, Headline, Item, LISTED, Quotes, Verdict, memory_of, warning};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -98,6 +100,9 @@ pub(crate) struct Args {
     pages: Option<PagesOf>,
     #[command(flatten, next_help_heading = "With --against")]
     comparing: Comparing,
+    /// Quote lines of source from files below this folder, and from no others
+    #[arg(long, value_name = "DIR", value_parser = parse_sources)]
+    pub(crate) source: Option<Sources>,
     #[command(flatten)]
     input: InputArgs,
     /// Output format
@@ -115,6 +120,10 @@ impl Args {
     const fn judges_programs(&self) -> bool {
         self.fail_above.is_some() || self.fail_on_copies.is_some()
     }
+}
+
+fn parse_sources(text: &str) -> Result<Sources, String> {
+    Sources::at(text).map_err(|error| format!("`{text}` can't be read as a folder: {error}"))
 }
 
 fn parse_memory_space(text: &str) -> Result<u8, String> {
@@ -269,7 +278,10 @@ impl Request<'_> {
                 let asked = asked.libtpu(self.args.libtpu);
                 let limit = hbm_limit.or_else(|| machine?.pool_bytes(memory_fraction?));
                 let report = limit.map_or(asked, |limit| asked.limit(limit)).run();
-                Ok(Found::Program(Box::new(AuditOutput { report, all, of_time })))
+                let sources = self.args.source.as_ref();
+                let quotes =
+                    sources.map(|sources| Quotes::read(&report, |line| sources.line(line))).unwrap_or_default();
+                Ok(Found::Program(Box::new(AuditOutput { report, all, of_time, quotes })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {
                 let most = (!all).then_some(LISTED);
@@ -307,12 +319,13 @@ fn show(
         }
         Err(failure) => return output.failure(source, failure),
     };
-    judge(&audited, args, output);
+    judge(&audited, args, sink.has_headlines(), output);
     sink.write(&audited, output)
 }
 
-/// Says on standard error what is to be said of a program, and raises the exit status if it was asked to be flagged.
-fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
+/// Says on standard error what is to be said of a program, unless its headline does, and raises the exit status if it was asked to be
+/// flagged.
+fn judge(audited: &AuditOutput, args: &Args, has_headline: bool, output: &mut Output) {
     let source = &audited.report.source;
     for doubt in &audited.report.warnings {
         say(format!("warning: {source}: {}", warning(doubt)));
@@ -322,14 +335,17 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     let limit = audited.report.limit().filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
     let misfit = limit.and_then(|limit| match Verdict::of(&audited.report, limit) {
         Verdict::Fits { .. } => None,
-        verdict => Some(verdict.sentence(&memory_of(audited.report.machine, limit))),
+        _ => Some(Headline::of(&audited.report).sentence),
     });
     let doubt =
         Doubt::of(&audited.report).filter(|_| misfit.is_none() && !bounds.is_complete && args.judges_programs());
     let unknown = doubt.map(|doubt| format!("what it holds can't be known: {doubt}"));
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
     let copied = args.fail_on_copies.as_ref().and_then(|limit| limit.excess(&audited.report));
-    for reason in [misfit, unknown, excess, copied].into_iter().flatten() {
+    if misfit.is_some() {
+        output.raise(Status::Flagged);
+    }
+    for reason in [misfit.filter(|_| !has_headline), unknown, excess, copied].into_iter().flatten() {
         say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }

@@ -22,6 +22,8 @@ use tilewise_report::{
 pub(super) struct Sink<'a> {
     exporter: Box<dyn Exporter>,
     destination: Destination<'a>,
+    /// Whether each program's own headline says whether it fits.
+    has_headlines: bool,
 }
 
 enum Destination<'a> {
@@ -72,7 +74,14 @@ impl<'a> Sink<'a> {
         if is_of_one && inputs > 1 {
             return Err(Failure::new("usage", format!("this output is of one program, not of {inputs}")));
         }
-        Ok(Self { exporter, destination })
+        let is_text = matches!((args.format, &args.out), (AuditFormat::Human, None));
+        let has_headlines = is_text && !args.time && (inputs <= 1 || args.all);
+        Ok(Self { exporter, destination, has_headlines })
+    }
+
+    /// Whether each program's own headline says whether it fits.
+    pub(super) fn has_headlines(&self) -> bool {
+        self.has_headlines
     }
 
     /// Whether a plan without its program can be shown.

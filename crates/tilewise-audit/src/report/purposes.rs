@@ -1,0 +1,85 @@
+//! What arrays of a plan are for.
+
+use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
+use std::collections::HashSet;
+use tilewise_hlo::{Instruction, Opcode, dataflow::Dataflow};
+use tilewise_memory::{AssignedValue, MemoryPlan, Role};
+
+/// What is known of a program that tells what its arrays are for.
+pub(super) struct Purposes<'f> {
+    flow: &'f Dataflow,
+    /// When the backward pass begins; `None` without one.
+    backward: Option<usize>,
+    /// The bounds of its weights.
+    weights: HashSet<Vec<Option<u64>>>,
+}
+
+impl<'f> Purposes<'f> {
+    pub(super) fn of(flow: &'f Dataflow, plan: &MemoryPlan) -> Self {
+        let module = flow.module();
+        let arguments = module.entry().into_iter().flat_map(|entry| entry.instructions().collect::<Vec<_>>());
+        let weights = arguments
+            .filter(|at| at.opcode() == Opcode::Parameter && of_argument(&name(at)).0 == Purpose::Parameter)
+            .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
+            .flatten();
+        let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
+        let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_backward(&at));
+        Self { flow, backward: plan.order().position(begins), weights: weights.collect() }
+    }
+
+    pub(super) fn of_value(&self, value: &AssignedValue, instruction: &Instruction<'_>) -> Purpose {
+        match value.role {
+            Role::Argument => of_argument(&name(instruction)).0,
+            Role::Output => Purpose::Result,
+            Role::Temporary => self.of_temporary(value, instruction),
+            _ => Purpose::Intermediate,
+        }
+    }
+
+    /// The purpose of an array once its axes are known: a value for each word or class makes a temporary logits, and what a loop stacks for
+    /// each of its steps, where there is a backward pass, waits for that.
+    pub(super) fn of_axes(&self, purpose: Purpose, axes: &[NamedAxis], op_name: Option<&str>) -> Purpose {
+        let has = |is: fn(&AxisName) -> bool| axes.iter().any(|axis| is(&axis.name));
+        let is_stacked = has(|name| matches!(name, AxisName::Steps | AxisName::Layers));
+        let is_forward = || op_name.is_some_and(is_forward);
+        match purpose {
+            Purpose::Kept | Purpose::LoopCarry | Purpose::Intermediate
+                if has(|name| matches!(name, AxisName::Vocabulary | AxisName::Classes)) =>
+            {
+                Purpose::Logits
+            }
+            Purpose::LoopCarry if self.backward.is_some() && is_stacked => Purpose::Kept,
+            Purpose::Intermediate if self.backward.is_some() && is_stacked && is_forward() => Purpose::Kept,
+            other => other,
+        }
+    }
+
+    fn of_temporary(&self, value: &AssignedValue, instruction: &Instruction<'_>) -> Purpose {
+        let flow = self.flow;
+        let origin = flow.op_at(flow.origin(value.position));
+        let Some(made) = flow.instruction(origin) else { return Purpose::Intermediate };
+        let is_argument = |at: &Instruction<'_>| at.opcode() == Opcode::Parameter && at.computation().is_entry();
+        let converted = || {
+            let operand = flow.operands(origin).first().filter(|_| made.opcode() == Opcode::Convert)?;
+            flow.instruction(flow.op_at(flow.origin(flow[*operand].position)))
+        };
+        if is_argument(&made) || converted().is_some_and(|from| is_argument(&from)) {
+            return Purpose::CopyOfArgument;
+        }
+        let name = traced(flow, instruction).0.unwrap_or_default();
+        let is_kept = self.backward.is_some_and(|begin| value.first < begin && begin <= value.last);
+        if is_kept && is_forward(&name) {
+            return Purpose::Kept;
+        }
+        let is_of_weight = || value.shape().is_some_and(|shape| self.weights.contains(&bounds(&shape)));
+        match made.opcode() {
+            _ if is_backward(&name) && is_of_weight() => Purpose::Gradient,
+            Opcode::While | Opcode::Parameter => Purpose::LoopCarry,
+            _ => Purpose::Intermediate,
+        }
+    }
+}
+
+fn bounds(shape: &tilewise::Shape) -> Vec<Option<u64>> {
+    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
+}

@@ -1,0 +1,55 @@
+//! Lines of the reader's source, from files below a folder that the reader names: a program's text may name any path.
+
+use std::{
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+use tilewise_audit::SourceLine;
+
+/// Longer files are not read.
+const LONGEST_FILE: u64 = 4 << 20;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 200;
+
+/// A folder of source.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    root: PathBuf,
+}
+
+impl Sources {
+    /// The folder at a path.
+    ///
+    /// # Errors
+    /// What isn't a folder.
+    pub(crate) fn at(path: &str) -> io::Result<Self> {
+        let root = fs::canonicalize(path)?;
+        if root.is_dir() { Ok(Self { root }) } else { Err(io::Error::other("not a folder")) }
+    }
+
+    /// The text of a line, of the file below the folder whose path has most of the named one's end.
+    pub(crate) fn line(&self, source: &SourceLine) -> Option<String> {
+        let text = fs::read(self.file(Path::new(&source.file))?).ok()?;
+        let number = usize::try_from(source.line).ok()?.checked_sub(1)?;
+        let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?).trim().to_owned();
+        (!line.is_empty()).then(|| line.chars().take(LONGEST_LINE).collect())
+    }
+
+    fn file(&self, named: &Path) -> Option<PathBuf> {
+        let parts = named.components().filter(|part| !matches!(part, Component::RootDir | Component::CurDir));
+        let parts: Option<Vec<&Path>> = parts
+            .map(|part| match part {
+                Component::Normal(name) => Some(Path::new(name)),
+                _ => None,
+            })
+            .collect();
+        let parts = parts?;
+        (0..parts.len()).find_map(|first| {
+            // Links may lead out of the folder.
+            let found = fs::canonicalize(self.root.join(parts[first..].iter().collect::<PathBuf>())).ok()?;
+            let is_source = found.starts_with(&self.root)
+                && fs::metadata(&found).is_ok_and(|about| about.is_file() && about.len() <= LONGEST_FILE);
+            is_source.then_some(found)
+        })
+    }
+}

@@ -1,0 +1,268 @@
+//! Why a program needs what it needs: the groups of arrays that hold most of its peak, each in a sentence.
+
+use crate::{
+    Quotes, axis,
+    style::{bytes, file_and_line, grouped},
+};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
+use tilewise::PaddedAxis;
+use tilewise_audit::{AxisName, Cause, Meaning, PeakGroup, PeakRow, Purpose, Report, SourceLine, SpacePeak};
+
+/// A part of what a program holds at its peak, and what that is.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PeakCause {
+    /// [`Meaning::as_str`], or `fragmentation`.
+    pub kind: &'static str,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// Of what the program needs, 0 … 1.
+    pub share: f64,
+    /// How many arrays it is.
+    pub arrays: usize,
+    /// The dimensions of the largest of them, as the program counts them.
+    pub axes: Vec<CauseAxis>,
+    /// What it is, without a full stop.
+    pub sentence: String,
+    /// The places that a row fills of those it takes, where most of it is padding.
+    pub filled: Option<[u64; 2]>,
+    /// The line that makes the largest of them.
+    #[serde(serialize_with = "crate::json::optional")]
+    pub source: Option<SourceLine>,
+    /// That line's text, where it is at hand.
+    pub quote: Option<String>,
+    /// Where that line is, in few letters.
+    #[serde(skip)]
+    pub place: String,
+}
+
+/// A dimension of an array.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct CauseAxis {
+    /// What it is called; `None` where that isn't known.
+    #[serde(serialize_with = "named")]
+    pub name: Option<AxisName>,
+    /// Its size.
+    pub size: u64,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn named<S: Serializer>(name: &Option<AxisName>, serializer: S) -> Result<S::Ok, S::Error> {
+    name.as_ref().map(axis).serialize(serializer)
+}
+
+/// Causes are told until they are so many percent of the whole, and at most this number of them.
+const TOLD: u128 = 80;
+const MOST: usize = 3;
+/// Padding of this part of the peak is always told.
+const MUCH_PADDING: u64 = 3;
+
+/// The causes of a peak, the largest first.
+pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
+    let (Ok(plan), Some(peak)) = (report.plan(), report.memory_space(0).and_then(|hbm| hbm.peak.as_ref())) else {
+        return Vec::new();
+    };
+    let total = plan.total_bytes();
+    let mut all: Vec<PeakCause> = peak.groups().iter().filter_map(|group| of_group(group, total)).collect();
+    all.extend(gaps(peak, total));
+    all.sort_by_key(|cause| std::cmp::Reverse(cause.bytes));
+    let mut told = 0;
+    let mut enough = all.iter().position(|cause| {
+        told += u128::from(cause.bytes);
+        told * 100 >= u128::from(total) * TOLD
+    });
+    enough = Some(enough.map_or(MOST, |last| last + 1).min(MOST));
+    let rest = all.split_off(enough.unwrap_or(MOST).min(all.len()));
+    let is_padded = peak.padding_bytes > peak.live_bytes / MUCH_PADDING;
+    if is_padded && all.iter().all(|cause| cause.filled.is_none()) {
+        let padded = rest.into_iter().find(|cause| cause.filled.is_some());
+        all.truncate(if padded.is_some() { MOST - 1 } else { MOST });
+        all.extend(padded);
+    }
+    all
+}
+
+fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
+    let sentence = "gaps between temporaries, too small for what else is alive".to_owned();
+    (peak.fragmentation_bytes > 0).then(|| PeakCause {
+        kind: "fragmentation",
+        bytes: peak.fragmentation_bytes,
+        share: share(peak.fragmentation_bytes, total),
+        arrays: 0,
+        axes: Vec::new(),
+        sentence,
+        filled: None,
+        source: None,
+        quote: None,
+        place: String::new(),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
+    let largest = group.rows.first()?;
+    let dimensions = largest.named_dimensions();
+    let source = group.rows.iter().find_map(|row| row.source.clone());
+    Some(PeakCause {
+        kind: group.meaning.as_str(),
+        bytes: group.bytes,
+        share: share(group.bytes, total),
+        arrays: group.count,
+        axes: dimensions.into_iter().map(|(name, size)| CauseAxis { name: name.cloned(), size }).collect(),
+        sentence: sentence(group, largest),
+        filled: filled(&largest.causes).filter(|_| matches!(group.meaning, Meaning::Padding(_))),
+        place: source.as_ref().map(file_and_line).unwrap_or_default(),
+        source,
+        quote: None,
+    })
+}
+
+/// The places of a row that hold data, and all that it takes, along all axes that are padded.
+pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
+    let axes = causes.iter().filter_map(|cause| match cause {
+        Cause::Axis(axis) if axis.level == 0 => Some([axis.bound, axis.padded]),
+        _ => None,
+    });
+    axes.reduce(|[bound, padded], axis| [bound.saturating_mul(axis[0]), padded.saturating_mul(axis[1])])
+}
+
+impl PeakCause {
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+        Self { quote: quotes.of(self.source.as_ref()), ..self }
+    }
+}
+
+fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
+    let count = group.count;
+    let shape = shape(largest, None);
+    let are_alike = group.rows.iter().all(|row| self::shape(row, None) == shape);
+    let each = if are_alike { "each " } else { "the largest " };
+    let arguments = || {
+        let roots: BTreeSet<&str> = group.rows.iter().filter_map(|row| root(row.op_name.as_deref()?)).collect();
+        let roots: Vec<String> = roots.iter().take(2).map(|root| format!("`{root}`")).collect();
+        roots.join(" and ")
+    };
+    let of_arguments = |what: &str| match (count, arguments()) {
+        (1, _) => {
+            let name = largest.op_name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+            format!("{what}{name}: {}", self::shape(largest, largest.op_name.as_deref()))
+        }
+        (_, names) if names.is_empty() => format!("{what}: {count} arrays, {each}{shape}"),
+        (_, names) => format!("{what}: {count} arrays of {names}"),
+    };
+    let listed = |one: &str, many: &str| {
+        if count == 1 { format!("{one}{shape}") } else { format!("{count} {many}, {each}{shape}") }
+    };
+    match group.meaning {
+        Meaning::Padding(_) => {
+            let axes = largest.causes.iter().filter_map(|cause| match cause {
+                Cause::Axis(axis) if axis.level == 0 => Some(stored(axis)),
+                _ => None,
+            });
+            let (axes, data, takes) = (axes.collect::<Vec<_>>(), bytes(group.logical_bytes), bytes(group.bytes));
+            format!("{}: {}, so {data} of data takes {takes}", listed("", "arrays"), axes.join(" and "))
+        }
+        Meaning::HeldTwice => {
+            let names = arguments();
+            let names = if names.is_empty() { format!("{count} arrays") } else { names };
+            format!("{names}, held twice: as passed and as returned, since the old values aren't donated")
+        }
+        Meaning::Purpose(purpose) => match purpose {
+            Purpose::Parameter => of_arguments("parameters"),
+            Purpose::OptimizerState => of_arguments("state of the optimizer"),
+            Purpose::Cache => of_arguments("cache"),
+            Purpose::OtherArgument if count == 1 => of_arguments("argument"),
+            Purpose::OtherArgument => of_arguments("arguments"),
+            Purpose::Result => listed("result: ", "results"),
+            Purpose::Logits => listed("logits of ", "arrays of logits"),
+            Purpose::Kept if count == 1 => format!("{shape}, kept for the gradient"),
+            Purpose::Kept => match repeated(group) {
+                Some(times) => format!("{count} arrays of all {times}, kept for the gradient"),
+                None => format!("{count} arrays kept for the gradient, {each}{shape}"),
+            },
+            Purpose::Gradient => listed("gradient of a parameter: ", "gradients of parameters"),
+            Purpose::CopyOfArgument => {
+                let of = arguments();
+                let of = if of.is_empty() || count > 1 { String::new() } else { format!(" of {of}") };
+                listed(&format!("copy{of}: "), "copies of arguments")
+            }
+            Purpose::LoopCarry => listed("carried by a loop: ", "arrays carried by loops"),
+            Purpose::Workspace => "workspace of library routines".to_owned(),
+            _ => listed("one array: ", "arrays"),
+        },
+        _ => listed("", "arrays"),
+    }
+}
+
+/// `12 columns are stored as 128`
+fn stored(axis: &PaddedAxis) -> String {
+    let what = match axis.from_minor {
+        0 => "column",
+        1 => "row",
+        _ => "block",
+    };
+    let are = if axis.bound == 1 { " is" } else { "s are" };
+    format!("{} {what}{are} stored as {}", grouped(axis.bound), grouped(axis.padded))
+}
+
+/// `512 steps`, where all arrays have those.
+fn repeated(group: &PeakGroup<'_>) -> Option<String> {
+    let of = |row: &PeakRow| {
+        let mut axes = row.axes.iter();
+        axes.find(|axis| matches!(axis.name, AxisName::Steps | AxisName::Layers))
+            .map(|axis| (axis.size, axis.name.clone()))
+    };
+    let first = of(group.rows.first()?)?;
+    let known = group.rows.iter().filter(|row| !row.axes.is_empty());
+    let alike = known.filter(|row| of(row).as_ref() == Some(&first)).count();
+    (2 * alike > group.rows.len()).then(|| counted(Some(&first.1), first.0))
+}
+
+/// `512 steps × 1,024 samples × 32,000 words, f32`; rows of the argument that it is, `own`, are only counted.
+fn shape(row: &PeakRow, own: Option<&str>) -> String {
+    let is_own = |name: &AxisName| matches!(name, AxisName::Dimension(argument, _) if Some(&**argument) == own);
+    let told = |name: Option<&'_ AxisName>, size| counted(name.filter(|name| !is_own(name)), size);
+    let dimensions: Vec<String> = row.named_dimensions().into_iter().map(|(name, size)| told(name, size)).collect();
+    let element = row.shape.element_type().map(|of| of.to_string()).unwrap_or_default();
+    match (dimensions.is_empty(), row.shape.as_array()) {
+        (_, None) => "a tuple's table".to_owned(),
+        (true, _) => format!("one {element}"),
+        (false, _) => format!("{}, {element}", dimensions.join(" × ")),
+    }
+}
+
+/// How many of what, as a reader counts them.
+fn counted(name: Option<&AxisName>, size: u64) -> String {
+    let size = grouped(size);
+    let what = match name {
+        Some(AxisName::Batch(_)) => "samples",
+        Some(AxisName::Tokens(_)) => "tokens",
+        Some(AxisName::Vocabulary) => "words",
+        Some(AxisName::Classes) => "classes",
+        Some(AxisName::Experts) => "experts",
+        Some(AxisName::Layers) => "layers",
+        Some(AxisName::Steps) => "steps",
+        Some(AxisName::Dimension(argument, 0)) if is_told(argument) => return format!("{size} rows of `{argument}`"),
+        _ => return size,
+    };
+    format!("{size} {what}")
+}
+
+/// Whether a reader knows an argument's rows by its name: not those of a weight, nor of a long path.
+fn is_told(argument: &str) -> bool {
+    const LONGEST: usize = 24;
+    let is_weight = matches!(Purpose::of_argument(argument), Purpose::Parameter | Purpose::OptimizerState);
+    !is_weight && argument.chars().count() <= LONGEST
+}
+
+/// The parameter of the Python function that an argument is part of.
+fn root(name: &str) -> Option<&str> {
+    let root = name.split(['[', '.']).next()?;
+    (!root.is_empty() && !root.contains('/')).then_some(root)
+}

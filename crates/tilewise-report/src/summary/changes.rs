@@ -1,0 +1,141 @@
+//! What to change: the gentlest change that is enough comes first.
+
+use super::headline::limit;
+use crate::{
+    Quotes,
+    findings::words,
+    style::{bytes, left},
+};
+use serde::Serialize;
+use tilewise_audit::{Recommendation, Report, recommendation::Change};
+
+/// A change, and what the program needs once it and those before it are made.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PlannedChange<'a> {
+    /// What to do, in a few words.
+    #[serde(rename = "do")]
+    pub task: String,
+    /// `311.37 MiB → 45.90 MiB`.
+    pub lead: String,
+    /// Bytes that are then needed; `None` where a message doesn't tell.
+    pub bytes_after: Option<u64>,
+    /// Whether that fits; `None` where no memory is known.
+    pub fits: Option<bool>,
+    /// Seconds that a run then takes, estimated; `None` where that isn't known.
+    pub seconds_after: Option<f64>,
+    /// Whether it fits, and how much slower it is: `fits, about 2 % slower`.
+    pub effect: String,
+    /// Code of the program's framework alone, in place of that with `tilewise`; `None` where that is plain already.
+    pub plain_code: Option<String>,
+    /// What to know before making it, a sentence without a full stop.
+    pub caveat: Option<String>,
+    /// The text of the line that makes the array it is about, where that is at hand.
+    pub quote: Option<String>,
+    /// What it follows from, with its code.
+    #[serde(flatten, serialize_with = "crate::json::referred")]
+    pub recommendation: &'a Recommendation,
+}
+
+impl PlannedChange<'_> {
+    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+        let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
+        Self { quote: quotes.of(line), ..self }
+    }
+}
+
+/// How gentle a change is: what computes nothing again comes before what takes longer, and both before what isn't known.
+fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
+    let computes_no_more = matches!(
+        advice.change,
+        Change::Donate
+            | Change::Carry
+            | Change::Order
+            | Change::Transpose
+            | Change::Reshape
+            | Change::Split
+            | Change::Narrow
+    );
+    match added {
+        _ if computes_no_more => (0, 0.0),
+        Some(seconds) => (1, seconds),
+        None => (2, 0.0),
+    }
+}
+
+/// The changes in the order in which to try them.
+pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
+    let (advice, held, limit) = (report.advice(), report.memory_bounds.at_most_bytes, limit(report));
+    if report.plan().is_err() {
+        return Vec::new();
+    }
+    let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
+    let added: Vec<Option<f64>> = advice.iter().map(|one| report.added_seconds(one)).collect();
+    // Each saving holds behind those before it, and alone a change frees as much or more.
+    let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(freed[*at]) <= limit);
+    let rough = |at: &usize| roughness(&advice[*at], added[*at]);
+    let gentlest = (0..advice.len()).filter(is_enough).min_by(|one, other| {
+        let ((one, seconds), (other, more)) = (rough(one), rough(other));
+        one.cmp(&other).then(seconds.total_cmp(&more))
+    });
+    let mut order: Vec<usize> = gentlest.into_iter().collect();
+    order.extend((0..advice.len()).filter(|at| Some(*at) != gentlest));
+    let run = report.time().ok().map(|time| time.total.estimate);
+    let (mut before, mut seconds, mut made) = (held, run, Vec::new());
+    let mut planned = Vec::new();
+    for at in order {
+        made.push(at);
+        // All changes up to one are priced together; of others, the best is known.
+        let in_order =
+            (0..made.len()).take_while(|first| made.contains(first)).map(|at| freed[at]).fold(0, u64::saturating_add);
+        let alone = made.iter().map(|at| freed[*at]).max().unwrap_or_default();
+        let after = held.saturating_sub(in_order.max(alone)).min(before);
+        if after == before && freed[at] > 0 {
+            continue;
+        }
+        seconds = seconds.zip(added[at]).map(|(run, added)| run + added);
+        let one = &advice[at];
+        let said = words(one);
+        let fits = limit.map(|limit| after <= limit);
+        let slower = run.zip(added[at]).map(|(run, added)| added / run.max(f64::MIN_POSITIVE));
+        let effects = [
+            fit(after, limit.filter(|limit| held > *limit)),
+            Some(slower.map_or_else(|| time_unknown(one), percent_slower)),
+        ];
+        planned.push(PlannedChange {
+            task: said.task,
+            lead: format!("{} → {}", bytes(before), left(after, one.saving.is_bound(), one.saving.is_estimate())),
+            bytes_after: Some(after),
+            fits,
+            seconds_after: seconds,
+            effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            plain_code: said.plain,
+            caveat: said.caveat,
+            quote: None,
+            recommendation: one,
+        });
+        before = after;
+    }
+    planned
+}
+
+fn fit(after: u64, limit: Option<u64>) -> Option<String> {
+    let limit = limit?;
+    Some(if after <= limit { "fits".to_owned() } else { format!("still {} too much", bytes(after - limit)) })
+}
+
+fn time_unknown(advice: &Recommendation) -> String {
+    match roughness(advice, None) {
+        (0, _) => "computes no more".to_owned(),
+        _ => "time unknown".to_owned(),
+    }
+}
+
+fn percent_slower(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent {
+        0.0 => "no slower".to_owned(),
+        few if few < 1.0 => "less than 1 % slower".to_owned(),
+        _ => format!("about {percent:.0} % slower"),
+    }
+}

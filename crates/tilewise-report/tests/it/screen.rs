@@ -1,0 +1,143 @@
+//! The first screen: that it is one, what its causes add up to, which change comes first, and whose lines it quotes.
+
+use std::fs;
+use tilewise_audit::{Audit, Content, Machine, Program, Report};
+use tilewise_report::{AuditOutput, Quotes, WriteText};
+use tilewise_testing::programs;
+
+const EXAMPLES: [&str; 6] = [
+    "gnn_large.v5e.hlo",
+    "kv_decode_row_major.v5e.hlo",
+    "lstm_train.v4.hlo.gz",
+    "machines/transformer.h100.hlo.gz",
+    "machines/transformer_remat.h100.hlo.gz",
+    "machines/attention.cpu.hlo",
+];
+
+fn program(name: &str) -> Program {
+    let bytes = fs::read(programs::example(name)).expect("an example");
+    match Content::read(bytes).pop() {
+        Some(Ok(Content::Program(program))) => program,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+fn report(name: &str, limit: Option<u64>) -> Report {
+    let machine = name.contains("h100").then(|| "gpu:h100".parse::<Machine>().expect("a machine"));
+    let program = program(name);
+    let audit = Audit::new(&program).machine(machine).source(name);
+    limit.map_or(audit, |limit| audit.limit(limit)).run()
+}
+
+/// With all the memory that it needs, with half, and with a tenth.
+fn reports(name: &str) -> Vec<Report> {
+    let whole = report(name, None);
+    let needed = whole.memory_bounds.at_most_bytes;
+    let mut all = vec![whole];
+    all.extend([needed / 2, needed / 10].map(|limit| report(name, Some(limit))));
+    all
+}
+
+#[test]
+fn the_first_screen_is_24_lines() {
+    for name in EXAMPLES {
+        for report in reports(name) {
+            let output = AuditOutput::new(report);
+            for width in [80, 100] {
+                let text = output.to_text(width);
+                let (first, _) = text.split_once("\nIn detail\n").expect("the fold");
+                assert!(first.lines().count() <= 24, "{name}:\n{first}");
+                // Code is whole, to be copied.
+                let words =
+                    first.lines().filter(|line| !line.starts_with("          ") || line.starts_with(&" ".repeat(25)));
+                let long = words.filter(|line| !line.starts_with("jit_")).find(|line| line.chars().count() > width);
+                assert_eq!(long, None, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn causes_are_parts_of_the_whole() {
+    for name in EXAMPLES {
+        for report in reports(name) {
+            let needed = report.memory_bounds.at_most_bytes;
+            let output = AuditOutput::new(report);
+            let causes = output.summary().causes;
+            let told: u64 = causes.iter().map(|cause| cause.bytes).sum();
+            assert!((1..=3).contains(&causes.len()) && told <= needed, "{name}: {told} of {needed}");
+            // Nothing is left out that a fourth cause could tell.
+            assert!(causes.len() == 3 || told * 100 >= needed * 80, "{name}: {told} of {needed}");
+            for cause in causes {
+                assert!((cause.share - cause.bytes as f64 / needed as f64).abs() < 1e-9, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_needs_to_change_where_a_fifth_is_free() {
+    let needed = report("gnn_large.v5e.hlo", None).memory_bounds.at_most_bytes;
+    let said = |limit: u64| {
+        let output = AuditOutput::new(report("gnn_large.v5e.hlo", Some(limit)));
+        let text = output.to_text(100);
+        (
+            output.summary().headline.is_comfortable,
+            text.contains("Nothing needs to change."),
+            text.contains("jnp.unstack"),
+        )
+    };
+    assert_eq!(said(needed * 3), (true, true, false));
+    assert_eq!(said(needed * 11 / 10), (false, false, true));
+    assert_eq!(said(needed / 2), (false, false, true));
+}
+
+#[test]
+fn the_gentlest_change_that_is_enough_comes_first() {
+    for name in EXAMPLES {
+        for report in reports(name) {
+            let (held, limit) = (report.memory_bounds.at_most_bytes, report.limit());
+            let Some(limit) = limit.filter(|limit| held > *limit) else { continue };
+            let is_enough = |freed: Option<u64>| freed.is_some_and(|freed| held - freed <= limit);
+            let enough = report.advice().iter().filter(|one| is_enough(one.saving.bytes()));
+            let least = enough.filter_map(|one| report.added_seconds(one)).min_by(f64::total_cmp);
+            let output = AuditOutput::new(report.clone());
+            let summary = output.summary();
+            if let (Some(least), Some(first)) = (least, summary.changes.first()) {
+                assert_eq!(first.fits, Some(true), "{name}");
+                let added = report.added_seconds(first.recommendation);
+                assert!(added.is_none_or(|added| added <= least), "{name}: {added:?}, not {least}");
+            }
+            // Each leaves less than those before it.
+            assert!(summary.changes.is_sorted_by(|one, next| one.bytes_after > next.bytes_after), "{name}");
+        }
+    }
+}
+
+/// What the loop of the forward pass stacks up for the backward pass is one cause, counted as a reader counts.
+#[test]
+fn what_a_loop_stacks_is_kept_for_the_gradient() {
+    let output = AuditOutput::new(report("lstm_train.v4.hlo.gz", None));
+    let summary = output.summary();
+    let first = &summary.causes[0];
+    assert_eq!((first.kind, first.arrays), ("kept_for_gradient", 12));
+    assert_eq!(first.sentence, "12 arrays of all 128 steps, kept for the gradient");
+}
+
+#[test]
+fn padding_is_told_in_places() {
+    let output = AuditOutput::new(report("gnn_large.v5e.hlo", None));
+    let summary = output.summary();
+    assert_eq!((summary.causes[0].kind, summary.causes[0].filled), ("padding", Some([12, 128])));
+    assert!(output.to_text(100).contains("12 of 128 hold data"));
+}
+
+#[test]
+fn a_quoted_line_stands_under_its_cause() {
+    let report = report("gnn_large.v5e.hlo", None);
+    let quotes = Quotes::read(&report, |line| (line.line == 439).then(|| "y = x[senders]\u{1b}[31m @ w".to_owned()));
+    let output = AuditOutput { quotes, ..AuditOutput::new(report) };
+    let text = output.to_text(100);
+    let (_, rest) = text.split_once("439 │ ").expect("the line");
+    assert!(rest.starts_with("y = x[senders]") && !text.contains('\u{1b}'), "{rest}");
+}
