@@ -1,6 +1,10 @@
 //! Axes: which dimension of which array is which dimension of which other.
 
-use std::{collections::HashMap, ops::Range, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    rc::Rc,
+};
 
 use tilewise::Shape;
 
@@ -215,6 +219,8 @@ struct Builder<'m> {
     pieces: Pieces,
     factors: Factors,
     edges: Vec<(u32, u32)>,
+    /// Tuples that are read whole.
+    read: HashSet<usize>,
 }
 
 impl<'m> Builder<'m> {
@@ -234,8 +240,8 @@ impl<'m> Builder<'m> {
             }
         }
         axes.edges = Edges::new(axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].leaves.len()));
-        let (events, computations, starts, handed, pieces, factors, edges) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, pieces, factors, edges }
+        let (events, computations, starts, handed, pieces, factors, edges, read) = Default::default();
+        Self { module, axes, classes, events, computations, starts, handed, pieces, factors, edges, read }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -386,8 +392,12 @@ impl<'m> Builder<'m> {
     ) {
         let made = self.axes.edges.made(result);
         for operand in operands.iter().flatten() {
-            let read = (0..self.form(*operand).leaves.len()).map(|leaf| (self.axes.edges.leaf(*operand, leaf), made));
-            self.edges.extend(read.collect::<Vec<_>>());
+            let read = self.axes.edges.read(*operand);
+            self.edges.push((read, made));
+            let leaves = self.form(*operand).leaves.len();
+            if leaves != 1 && self.read.insert(*operand) {
+                self.edges.extend((0..leaves).map(|leaf| (self.axes.edges.leaf(*operand, leaf), read)));
+            }
         }
         self.edges.extend(
             leaves.clone().map(|leaf| (made, self.axes.edges.leaf(result, leaf))).filter(|(from, to)| from != to),

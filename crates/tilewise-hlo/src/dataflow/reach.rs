@@ -10,7 +10,7 @@ pub(super) struct Edges {
     /// Of each instruction, how many arrays those before it have; then of all.
     leaves_before: Arc<[u32]>,
     /// Where the ends of each node's edges begin, and where those of the last one end. First come arrays, then instructions, which what
-    /// they read leads to, and which lead to their results.
+    /// they read leads to, and which lead to their results; last tuples, which all of their arrays lead to, for what reads them whole.
     first: Vec<u32>,
     ends: Vec<u32>,
 }
@@ -39,6 +39,14 @@ impl Edges {
         }
     }
 
+    /// The node of what reads all of an instruction's arrays.
+    pub(super) fn read(&self, instruction: usize) -> u32 {
+        match self.leaves(instruction) {
+            1 => self.leaves_before[instruction],
+            _ => self.leaves_before.last().copied().unwrap_or(0) + number(self.leaves_before.len() + instruction),
+        }
+    }
+
     fn leaves(&self, instruction: usize) -> usize {
         match self.leaves_before.get(instruction..=instruction + 1) {
             Some([before, end]) => (end - before) as usize,
@@ -49,7 +57,7 @@ impl Edges {
     /// Takes the edges from node to node.
     pub(super) fn fill(&mut self, edges: &[(u32, u32)]) {
         let leaves = self.leaves_before.last().copied().unwrap_or(0) as usize;
-        let nodes = leaves + self.leaves_before.len();
+        let nodes = leaves + 2 * self.leaves_before.len();
         // First how many each has, then where they end, then, filled from the last, where they begin.
         self.first = vec![0; nodes + 1];
         for (from, _) in edges {
@@ -65,13 +73,13 @@ impl Edges {
         }
     }
 
-    /// The instruction of a node.
-    fn instruction(&self, node: u32) -> usize {
+    /// The instruction that makes a node; a tuple's is of none.
+    fn instruction(&self, node: u32) -> Option<usize> {
         let leaves = self.leaves_before.last().copied().unwrap_or(0);
         if node >= leaves {
-            return (node - leaves) as usize;
+            return Some((node - leaves) as usize).filter(|at| *at < self.leaves_before.len());
         }
-        self.leaves_before.partition_point(|before| *before <= node) - 1
+        Some(self.leaves_before.partition_point(|before| *before <= node) - 1)
     }
 
     pub(super) fn reach(
@@ -88,7 +96,7 @@ impl Edges {
             let [start, end] = [0, 1].map(|next| self.first[node as usize + next] as usize);
             for to in &self.ends[start..end] {
                 steps::take(1);
-                if !is_reached[*to as usize] && !stops(self.instruction(*to)) {
+                if !is_reached[*to as usize] && !self.instruction(*to).is_some_and(stops) {
                     is_reached[*to as usize] = true;
                     waiting.push(*to);
                 }

@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, is_name, root, tuple},
+    code::{JAX, is_name, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use tilewise_audit::{
@@ -88,9 +88,8 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
 fn plain(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
     let axis = inputs.first()?.1;
-    let mut names: Vec<&str> = inputs.iter().map(|(name, _)| root(name)).collect();
-    names.dedup();
-    let is_whole = inputs.iter().all(|(name, at)| is_name(root(name)) && *at == axis);
+    let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
+    let is_whole = inputs.iter().all(|(name, at)| is_name(name) && *at == axis);
     if finding.gradients != GradientSums::Summed || !is_whole {
         return None;
     }
@@ -103,7 +102,8 @@ fn plain(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option
     def add(sums, part):
         return jax.tree.map(jnp.add, sums, jax.grad(loss)(params, {spread})), None
     sums, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), parts)
-    return jax.tree.map(lambda g: g / {parts}, sums)  # of a mean; for a sum, return sums"
+    # of a plain mean; of a sum, return sums; of a masked mean, weigh the parts
+    return jax.tree.map(lambda g: g / {parts}, sums)"
     ))
 }
 

@@ -1,7 +1,7 @@
 //! Under which other names a dimension goes on: another size once it is padded, other axes beyond a kernel, rows that it looks up.
 
 use super::{Split, walk::Walk};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{AxisId, EventKind, FactorKind},
@@ -10,7 +10,8 @@ use tilewise_hlo::{
 impl<'p> Split<'p> {
     /// Adds what it is called where it goes on under another size, or beyond what isn't known.
     pub(super) fn continued(&mut self, walk: &Walk<'p, '_>) {
-        let program = walk.program;
+        // Of a kernel, all results of a size are one answer, whichever of its operands asks.
+        let mut kernels: HashSet<(usize, u64)> = HashSet::new();
         let mut known = 0;
         while let Some(own) = self.along.get(known).cloned() {
             known += 1;
@@ -19,12 +20,14 @@ impl<'p> Split<'p> {
                 .filter(|event| event.kind == EventKind::Ends(FactorKind::Mix))
                 .map(|event| event.instruction)
                 .collect();
-            for at in ends.into_iter().filter_map(|at| program.module.instruction(at)) {
-                let beyond = self.beyond(walk, &at, &own);
-                self.add(beyond);
+            for at in ends.into_iter().filter_map(|at| walk.program.module.instruction(at)) {
+                let is_kernel = matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown);
+                if !is_kernel || kernels.insert((at.index(), self.size_of(&own))) {
+                    let beyond = self.beyond(walk, &at, &own);
+                    self.add(beyond);
+                }
             }
-            for at in program.module.instructions().filter(|at| matches!(at.opcode(), Opcode::Gather | Opcode::Scatter))
-            {
+            for at in walk.lookups(&own) {
                 let of_tables = self.of_table(&at, &own);
                 self.add(of_tables);
             }
@@ -33,7 +36,7 @@ impl<'p> Split<'p> {
 
     fn add(&mut self, found: Vec<Vec<AxisId>>) {
         for found in found.into_iter().filter(|found| !found.is_empty()) {
-            if !self.along.contains(&found) {
+            if self.known.insert(found.clone()) {
                 self.along.push(found);
             }
         }
@@ -42,10 +45,7 @@ impl<'p> Split<'p> {
     /// The dimension of a table of which each place has rows of its own, told by one of several numbers of each row.
     fn of_table(&self, at: &Instruction<'_>, own: &[AxisId]) -> Vec<Vec<AxisId>> {
         let mut operands = at.operands().map(|operand| operand.instruction());
-        let (Some(Some(table)), Some(Some(indices))) = (operands.next(), operands.next()) else { return Vec::new() };
-        if !self.axes.of_array(&indices, 0).any(|of| of == own) {
-            return Vec::new();
-        }
+        let Some(Some(table)) = operands.next() else { return Vec::new() };
         let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
         let indexed = dimensions.map(|dimensions| dimensions.indexed).filter(|indexed| indexed.len() > 1);
         let rows = indexed.into_iter().flatten().map(|dimension| self.axes.of_dimension(&table, 0, dimension));
@@ -120,6 +120,10 @@ impl<'p> Split<'p> {
 
     /// Whether it goes on beyond an instruction that does more with it than pass it on.
     pub(super) fn goes_on(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>) -> bool {
-        self.along.iter().any(|own| self.beyond(walk, at, own).iter().any(|beyond| !beyond.is_empty()))
+        at.operands().filter_map(|operand| operand.instruction()).any(|operand| {
+            let own = self.axes.of_array(&operand, 0).flat_map(|of| (1..=of.len()).map(move |count| &of[..count]));
+            let own = own.filter(|own| self.known.contains(*own));
+            own.into_iter().any(|own| self.beyond(walk, at, own).iter().any(|beyond| !beyond.is_empty()))
+        })
     }
 }

@@ -14,7 +14,7 @@ use super::{
     program::{LiveArray, ProgramModel},
 };
 use crate::program::{Purpose, is_input, name, of_argument};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
@@ -40,6 +40,7 @@ pub(crate) struct Split<'p> {
     axes: &'p Axes,
     /// The axes that it is the product of; then those that it is once it is padded, joined with others, or handed to a kernel.
     along: Vec<Vec<AxisId>>,
+    known: HashSet<Vec<AxisId>>,
     pub(crate) size: u64,
     /// The arguments that have it, each with its place, but for weights and states.
     pub(crate) inputs: Vec<(String, usize)>,
@@ -94,6 +95,7 @@ impl<'p> Split<'p> {
         let mut split = Self {
             axes,
             along: vec![own.to_vec()],
+            known: HashSet::from([own.to_vec()]),
             size,
             inputs: Vec::new(),
             is_made: false,
@@ -115,7 +117,9 @@ impl<'p> Split<'p> {
     }
 
     fn places<'a>(&'a self, instruction: &'a Instruction<'_>, leaf: usize) -> impl Iterator<Item = usize> + 'a {
-        let is_in = |all: &[AxisId]| self.along.iter().any(|own| all.windows(own.len()).any(|some| some == own));
+        let is_in = |all: &[AxisId]| {
+            (0..all.len()).any(|first| (first..all.len()).any(|last| self.known.contains(&all[first..=last])))
+        };
         let dimensions = self.axes.of_array(instruction, leaf).enumerate();
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)
     }
@@ -166,7 +170,9 @@ impl<'p> Split<'p> {
     /// What makes it of other things.
     fn made<'a, 'm>(&'a self, program: &'a ProgramModel<'m>) -> impl Iterator<Item = Instruction<'m>> + 'a {
         let made = self.events().filter(|event| matches!(event.kind, EventKind::Made(FactorKind::Mix)));
-        made.filter_map(|event| program.module.instruction(event.instruction))
+        // An instruction may make many axes.
+        let made: BTreeSet<usize> = made.map(|event| event.instruction).collect();
+        made.into_iter().filter_map(|at| program.module.instruction(at))
     }
 
     /// Notes which inputs have it, and says where it is born: in arguments, or in what counts or draws. `None` where a weight has it

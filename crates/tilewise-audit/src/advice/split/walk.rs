@@ -6,13 +6,13 @@ use crate::{
     program::{is_backward, op_name},
 };
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     iter::successors,
 };
 use tilewise::ElementKind;
 use tilewise_hlo::{
     Instruction, Opcode,
-    dataflow::{Event, EventKind, FactorKind, Reached},
+    dataflow::{AxisId, EventKind, FactorKind, Reached},
 };
 
 /// Places are joined at so many instructions at most, each of which is followed anew.
@@ -27,6 +27,8 @@ pub(super) struct Walk<'p, 'm> {
     joinable_bytes: u64,
     /// What each computation is called by.
     callers: HashMap<usize, usize>,
+    /// What looks up rows by numbers, by the axes of the dimensions of these.
+    lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>>,
 }
 
 /// What follows from what, of one dimension.
@@ -45,7 +47,19 @@ impl<'p, 'm> Walk<'p, 'm> {
                 callers.entry(callee.index()).or_insert(at.index());
             }
         }
-        Self { program, joinable_bytes, callers }
+        let axes = program.flow.axes();
+        let mut lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>> = HashMap::new();
+        for at in program.module.instructions().filter(|at| matches!(at.opcode(), Opcode::Gather | Opcode::Scatter)) {
+            let indices = at.operand_indices().nth(1).flatten().and_then(|indices| program.module.instruction(indices));
+            let own: HashSet<&'p [AxisId]> = indices.iter().flat_map(|indices| axes.of_array(indices, 0)).collect();
+            own.into_iter().for_each(|own| lookups.entry(own).or_default().push(at));
+        }
+        Self { program, joinable_bytes, callers, lookups }
+    }
+
+    /// What looks up rows by numbers that have these axes.
+    pub(super) fn lookups(&self, own: &[AxisId]) -> Vec<Instruction<'m>> {
+        self.lookups.get(own).cloned().unwrap_or_default()
     }
 
     fn instruction(&self, at: usize) -> Option<Instruction<'m>> {
@@ -130,33 +144,45 @@ impl<'p, 'm> Walk<'p, 'm> {
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
+        // What is done at each instruction that reads places; it may do so along many axes.
+        let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
+        for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
+            let kinds = done.entry(event.instruction).or_default();
+            if !kinds.contains(&event.kind) {
+                kinds.push(event.kind);
+            }
+        }
+        let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
+        let mut done = done.collect::<Option<Vec<_>>>()?;
+        done.retain(|(at, _)| self.reads_each(split, at));
         let all_of = |at: &Instruction<'_>| {
             let at = at.index();
-            (0..split.axes.leaves(at)).map(move |leaf| (at, leaf)).collect::<Vec<_>>()
+            (0..split.axes.leaves(at)).map(move |leaf| (at, leaf))
         };
-        for event in split.events() {
-            let at = self.instruction(event.instruction)?;
-            if matches!(self.end(split, facts, &at, event), End::All) && self.reads_each(split, &at) {
-                ranked.extend(all_of(&at));
+        let ends = |split: &Split<'_>, at: &Instruction<'_>, kinds: &[EventKind]| -> Vec<End> {
+            kinds.iter().map(|kind| self.end(split, facts, at, *kind)).collect()
+        };
+        for (at, kinds) in &done {
+            if ends(split, at, kinds).contains(&End::All) {
+                ranked.extend(all_of(at));
             }
         }
         let of_ranked = split.axes.reach(ranked.iter().copied(), &|_| false);
-        for event in split.events() {
-            let at = self.instruction(event.instruction)?;
+        for (at, kinds) in &done {
             let is_ranked = of_ranked.has_any(at.index()) && !ranked.contains(&(at.index(), 0));
-            if is_ranked || is_after(split, &at) || !self.reads_each(split, &at) {
+            if is_ranked || is_after(split, at) {
                 continue;
             }
-            let all = || (0..split.axes.leaves(at.index())).map(|leaf| (at.index(), leaf));
-            match (event.kind, self.end(split, facts, &at, event)) {
-                (_, End::None) => {}
-                (_, End::Sum) if facts.learned.has_any(at.index()) => {
-                    let is_forward = !self.is_backward(&at);
-                    if is_forward { sums.extend(all()) } else { others.extend(all()) }
-                }
-                (_, End::Sum) => {}
-                (_, End::All) => others.extend(all()),
-                (_, End::Joint) => _ = joints.insert(self.outermost(&at)),
+            let ends = ends(split, at, kinds);
+            if ends.contains(&End::Sum) && facts.learned.has_any(at.index()) {
+                let is_forward = !self.is_backward(at);
+                if is_forward { sums.extend(all_of(at)) } else { others.extend(all_of(at)) }
+            }
+            if ends.contains(&End::All) {
+                others.extend(all_of(at));
+            }
+            if ends.contains(&End::Joint) {
+                joints.insert(self.outermost(at));
             }
         }
         for (at, leaf) in split.each.all() {
@@ -188,7 +214,8 @@ impl<'p, 'm> Walk<'p, 'm> {
             }
         }
         if late && joints.is_empty() {
-            let bytes = sums.iter().map(|(at, leaf)| self.bytes(*at, *leaf)).fold(0, u64::saturating_add);
+            let makers: BTreeSet<usize> = sums.iter().map(|(at, _)| *at).collect();
+            let bytes = makers.into_iter().map(|at| self.bytes(at, |_| true)).fold(0, u64::saturating_add);
             if bytes > self.joinable_bytes {
                 return None;
             }
@@ -203,8 +230,8 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// What an instruction does with places along which it does more than pass them on.
-    fn end(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>, event: &Event) -> End {
-        match event.kind {
+    fn end(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>, kind: EventKind) -> End {
+        match kind {
             EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if at.opcode() == Opcode::Scatter => {
                 return if self.is_by_number(split, facts, at) { End::None } else { End::Sum };
             }
@@ -268,22 +295,24 @@ impl<'p, 'm> Walk<'p, 'm> {
     /// Whether what an instruction reads of all places is small.
     fn is_small(&self, split: &Split<'_>, at: usize) -> bool {
         let Some(at) = self.instruction(at) else { return false };
-        let read = at.operands().filter_map(|operand| operand.instruction()).map(|operand| {
-            let own = (0..split.axes.leaves(operand.index())).filter(|leaf| split.place(&operand, *leaf).is_some());
-            own.map(|leaf| self.bytes(operand.index(), leaf)).fold(0, u64::saturating_add)
-        });
+        let read = at
+            .operands()
+            .filter_map(|operand| operand.instruction())
+            .map(|operand| self.bytes(operand.index(), |leaf| split.place(&operand, leaf).is_some()));
         read.fold(0, u64::saturating_add) <= self.joinable_bytes
     }
 
-    fn bytes(&self, at: usize, leaf: usize) -> u64 {
+    /// Bytes of those of an instruction's arrays.
+    fn bytes(&self, at: usize, is_one: impl Fn(usize) -> bool) -> u64 {
         let shape = self.instruction(at).and_then(|at| at.shape().ok());
-        let leaf = shape.and_then(|shape| shape.leaves().nth(leaf).map(|(_, leaf)| leaf));
-        leaf.and_then(|leaf| Some(leaf.as_array()?.sizes().ok()?.physical_bytes)).unwrap_or(0)
+        let leaves = shape.iter().flat_map(|shape| shape.leaves()).enumerate().filter(|(leaf, _)| is_one(*leaf));
+        let bytes = leaves.filter_map(|(_, (_, leaf))| Some(leaf.as_array()?.sizes().ok()?.physical_bytes));
+        bytes.fold(0, u64::saturating_add)
     }
 }
 
 /// What an instruction does with places.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// It leaves each by itself.
     None,
