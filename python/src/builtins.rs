@@ -30,5 +30,5 @@ pub(crate) fn tuple_repr(items: impl Iterator<Item = String>) -> String {
 
 /// A text of the command line, with calls in place of options.
 pub(crate) fn in_python(text: &str) -> String {
-    text.replace("--all lists", "table(all=True) lists").replace("--format json lists", "`allocations` lists")
+    text.replace("--all ", "table(all=True) ").replace("--format json lists", "`allocations` lists")
 }

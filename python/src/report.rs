@@ -333,6 +333,7 @@ impl PyReport {
     /// Examples:
     ///     >>> import pathlib
     ///     >>> print(audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).table(width=80))
+    ///     Fits a TPU v5e: needs 311.37 MiB of 15.75 GiB, 15.45 GiB left.
     ///     jit_f  ../examples/gnn_large.v5e.hlo, entry main.2
     ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]

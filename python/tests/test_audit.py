@@ -97,7 +97,7 @@ def test_as_the_command_line_says(path: Path) -> None:
         assert list(table[name]) == [row[name] for row in printed["buffers"]], name
     assert report.at_most_bytes == printed["at_most_bytes"]
     text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    assert report.table(width=80) == text.replace("--all lists", "table(all=True) lists")
+    assert report.table(width=80) == text.replace("--all ", "table(all=True) ")
     assert " --" not in report.table()
 
 

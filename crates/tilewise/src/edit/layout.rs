@@ -22,7 +22,7 @@ impl Shape {
     /// stays.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSplitConfig`] where a split, which numbers dimensions of memory, does not fit the new order.
+    /// [`ErrorKind::InvalidSplitConfig`](crate::ErrorKind::InvalidSplitConfig) where a split, which numbers dimensions of memory, does not fit the new order.
     ///
     /// ```
     /// let shape: tilewise::Shape = "f32[3,5]{0,1:T(2,2)}".parse()?;
@@ -100,7 +100,7 @@ impl Layout {
     /// The layout with this dimension the most major; everything else stays.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexOutOfBounds`].
+    /// [`ErrorKind::IndexOutOfBounds`](crate::ErrorKind::IndexOutOfBounds).
     ///
     /// ```
     /// let layout: tilewise::Layout = "{2,1,0:T(2,2)}".parse()?;
@@ -116,7 +116,7 @@ impl Layout {
     /// The layout with this dimension the most minor; everything else stays.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexOutOfBounds`].
+    /// [`ErrorKind::IndexOutOfBounds`](crate::ErrorKind::IndexOutOfBounds).
     ///
     /// ```
     /// let layout: tilewise::Layout = "{2,1,0:T(2,2)}".parse()?;
