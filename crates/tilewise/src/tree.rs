@@ -181,17 +181,23 @@ impl Shape {
     }
 
     /// Whether each leaf of the shape is at the same path in the other, and equal: of a tuple, whose elements are then the other's first.
+    /// An empty tuple inside it needs something at its path, too.
     ///
     /// ```
     /// let shape = |text: &str| text.parse::<tilewise::Shape>();
     /// assert!(shape("(f32[2], s8[])")?.is_prefix_of(&shape("(f32[2], s8[], u8[])")?));
     /// assert!(!shape("(s8[])")?.is_prefix_of(&shape("(f32[2], s8[])")?));
+    /// assert!(!shape("(())")?.is_prefix_of(&shape("f32[2]")?));
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     #[doc(alias = "IsPrefix")]
     #[must_use]
     pub fn is_prefix_of(&self, other: &Self) -> bool {
-        self.leaves().all(|(path, leaf)| other.subshape(&path).is_some_and(|part| part == leaf))
+        let is_tuple = |part: &Self| matches!(part.nodes(), [Node::Tuple(_), ..]);
+        let parts = self.subshapes_post_order();
+        parts
+            .iter()
+            .all(|(path, part)| other.subshape(path).is_some_and(|of_other| is_tuple(part) || of_other == *part))
     }
 
     /// The tuple with another element behind its own.
