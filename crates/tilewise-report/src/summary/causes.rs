@@ -227,8 +227,13 @@ fn repeated(group: &PeakGroup<'_>) -> Option<String> {
 /// `512 steps × 1,024 samples × 32,000 words, f32`; rows of the argument that it is, `own`, are only counted.
 fn shape(row: &PeakRow, own: Option<&str>) -> String {
     let is_own = |name: &AxisName| matches!(name, AxisName::Dimension(argument, _) if Some(&**argument) == own);
-    let told = |name: Option<&'_ AxisName>, size| counted(name.filter(|name| !is_own(name)), size);
-    let dimensions: Vec<String> = row.named_dimensions().into_iter().map(|(name, size)| told(name, size)).collect();
+    // Rows are what an array begins with.
+    let is_inner = |name: &AxisName, at: usize| at > 0 && matches!(name, AxisName::Dimension(..));
+    let told = |at: usize, name: Option<&'_ AxisName>, size| {
+        counted(name.filter(|name| !is_own(name) && !is_inner(name, at)), size)
+    };
+    let dimensions = row.named_dimensions().into_iter().enumerate();
+    let dimensions: Vec<String> = dimensions.map(|(at, (name, size))| told(at, name, size)).collect();
     let element = row.shape.element_type().map(|of| of.to_string()).unwrap_or_default();
     match (dimensions.is_empty(), row.shape.as_array()) {
         (_, None) => "a tuple's table".to_owned(),
