@@ -222,7 +222,7 @@ const TERMS: &[Term] = &[
     (&["pufferfish"], "the tiled-layout page's name of a TPU, v4, the first with 8-bit arrays: T(8,128)(4,1)"),
 ];
 
-/// The meanings of a term, whatever its case, number, quotes and hyphens.
+/// The meanings of a term; case, plural, quotes and hyphens are ignored.
 pub(super) fn meanings(text: &str) -> Option<Vec<Meaning>> {
     let name = normalized(text);
     if let Some(meaning) = definition(&name) {

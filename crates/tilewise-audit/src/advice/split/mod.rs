@@ -23,7 +23,7 @@ use tilewise_hlo::{
 /// What places have in common at the end takes at most this share of the temporaries: one divided by it.
 const JOINABLE: u64 = 16;
 
-/// So many dimensions are followed at most.
+/// The most dimensions that are followed.
 const MOST_FOLLOWED: usize = 8;
 
 /// How places are joined at the end of their parts.

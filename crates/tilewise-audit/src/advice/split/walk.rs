@@ -18,7 +18,7 @@ use tilewise_hlo::{
 /// Places are joined at so many instructions at most, each of which is followed anew.
 const MOST_JOINTS: usize = 8;
 
-/// Computations call one another so deep, and no deeper is followed.
+/// The depth of calls that is followed.
 const DEEPEST: usize = 32;
 
 /// What is known of a program beside one dimension of it.
@@ -95,7 +95,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
         let learned = axes.reach(self.learned(split), &|_| false);
         let facts = Facts { learned, counted };
-        // Of nothing is made what is allocated.
+        // An allocated buffer has no operands.
         let is_unknown = |at: &Instruction<'_>| {
             matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
         };
@@ -221,7 +221,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             }
             split.joined = sums.first().map(|(at, _)| (*at, Joint::Sums));
         }
-        // What is ranked is ranked once all parts are there.
+        // A ranking needs all parts.
         if joints.is_empty() && !ranked.is_empty() {
             let known = split.after.all().collect::<Vec<_>>();
             split.after = split.axes.reach(known.into_iter().chain(ranked), &|_| false);
