@@ -73,7 +73,7 @@ mod _tilewise {
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, plot, set_origin, time_of, work_of},
+        report::{PyReport, floor_of, plot, set_origin, time_of, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,
@@ -83,7 +83,7 @@ mod _tilewise {
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
         together::sum_together,
-        tpu::{generation_name, hbm_bytes, machine_name},
+        tpu::{generation_name, hbm_bytes, machine_name, rates},
         warning::PyReportWarning,
     };
     use pyo3::Bound;

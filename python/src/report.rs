@@ -63,6 +63,13 @@ pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'sta
     (work.flops, report.moved_bytes(), sent.collect(), work.recomputed)
 }
 
+/// How many seconds a run of a report's program takes at least, at full rates; `None` where that isn't known.
+#[pyfunction]
+pub(crate) fn floor_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> Option<f64> {
+    let audited = report.get().audited.clone();
+    py.detach(|| audited.report.floor_seconds().ok())
+}
+
 /// The time of a report's program, as JSON and in words; `None` where its text has no cycle counts. `Report.time` calls it.
 #[pyfunction]
 pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<Option<(String, String)>> {

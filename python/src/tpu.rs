@@ -7,6 +7,7 @@ use crate::{
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Machine, UnknownMachine};
+use tilewise_time::{Cores, Rates};
 
 /// The generation of that name, or that of a JAX device.
 pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
@@ -49,6 +50,13 @@ pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
 #[pyo3(signature = (tpu, /))]
 pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(generation(tpu)?.hbm_bytes())
+}
+
+/// What a device does in a second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
+#[pyfunction]
+pub(crate) fn rates(tpu: &Bound<'_, PyAny>) -> Result<(f64, f64, f64)> {
+    let rates = Rates::of(generation(tpu)?, Cores::Both);
+    Ok((rates.flops, rates.hbm_bytes, rates.link_bytes))
 }
 
 /// The name of a TPU generation, as `TPU_GENERATIONS` has it.

@@ -205,6 +205,16 @@ impl Time {
         walk::time(flow, generation)
     }
 
+    /// How many seconds a run takes at least, with every operation at the memory's full rate or at the peak of the matrix
+    /// unit. A plan tells it, too: no cycle counts are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTime`] where the text isn't scheduled, or has no entry.
+    pub fn floor_of(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
+        walk::floor(flow, generation)
+    }
+
     /// The compiler's cycles of a run, those of loops times their trips; as far as 64 bits go.
     #[must_use]
     pub fn cycles(&self) -> u64 {

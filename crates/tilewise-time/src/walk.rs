@@ -18,6 +18,17 @@ use crate::{
 };
 
 pub(crate) fn time(flow: &Dataflow, generation: Generation) -> Result<Time, NoTime> {
+    let (body, cores, rates) = run(flow, generation)?;
+    body.finish(cores, rates)
+}
+
+/// What a run takes at least, in seconds.
+pub(crate) fn floor(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
+    run(flow, generation).map(|(body, ..)| body.total.floor)
+}
+
+/// All that a run of the entry does.
+fn run(flow: &Dataflow, generation: Generation) -> Result<(Body, Cores, Rates), NoTime> {
     let module = flow.module();
     if !module.is_scheduled() {
         return Err(NoTime::Unscheduled);
@@ -43,7 +54,7 @@ pub(crate) fn time(flow: &Dataflow, generation: Generation) -> Result<Time, NoTi
         walk.bodies[*sequence] = Some(walk.body(&computations[*sequence]));
     }
     let bodies = walk.bodies;
-    executed(bodies, &calls.sequences, entry).finish(cores, rates)
+    Ok((executed(bodies, &calls.sequences, entry), cores, rates))
 }
 
 /// One run of a computation.

@@ -88,6 +88,9 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
+from tilewise._remat import remat
+from tilewise._remat.result import Remat, RematValue
+from tilewise._remat.search import RematRow
 from tilewise._time import Time, TimeGroup, TimeRow
 from tilewise._together import (
     Alternative,
@@ -147,6 +150,9 @@ __all__ = [
     "Recommendation",
     "Relation",
     "RelayoutError",
+    "Remat",
+    "RematRow",
+    "RematValue",
     "Remedy",
     "Report",
     "ReportWarning",
@@ -189,6 +195,7 @@ __all__ = [
     "predict",
     "predict_tree",
     "relayout",
+    "remat",
     "reshard",
     "suggest_blocks",
     "tile",

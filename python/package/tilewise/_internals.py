@@ -174,6 +174,40 @@ def changed(closed: Any, consts: Sequence[Any], **fields: Any) -> Any:
         return module("jax.extend.core").ClosedJaxpr(closed.jaxpr.replace(debug_info=names, **fields), list(consts))
 
 
+def variable(aval: Any) -> Any:
+    """A new variable of a jaxpr."""
+    with _of("variables"):
+        made = module("jax.extend.core").Var
+        # Until 0.6, names had suffixes.
+        return made(aval) if "suffix" not in inspect.signature(made.__init__).parameters else made("", aval)
+
+
+def within(equation: Any, outer: Any, **fields: Any) -> Any:
+    """An equation of a call, in the call's place: its names are those of what it was called under."""
+    with _of("sources of equations"):
+        source = equation.source_info
+        if outer is not None:
+            source = source.replace(name_stack=outer.source_info.name_stack + source.name_stack)
+        return equation.replace(source_info=source, **fields)
+
+
+def scope(equation: Any) -> str:
+    """The names that an equation was traced under, such as ``transpose(jvp(layer))``."""
+    with _of("sources of equations"):
+        return str(equation.source_info.name_stack)
+
+
+def place(equation: Any) -> tuple[str, int] | None:
+    """The file and line of the user's that an equation is of; ``None`` where it is of none."""
+    with _of("sources of equations"):
+        util = module("jax._src.source_info_util")
+        try:
+            frame = util.user_frame(equation.source_info.traceback)
+        except AttributeError:  # Before 0.7 it takes all of the information.
+            frame = util.user_frame(equation.source_info)
+        return None if frame is None else (frame.file_name, frame.start_line)
+
+
 def is_dropped(variable: Any) -> bool:
     """Whether nothing reads this result of an equation."""
     return type(variable).__name__ == "DropVar"

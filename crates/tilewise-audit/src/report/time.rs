@@ -64,6 +64,15 @@ impl Report {
         self.time.get_or_init(time).as_ref().map_err(|none| *none)
     }
 
+    /// How many seconds a run takes at least, at full rates; a plan without cycle counts tells it, too.
+    ///
+    /// # Errors
+    /// Of a text that is not a TPU's, or not scheduled, it isn't known: [`NoTime`].
+    pub fn floor_seconds(&self) -> Result<f64, NoTime> {
+        let generation = self.machine.generation().filter(|_| self.planned.module.has_tiles());
+        Time::floor_of(&self.planned.flow, generation.ok_or(NoTime::OtherMachine)?)
+    }
+
     /// Every instruction that takes time, that with the most first; none where [nothing is known](Self::time).
     #[must_use]
     pub fn time_rows(&self) -> Vec<TimeRow> {

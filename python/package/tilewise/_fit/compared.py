@@ -47,7 +47,7 @@ def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
 
     def run(values: Sequence[Any]) -> list[Any]:
         with jax.default_device(jax.devices("cpu")[0]):
-            return [module("numpy").asarray(each) for each in compiled(*values)]
+            return [module("numpy").asarray(each) for each in jax.tree.leaves(compiled(*values))]
 
     return run
 
@@ -59,6 +59,25 @@ def differing(one: Any, other: Any, values: Sequence[Any]) -> str | None:
         if words is not None:
             return f"result {number} {words}"
     return None
+
+
+def difference(one: Any, other: Any, args: Sequence[Any]) -> float:
+    """The largest difference between the results of two functions, as a share of the largest number of its array.
+
+    Raises:
+        Skip: it is more than rounding.
+    """
+    numpy, leaves = module("numpy"), module("jax").tree.leaves
+    found = 0.0
+    for number, (a, b) in enumerate(zip(*(leaves(_runner(each)(args)) for each in (one, other)), strict=True)):
+        words = _differs(a, b)
+        if words is not None:
+            message = f"result {number} {words}"
+            raise Skip(message)
+        if a.size and a.dtype.kind in "fV":
+            wide, narrow = a.astype("float64"), b.astype("float64")
+            found = max(found, float(numpy.abs(wide - narrow).max() / max(numpy.abs(wide).max(), 1e-300)))
+    return found
 
 
 def _differs(one: Any, other: Any) -> str | None:

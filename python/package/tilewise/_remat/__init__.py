@@ -1,0 +1,118 @@
+"""`remat`: a training step within a memory budget, at the least time, judged by the compiler."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _tilewise
+from tilewise._device import traced_for
+from tilewise._errors import Error
+from tilewise._fit import jaxprs
+from tilewise._limits import bytes_of
+from tilewise._modules import module
+from tilewise._progress import Ticker
+from tilewise._remat.equations import Reader
+from tilewise._remat.regions import region
+from tilewise._remat.result import Remat
+from tilewise._remat.search import Asked, Search
+from tilewise._topologies import slice_with
+
+if TYPE_CHECKING:
+    from tilewise._types import Limit, Tpu
+
+
+def remat(
+    step: Callable[..., Any],
+    /,
+    *args: Any,
+    tpu: Tpu,
+    hbm_limit: Limit | None = None,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+    progress: bool = True,
+) -> Remat:
+    """Choose what a training step keeps for its backward pass, so that it fits and is as fast as it can be.
+
+    The step is traced, and a minimum cut says for a price what to keep and what to compute again; an author's own
+    ``jax.checkpoint`` is one of the choices. The TPU's compiler plans the choices, and compiles the best in full: no
+    TPU is needed. The results stay those of the step, but for rounding.
+
+    Args:
+        step: a function of arrays that computes its own gradient; it may be under `jax.jit`.
+        args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real.
+        tpu: the generation that runs it.
+        hbm_limit: the memory that it has to fit into, as `audit` takes it; by default the generation's.
+        topology: the slice, as `compile_for` takes it.
+        jit_options: arguments of ``jax.jit``, such as ``{"donate_argnums": 0}``.
+        progress: show one line of progress on standard error.
+
+    Returns:
+        A `Remat`: ``step`` is the function to use in place of the given one. Where nothing fits, ``fits`` is false, and
+        it is the smallest that was found.
+
+    Raises:
+        Error: the step has no gradient, so that nothing is kept for one, or can't be planned.
+        ImportError: JAX or libtpu is missing.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def step(weights, x):
+        ...     def loss(weights):
+        ...         h = x
+        ...         for w in weights:
+        ...             h = jnp.tanh(h @ w)
+        ...         return (h**2).mean()
+        ...     return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights))
+        >>> x = jax.ShapeDtypeStruct((2**17, 256), jnp.bfloat16)
+        >>> weights = [jax.ShapeDtypeStruct((256, 256), jnp.bfloat16)] * 24
+        >>> found = remat(step, weights, x, tpu="v5e", hbm_limit="800MiB", progress=False)
+        >>> found.fits, found.rows[0].name, found.rows[0].fits
+        (True, 'as written', False)
+    """
+    jax = module("jax")
+    generation = _tilewise.generation_name(tpu)
+    options = dict(jit_options or {})
+    if hasattr(step, "lower") and not {"donate_argnums", "donate_argnames"} & set(options):
+        options["donate_argnums"] = jaxprs.donated(step, args)
+    whole = _tilewise.hbm_bytes(generation)
+    limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
+    leaves, tree = jax.tree.flatten(args)
+
+    def flat(*leaves: Any) -> Any:
+        return step(*jax.tree.unflatten(tree, leaves))
+
+    def traced() -> Any:
+        return jax.make_jaxpr(flat, return_shape=True)(*leaves)
+
+    closed, shape = traced_for(generation, traced, slice_with(generation, topology, 1)[1])
+    results = jax.tree.structure(shape)
+
+    def callable_of(closed: Any) -> Callable[..., Any]:
+        run = module("jax.extend.core").jaxpr_as_fun(closed)
+
+        def again(*args: Any) -> Any:
+            given, its = jax.tree.flatten(args)
+            if its != tree:
+                message = f"the step was chosen for arguments of the form {tree}, not {its}"
+                raise TypeError(message)
+            return jax.tree.unflatten(results, run(*given))
+
+        return functools.wraps(step)(again) if hasattr(step, "__name__") else again
+
+    reader = Reader()
+    found = region(reader.block(closed))
+    if not found.has_gradient:
+        message = "the step has no gradient, so nothing is kept for one: remat is for training steps"
+        raise Error(message, kind="remat")
+    said = ["reading the step"]
+    asked = Asked(args, options, generation, topology, limit)
+    search = Search(asked, found, step, callable_of, lambda words: said.__setitem__(0, words))
+    ticker = Ticker(lambda: f"remat for {generation}: {said[0]}", shown=progress)
+    ticker.start()
+    try:
+        best = search.run()
+    finally:
+        ticker.end()
+    return Remat(best, search.tried, asked)

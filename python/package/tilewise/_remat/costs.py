@@ -1,0 +1,91 @@
+"""How long an equation takes, guessed from its shapes; the compiler judges what the guesses choose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tilewise import _internals, _tilewise
+from tilewise._internals import Scan
+from tilewise._remat.equations import CALLS, bytes_of, is_literal
+
+NEVER = math.inf
+
+_FREE = frozenset(
+    ("broadcast_in_dim", "reshape", "iota", "squeeze", "convert_element_type", "transpose", "name", "copy")
+    + ("sharding_constraint", "expand_dims", "stop_gradient", "bitcast_convert_type", "slice", "rev", "pvary")
+)
+"""What the compiler fuses into whatever reads it."""
+_NEVER = frozenset(("while", "infeed", "outfeed", "rng_uniform", "optimization_barrier"))
+"""What isn't repeated: how long it takes isn't known, or it is there to be as it is."""
+_SCATTERED = ("gather", "scatter", "dynamic_update_slice", "sort", "cumsum", "cumlogsumexp", "cummax", "cumprod")
+_SCATTERED_PASSES = 4
+"""Of the memory's rate, what goes through it in no order reaches a part; a guess."""
+_COLLECTIVES = ("psum", "all_gather", "all_to_all", "reduce_scatter", "ppermute", "psum_invariant", "pmax")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What equations take on a TPU.
+
+    Attributes:
+        flops, hbm_bytes, link_bytes: what it does in a second.
+    """
+
+    flops: float
+    hbm_bytes: float
+    link_bytes: float
+
+    @classmethod
+    def of(cls, tpu: str) -> Costs:
+        """Those of a generation."""
+        return cls(*_tilewise.rates(tpu))
+
+    def seconds(self, equation: Any) -> float:
+        """How long repeating an equation takes; infinite where it must not be repeated."""
+        name, params = equation.primitive.name, equation.params
+        if equation.effects or name in _NEVER:
+            return NEVER
+        if name in _FREE:
+            return 0.0
+        reads = sum(bytes_of(atom) for atom in equation.invars if not is_literal(atom))
+        makes = sum(map(bytes_of, equation.outvars))
+        moved = (reads + makes) / self.hbm_bytes
+        if name == "dot_general":
+            (contracted, _), _ = params["dimension_numbers"]
+            depth = math.prod(equation.invars[0].aval.shape[at] for at in contracted)
+            return max(2 * math.prod(equation.outvars[0].aval.shape) * depth / self.flops, moved / 2)
+        if name == "conv_general_dilated":
+            kernel, numbers = equation.invars[1].aval.shape, params["dimension_numbers"]
+            depth = math.prod(kernel) // kernel[numbers.rhs_spec[0]]
+            return max(2 * math.prod(equation.outvars[0].aval.shape) * depth / self.flops, moved / 2)
+        if name == "scan":
+            return int(params["length"]) * self.all_of(Scan.of(equation).body)
+        if name == "cond":
+            return max(self.all_of(branch) for branch in params["branches"])
+        if name == "pallas_call":
+            noted = params.get("cost_estimate")
+            return max(getattr(noted, "flops", 0) / self.flops, moved)
+        if name in CALLS or name == "shard_map":
+            return self.all_of(params[CALLS.get(name, "jaxpr")])
+        if name.startswith(_COLLECTIVES):
+            return makes / self.link_bytes
+        if name.startswith(_SCATTERED):
+            return _SCATTERED_PASSES * makes / self.hbm_bytes
+        if name in ("custom_call", "ffi_call", "pure_callback", "io_callback", "custom_linear_solve"):
+            return NEVER
+        if name.startswith(("reduce", "arg")):
+            return reads / self.hbm_bytes / 2
+        # Most of its operands are made, and its results read, in one fusion.
+        return makes / self.hbm_bytes / 4
+
+    def all_of(self, program: Any) -> float:
+        """How long a program of its own takes."""
+        jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
+        return sum(map(self.seconds, jaxpr.eqns))
+
+
+def is_of_gradient(equation: Any) -> bool:
+    """Whether JAX made it by transposing a program."""
+    return "transpose(" in _internals.scope(equation)

@@ -1,0 +1,168 @@
+"""A traced step as equations without calls: what is computed twice, such as what an author's checkpoint repeats, once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewise import _internals
+from tilewise._internals import Scan
+from tilewise._microbatch.program import INLINED
+from tilewise._modules import module
+
+CHECKPOINTS = ("checkpoint", "remat", "remat2")
+CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
+"""What stands for the equations of a program of its own, with the parameter that has it."""
+
+_NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
+"""What two of are not one."""
+
+
+def is_literal(atom: Any) -> bool:
+    """Whether this is a number of the program's text."""
+    return isinstance(atom, module("jax.extend.core").Literal)
+
+
+def read_by(equations: Iterable[Any]) -> list[Any]:
+    """The variables that equations read, each once."""
+    return list(dict.fromkeys(atom for each in equations for atom in each.invars if not is_literal(atom)))
+
+
+def bytes_of(atom: Any) -> int:
+    """How many bytes an array has, without the padding of a TPU."""
+    aval = atom.aval
+    itemsize = getattr(getattr(aval, "dtype", None), "itemsize", None)
+    return 0 if itemsize is None else math.prod(aval.shape) * itemsize
+
+
+@functools.cache
+def _empty() -> Any:
+    return module("jax").make_jaxpr(tuple)()
+
+
+@dataclass
+class Block:
+    """Equations in order, with what goes in and out.
+
+    Attributes:
+        inputs, outputs: variables; an output may be a literal.
+        equations: in the order of the trace.
+        constants: of all blocks of a step, the values of variables that no equation makes.
+    """
+
+    inputs: list[Any]
+    equations: list[Any]
+    outputs: list[Any]
+    constants: dict[Any, Any] = field(repr=False)
+
+    def closed(self) -> Any:
+        """The block as a closed jaxpr."""
+        read = [*read_by(self.equations), *(atom for atom in self.outputs if not is_literal(atom))]
+        own = [each for each in dict.fromkeys(read) if each in self.constants]
+        effects = frozenset[Any]().union(*(each.effects for each in self.equations))
+        return _internals.changed(
+            _empty(),
+            [self.constants[each] for each in own],
+            constvars=own,
+            invars=list(self.inputs),
+            outvars=list(self.outputs),
+            eqns=list(self.equations),
+            effects=effects,
+        )
+
+
+class Reader:
+    """Reads jaxprs into blocks. An equation that repeats another one with the same operands is not read again."""
+
+    def __init__(self, constants: dict[Any, Any] | None = None) -> None:
+        self.constants: dict[Any, Any] = {} if constants is None else constants
+        self.equations: list[Any] = []
+        self.checkpoints = 0
+        self._known: dict[Any, list[Any]] = {}
+        self._names: dict[int, tuple[Any, str]] = {}
+
+    def block(self, closed: Any) -> Block:
+        """All of a closed jaxpr."""
+        inputs = [_internals.variable(each.aval) for each in closed.jaxpr.invars]
+        outputs = self.read(closed, inputs)
+        return Block(inputs, self.equations, outputs, self.constants)
+
+    def read(self, closed: Any, operands: Sequence[Any], outer: Any = None) -> list[Any]:
+        """The results of a jaxpr of these operands."""
+        jaxpr = getattr(closed, "jaxpr", closed)
+        held: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
+        for variable, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+            held[variable] = _internals.variable(variable.aval)
+            self.constants[held[variable]] = value
+        for equation in jaxpr.eqns:
+            reads = [atom if is_literal(atom) else held[atom] for atom in equation.invars]
+            called = equation.params.get(CALLS.get(equation.primitive.name, ""))
+            if called is not None and _is_open(equation):
+                self.checkpoints += equation.primitive.name in CHECKPOINTS
+                makes = self.read(called, reads, _internals.within(equation, outer))
+            else:
+                makes = self._made(equation, reads, outer)
+            held.update(zip(equation.outvars, makes, strict=True))
+        return [atom if is_literal(atom) else held[atom] for atom in jaxpr.outvars]
+
+    def _made(self, equation: Any, reads: list[Any], outer: Any) -> list[Any]:
+        key = self._key(equation, reads)
+        if key is not None and key in self._known:
+            return self._known[key]
+        makes = [_internals.variable(each.aval) for each in equation.outvars]
+        self.equations.append(_internals.within(equation, outer, invars=reads, outvars=makes))
+        if key is not None:
+            self._known[key] = makes
+        return makes
+
+    def _key(self, equation: Any, reads: list[Any]) -> Any:
+        """What makes an equation one with another; ``None`` where it stays alone."""
+        if equation.effects or equation.primitive.name in _NEVER_TWICE:
+            return None
+        operands = tuple((str(atom.val), str(atom.aval)) if is_literal(atom) else atom for atom in reads)
+        params = tuple((name, self._named(value)) for name, value in sorted(equation.params.items()))
+        key = (equation.primitive, operands, params)
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        return key
+
+    def _named(self, value: Any) -> Any:
+        """A parameter as it is compared: programs by their text."""
+        if isinstance(value, tuple):
+            return tuple(map(self._named, value))
+        if not _internals.is_jaxpr(value):
+            return value
+        if id(value) not in self._names:
+            # The value is kept, so that its number stays its own.
+            self._names[id(value)] = (value, str(value))
+        return self._names[id(value)][1]
+
+
+def _is_open(equation: Any) -> bool:
+    """Whether a call says nothing of shardings, which its equations alone would not keep."""
+    params = equation.params
+    shardings = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
+    return all(map(_internals.is_unspecified, shardings))
+
+
+def body_of(scan: Scan, constants: dict[Any, Any]) -> tuple[Reader, Block]:
+    """What a loop does each time."""
+    reader = Reader(constants)
+    return reader, reader.block(scan.body)
+
+
+def needed(equations: Sequence[Any], wanted: Iterable[Any], known: Callable[[Any], bool]) -> list[Any]:
+    """The equations that make what is wanted of what is known, in order."""
+    missing = {each for each in wanted if not is_literal(each) and not known(each)}
+    found: list[Any] = []
+    for equation in reversed(equations):
+        if not missing.isdisjoint(equation.outvars):
+            found.append(equation)
+            missing.difference_update(equation.outvars)
+            missing.update(atom for atom in equation.invars if not is_literal(atom) and not known(atom))
+    return found[::-1]

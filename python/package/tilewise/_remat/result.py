@@ -1,0 +1,234 @@
+"""What `remat` found: the step, and the choices that it was compared with."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _internals
+from tilewise._errors import Error, Skip
+from tilewise._limits import in_words
+from tilewise._modules import module
+from tilewise._remat import picture
+from tilewise._remat.search import Asked, RematRow, Tried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilewise._remat.regions import Value
+    from tilewise._tilewise import Report
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class RematValue:
+    """Values of one line that are kept, or computed again; those of layers and turns of loops together.
+
+    Attributes:
+        shape: of one, such as ``bf16[16,1024,1024]``.
+        count: how many there are.
+        bytes: of all of them, without padding.
+        operation: JAX's name of the operation that makes it; ``carry`` of what a loop hands on.
+        file, line: of the user's program; ``None`` where JAX knows none.
+
+    Examples:
+        >>> RematValue("bf16[16,1024]", 8, 2**18, "dot_general", "model.py", 12).bytes
+        262144
+    """
+
+    shape: str
+    count: int
+    bytes: int
+    operation: str
+    file: str | None
+    line: int | None
+
+    @property
+    def place(self) -> str:
+        """Such as ``model.py:12``."""
+        return "" if self.file is None else f"{Path(self.file).name}:{self.line}"
+
+
+class Remat:
+    """A training step, and what it keeps for its backward pass; ``str`` is a table. Returned by `remat`.
+
+    Attributes:
+        step: the function to use in place of the given one, to be jitted as before.
+        report: the audit of it.
+        rows: all that was compared, the smallest first.
+
+    Examples:
+        >>> found.fits, found.peak_bytes <= 800 * 2**20
+        (True, True)
+    """
+
+    def __init__(self, best: Tried, tried: Sequence[Tried], asked: Asked) -> None:
+        self._best, self._tried, self._asked = best, list(tried), asked
+        self.step: Callable[..., Any] = best.step
+        self.report: Report = best.report
+
+    @property
+    def rows(self) -> list[RematRow]:
+        """All that was compared, the step as it is written first, then what takes least."""
+        first, *others = (each.row for each in self._tried)
+        return [first, *sorted(others, key=lambda row: row.peak_bytes)]
+
+    @property
+    def frontier(self) -> list[RematRow]:
+        """The rows that no other one beats in bytes and in time at full rates."""
+        rows = sorted(self.rows, key=lambda row: (row.peak_bytes, row.floor_seconds or 0))
+        found: list[RematRow] = []
+        for row in rows:
+            if not found or (row.floor_seconds or 0) < (found[-1].floor_seconds or 0):
+                found.append(row)
+        return found
+
+    @property
+    def row(self) -> RematRow:
+        """The row of the step."""
+        return self._best.row
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is within the limit."""
+        return self._best.row.fits
+
+    @property
+    def peak_bytes(self) -> int:
+        """What the step holds at its peak."""
+        return self._best.row.peak_bytes
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a run takes, estimated; ``None`` where the program has no cycle counts."""
+        return self._best.row.seconds
+
+    @property
+    def kept(self) -> list[RematValue]:
+        """What is kept for the backward pass, the largest first; empty where the step stays as it is written."""
+        return [] if self._best.chosen is None else _summed(self._best.chosen.kept)
+
+    @property
+    def recomputed(self) -> list[RematValue]:
+        """What is computed again in the backward pass, the largest first."""
+        return [] if self._best.chosen is None else _summed(self._best.chosen.again)
+
+    @property
+    def code(self) -> str:
+        """How to write the choice into the program, with names and a policy of JAX; what can't be named is said.
+
+        A line that makes a kept value gets ``checkpoint_name``. What is inside of a library's function, or of an
+        expression, has no name to be kept by: `step` keeps it, the code doesn't.
+        """
+        return picture.code(self.kept)
+
+    def draw(self) -> Any:
+        """The choices as a picture, bytes across and time up: SVG; ``save`` writes it to a file.
+
+        Examples:
+            >>> found.draw()[:4]
+            '<svg'
+        """
+        return picture.frontier(self.rows, self.row, self._asked.limit)
+
+    def check(self, args: Sequence[Any] | None = None) -> float:
+        """Compare the results of the step with those of the given one on this machine's CPU.
+
+        Args:
+            args: arguments; by default numbers of our own in the shapes that were given.
+
+        Returns:
+            The largest difference, as a share of the largest number of its array.
+
+        Raises:
+            Error: the arguments are too large for this machine, or a result differs by more than rounding.
+        """
+        from tilewise._fit.compared import difference, sample
+
+        jax = module("jax")
+        tried = {each.name: each for each in self._tried}
+        try:
+            if args is None:
+                closed = jax.make_jaxpr(lambda *leaves: leaves)(*jax.tree.leaves(self._asked.args))
+                given = jax.tree.unflatten(jax.tree.structure(self._asked.args), sample(closed))
+            else:
+                given = tuple(args)
+            return difference(tried["as written"].step, self.step, given)
+        except Skip as error:
+            raise Error(str(error), kind="remat") from None
+
+    def __str__(self) -> str:
+        limit, row = self._asked.limit, self.row
+        least = f"the least that was found is {in_words(row.peak_bytes)}"
+        head = f"Fits: {in_words(row.peak_bytes)} of {in_words(limit)}" if self.fits else f"Does not fit: {least}"
+        if row.seconds is not None:
+            head += f", {1e3 * row.seconds:.1f} ms a run (estimated)"
+        if row.name == "as written" and self.fits:
+            head += "; the step as it is written is the fastest that fits"
+        cells = [("peak", "fits", "est. time", "at least", "kept", "repeated", "")]
+        cells += [_cells(each, each is row) for each in self.rows if each is row or each in self.frontier or each is self.rows[0]]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)) for each in cells)
+        text = [head, "", *(line.rstrip() for line in lines)]
+        for title, values in (("Kept", self.kept), ("Computed again", self.recomputed)):
+            if values:
+                text += ["", f"{title}:"]
+                text += [f"  {_told(each)}" for each in values[:_SHOWN]]
+                rest = values[_SHOWN:]
+                if rest:
+                    text.append(f"  and {len(rest)} more, {in_words(sum(each.bytes for each in rest))}")
+        if not self.fits and self.report.headline is not None:
+            text += ["", *(str(cause.get("sentence", "")) for cause in _causes(self.report))]
+        return "\n".join(text)
+
+    def __repr__(self) -> str:
+        return f"<Remat: {in_words(self.peak_bytes)}, {'fits' if self.fits else 'does not fit'}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>{self.draw()}"
+
+
+def _causes(report: Report) -> Sequence[Mapping[str, Any]]:
+    found: Any = getattr(report, "causes", ())
+    return [each for each in found if isinstance(each, Mapping)]
+
+
+def _told(value: RematValue) -> str:
+    count = f"{value.count} × " if value.count > 1 else ""
+    return f"{in_words(value.bytes)}: {count}{value.shape}, {value.operation} {value.place}".rstrip()
+
+
+def _cells(row: RematRow, is_best: bool) -> tuple[str, ...]:
+    def time(seconds: float | None) -> str:
+        return "" if seconds is None else f"{1e3 * seconds:.1f} ms"
+
+    return (
+        in_words(row.peak_bytes),
+        "yes" if row.fits else "no",
+        time(row.seconds),
+        time(row.floor_seconds),
+        "" if row.kept_bytes is None else in_words(row.kept_bytes),
+        "" if row.repeated is None else f"{row.repeated} operations",
+        f"{row.name}{', chosen' if is_best else ''}",
+    )
+
+
+def _summed(values: Sequence[Value]) -> list[RematValue]:
+    """Values of one line and shape as one, the largest first."""
+    found: dict[Any, list[int]] = {}
+    for value in values:
+        aval, equation = value.variable.aval, value.equation
+        operation = "carry" if equation is None else equation.primitive.name
+        place = None if equation is None else _internals.place(equation)
+        total = found.setdefault((aval.str_short(short_dtypes=True), operation, place), [0, 0])
+        total[0] += value.times
+        total[1] += value.bytes
+    rows = [
+        RematValue(shape, count, held, operation, *(place or (None, None)))
+        for (shape, operation, place), (count, held) in found.items()
+    ]
+    return sorted(rows, key=lambda row: -row.bytes)

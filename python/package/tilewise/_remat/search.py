@@ -1,0 +1,208 @@
+"""Which choices are tried, and which of them the compiler finds to fit and to be fast."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewise import _tilewise
+from tilewise._ask import Answer, Compiler, Mode, shared
+from tilewise._errors import Error
+from tilewise._fit.cache import Cache
+from tilewise._kept import cache_folder
+from tilewise._program import NotSendable, trace
+from tilewise._remat.costs import Costs
+from tilewise._remat.equations import bytes_of
+from tilewise._remat.regions import Choice, Chooser, Chosen, Region
+from tilewise._tilewise import Report
+from tilewise._ways import ways
+
+PRICES = (1e9, 3e10, 1e11, 3e11, 1e12, 3e12, 1e13)
+"""Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
+_FIRST = (3, 5, 1)
+"""Places of the prices that are asked about first."""
+SEGMENTS = (8, 16, 4, 32)
+"""Into how many segments of equal bytes a forward pass is cut."""
+MOST_PROBES, MOST_COMPILED = 20, 3
+
+
+@dataclass(frozen=True)
+class RematRow:
+    """What the compiler said of one choice of what is kept.
+
+    Attributes:
+        name: ``as written``, ``everything`` (nothing is computed again) or ``cut``.
+        peak_bytes: what the program holds at its peak.
+        fits: whether that is within the limit.
+        seconds: how long a run takes, estimated; ``None`` where it was not compiled in full, or has no cycle counts.
+        floor_seconds: how long it takes at least, with every operation at full rate.
+        kept_bytes: what is kept for the gradient, without padding; ``None`` of the step as it is written.
+        repeated: how many operations of the trace are repeated; likewise.
+        compiled: whether it was compiled in full.
+
+    Examples:
+        >>> RematRow("as written", 2**30, True, 0.25, 0.2, None, None, True).peak_bytes
+        1073741824
+    """
+
+    name: str
+    peak_bytes: int
+    fits: bool
+    seconds: float | None
+    floor_seconds: float | None
+    kept_bytes: int | None
+    repeated: int | None
+    compiled: bool
+
+
+@dataclass
+class Tried:
+    """A choice, with its program and what was said of it."""
+
+    name: str
+    step: Callable[..., Any]
+    chosen: Chosen | None
+    report: Report
+    floor: float
+    row: RematRow
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where choices are tried.
+
+    Attributes:
+        args, options, tpu, topology: as `audit` takes them.
+        limit: bytes.
+    """
+
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+    tpu: str
+    topology: str | None
+    limit: int
+
+
+class Search:
+    """Asks the compiler about choices of a step.
+
+    Args:
+        asked: where.
+        region: the step.
+        written: the step as it is.
+        callable_of: makes a function of the step's signature of a block's closed jaxpr.
+        say: told what is going on.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        region: Region,
+        written: Callable[..., Any],
+        callable_of: Callable[[Any], Callable[..., Any]],
+        say: Callable[[str], None],
+    ) -> None:
+        self._asked, self._region, self._written = asked, region, written
+        self._callable_of, self._say = callable_of, say
+        self._costs = Costs.of(asked.tpu)
+        self._made = sum(bytes_of(variable) for each in region.block.equations for variable in each.outvars)
+        self._seen: set[Any] = set()
+        self._probes = 0
+        self.tried: list[Tried] = []
+
+    def run(self) -> Tried:
+        """The fastest that fits; where none does, the smallest."""
+        with shared() as compiler:
+            self._add(compiler, "as written", self._written, None)
+            self._explore(compiler)
+            return self._best(compiler)
+
+    def _explore(self, compiler: Compiler) -> None:
+        families: list[tuple[int | None, bool]] = [(None, False), (None, True), *((each, True) for each in SEGMENTS)]
+        for at in _FIRST:
+            self._try(compiler, ((family, PRICES[at]) for family in families))
+        if not any(each.row.fits for each in self.tried):
+            self._try(compiler, ((family, PRICES[0]) for family in families))
+        # Beside the best, what costs a little more or less.
+        for each in self._fitting()[:2]:
+            choice = each.choice
+            if choice is not None:
+                beside = (choice.price * factor for factor in (1.7, 0.6))
+                family = (None if choice.segment is None else round(self._made / choice.segment), choice.is_tied)
+                self._try(compiler, ((family, price) for price in beside))
+
+    def _try(self, compiler: Compiler, choices: Iterable[tuple[tuple[int | None, bool], float]]) -> None:
+        for (parts, is_tied), price in choices:
+            choice = Choice(price, None if parts is None else self._made / parts, is_tied)
+            chooser = Chooser(self._costs, choice)
+            block = chooser.program(self._region)
+            key = (chooser.chosen.key, is_tied and chooser.chosen.in_line)
+            if key in self._seen or self._probes >= MOST_PROBES:
+                continue
+            self._seen.add(key)
+            self._probes += 1
+            self._say(f"{self._probes} choices of what is kept")
+            found = self._add(compiler, "cut", self._callable_of(block.closed()), chooser.chosen)
+            if found is not None:
+                found.choice = choice
+
+    def _fitting(self) -> list[Tried]:
+        """What fits, what is fastest at full rates first."""
+        return sorted((each for each in self.tried if each.row.fits), key=lambda each: each.floor)
+
+    def _best(self, compiler: Compiler) -> Tried:
+        fitting = self._fitting()
+        if not fitting:
+            return min(self.tried, key=lambda each: each.row.peak_bytes)
+        # Choices that the compiler makes one program of are compiled once.
+        different = {(each.row.peak_bytes, each.floor): each for each in reversed(fitting)}
+        fitting = list(different.values())[::-1]
+        best: Tried | None = None
+        for number, each in enumerate(fitting[:MOST_COMPILED]):
+            if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
+                break
+            self._say(f"compiling {number + 1} of {min(len(fitting), MOST_COMPILED)} in full")
+            answer = self._answer(compiler, each.step, "full")
+            report = answer.report
+            if report is None or report.peak_bytes is None or report.peak_bytes > self._asked.limit:
+                continue
+            seconds = None if report.time is None else report.time.estimate_seconds
+            each.report = report
+            each.row = replace(each.row, peak_bytes=report.peak_bytes, seconds=seconds, compiled=True)
+            if best is None or (seconds or float("inf")) < (best.row.seconds or float("inf")):
+                best = each
+        return fitting[0] if best is None else best
+
+    def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
+        answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
+        report = answer.report
+        if report is None or report.peak_bytes is None:
+            if chosen is None:
+                raise Error(f"the compiler can't plan the step: {answer.error}", kind="remat")
+            return None
+        floor = _tilewise.floor_of(report)
+        kept, repeated = (None, None) if chosen is None else (chosen.bytes, sum(each.times for each in chosen.again))
+        fits = report.peak_bytes <= self._asked.limit
+        row = RematRow(name, report.peak_bytes, fits, None, floor, kept, repeated, compiled=False)
+        tried = Tried(name, step, chosen, report, float("inf") if floor is None else floor, row)
+        self.tried.append(tried)
+        return tried
+
+    def _answer(self, compiler: Compiler, step: Callable[..., Any], mode: Mode) -> Answer:
+        asked = self._asked
+        try:
+            program = trace(step, asked.args, asked.tpu, asked.topology, asked.options)
+        except NotSendable as error:
+            raise Error(f"remat asks the compiler in a process of its own, and {error}", kind="remat") from None
+        if mode == "probe" and program.is_sharded:
+            mode = "stop"
+        keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
+        cache = Cache(cache_folder(), compiler.libtpu)
+        answer = cache.get(keyed, mode, None)
+        if answer is None:
+            answer = compiler.ask(program, mode)
+            cache.put(keyed, mode, None, answer)
+        return answer
