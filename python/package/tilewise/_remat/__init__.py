@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tilewise._limits import bytes_of
 from tilewise._modules import module
 from tilewise._progress import Ticker
 from tilewise._remat.equations import Reader
+from tilewise._remat.forms import form_of
 from tilewise._remat.regions import region
 from tilewise._remat.result import Remat
 from tilewise._remat.search import Asked, Search
@@ -74,32 +74,17 @@ def remat(
     jax = module("jax")
     generation = _tilewise.generation_name(tpu)
     options = dict(jit_options or {})
-    if hasattr(step, "lower") and not {"donate_argnums", "donate_argnames"} & set(options):
+    if type(step) is type(jax.jit(remat)) and not {"donate_argnums", "donate_argnames"} & set(options):
         options["donate_argnums"] = jaxprs.donated(step, args)
     whole = _tilewise.hbm_bytes(generation)
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
-    leaves, tree = jax.tree.flatten(args)
-
-    def flat(*leaves: Any) -> Any:
-        return step(*jax.tree.unflatten(tree, leaves))
-
-    def traced() -> Any:
-        return jax.make_jaxpr(flat, return_shape=True)(*leaves)
-
-    closed, shape = traced_for(generation, traced, slice_with(generation, topology, 1)[1])
-    results = jax.tree.structure(shape)
+    form = form_of(step, args)
+    closed = traced_for(
+        generation, lambda: jax.make_jaxpr(form.flat)(*form.leaves), slice_with(generation, topology, 1)[1]
+    )
 
     def callable_of(closed: Any) -> Callable[..., Any]:
-        run = module("jax.extend.core").jaxpr_as_fun(closed)
-
-        def again(*args: Any) -> Any:
-            given, its = jax.tree.flatten(args)
-            if its != tree:
-                message = f"the step was chosen for arguments of the form {tree}, not {its}"
-                raise TypeError(message)
-            return jax.tree.unflatten(results, run(*given))
-
-        return functools.wraps(step)(again) if hasattr(step, "__name__") else again
+        return form.callable_of(module("jax.extend.core").jaxpr_as_fun(closed))
 
     reader = Reader()
     found = region(reader.block(closed))

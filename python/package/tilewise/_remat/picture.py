@@ -62,8 +62,8 @@ def code(kept: Sequence[RematValue]) -> str:
     for value in kept:
         text = linecache.getline(value.file, value.line).rstrip() if value.file and value.line else ""
         found = re.fullmatch(r"(\s*)(\w+) = (.+)", text)
-        # Of several values of one line, the last operation of it is what the name is of.
-        if found is None or text.count("(") != text.count(")") or f"# {value.place}" in lines:
+        is_library = value.file is not None and "site-packages" in value.file
+        if found is None or not value.ends_line or is_library or text.count("(") != text.count(")") or f"# {value.place}" in lines:
             unnamed.append(value)
             continue
         name = f"{found[2]}_{value.line}"

@@ -24,20 +24,29 @@ class Choice:
         price: bytes that a second is worth.
         segment: bytes that are made between two places where all that is alive is kept; ``None`` for no such places.
         is_tied: whether a part is repeated only once the gradient has come to it.
+        is_of_loops: whether only what loops stack is chosen anew.
     """
 
     price: float
     segment: float | None = None
     is_tied: bool = False
+    is_of_loops: bool = False
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value that is kept or computed again, and how many times a step does it."""
+    """A value that is kept or computed again, and how many times a step does it.
+
+    Attributes:
+        variable, equation: the value and its maker; ``None`` for what a loop hands on.
+        times: how many there are in a step.
+        ends_line: whether its maker is the last equation of its line of the program, whose value it then is.
+    """
 
     variable: Any
     equation: Any
     times: int
+    ends_line: bool = False
 
     @property
     def bytes(self) -> int:
@@ -207,9 +216,14 @@ class Chooser:
             )
 
     def _note(self, kept: list[Any], equations: list[Any], again: list[int], seconds: list[float], times: int) -> None:
-        made = {variable: each for each in equations for variable in each.outvars}
-        stacked = self._stacked
-        self.chosen.kept += [Value(each, made.get(each), times) for each in kept if each not in stacked]
+        places = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+        for variable in kept:
+            at = places.get(variable)
+            if variable in self._stacked:
+                continue
+            maker, after = (None, None) if at is None else (equations[at], [*equations, None][at + 1])
+            ends = after is None or (maker is not None and _internals.place(maker) != _internals.place(after))
+            self.chosen.kept.append(Value(variable, maker, times, ends))
         self.chosen.again += [Value(equations[at].outvars[0], equations[at], times) for at in again]
         self.chosen.seconds += times * sum(seconds[at] for at in again)
 
@@ -268,6 +282,8 @@ class Chooser:
 
     def _in_line(self, equations: list[Any], ends: set[Any], times: int) -> list[Any]:
         """What lies before the fullest moment and is read behind it is kept, or computed again there."""
+        if self.choice.is_of_loops:
+            return equations
         moment = fullest(equations)
         early, late = equations[: moment + 1], equations[moment + 1 :]
         made = {variable: at for at, each in enumerate(early) for variable in each.outvars}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ class RematValue:
         bytes: of all of them, without padding.
         operation: JAX's name of the operation that makes it; ``carry`` of what a loop hands on.
         file, line: of the user's program; ``None`` where JAX knows none.
+        ends_line: whether it is the value of that line.
 
     Examples:
         >>> RematValue("bf16[16,1024]", 8, 2**18, "dot_general", "model.py", 12).bytes
@@ -46,6 +47,7 @@ class RematValue:
     operation: str
     file: str | None
     line: int | None
+    ends_line: bool = False
 
     @property
     def place(self) -> str:
@@ -62,8 +64,13 @@ class Remat:
         rows: all that was compared, the smallest first.
 
     Examples:
-        >>> found.fits, found.peak_bytes <= 800 * 2**20
-        (True, True)
+        >>> import jax, jax.numpy as jnp
+        >>> def step(w, x):
+        ...     return w - jax.grad(lambda w: (jnp.tanh(jnp.tanh(x @ w) @ w) ** 2).sum())(w)
+        >>> w, x = (jax.ShapeDtypeStruct((size, 256), jnp.bfloat16) for size in (256, 2**14))
+        >>> chosen = remat(step, w, x, tpu="v5e", progress=False)
+        >>> chosen.fits, chosen.rows[0].name
+        (True, 'as written')
     """
 
     def __init__(self, best: Tried, tried: Sequence[Tried], asked: Asked) -> None:
@@ -127,12 +134,7 @@ class Remat:
         return picture.code(self.kept)
 
     def draw(self) -> Any:
-        """The choices as a picture, bytes across and time up: SVG; ``save`` writes it to a file.
-
-        Examples:
-            >>> found.draw()[:4]
-            '<svg'
-        """
+        """The choices as a picture, bytes across and time at full rates up, as SVG."""
         return picture.frontier(self.rows, self.row, self._asked.limit)
 
     def check(self, args: Sequence[Any] | None = None) -> float:
@@ -181,8 +183,9 @@ class Remat:
                 rest = values[_SHOWN:]
                 if rest:
                     text.append(f"  and {len(rest)} more, {in_words(sum(each.bytes for each in rest))}")
-        if not self.fits and self.report.headline is not None:
-            text += ["", *(str(cause.get("sentence", "")) for cause in _causes(self.report))]
+        if not self.fits:
+            held = sorted(self.report.peak_buffers, key=lambda row: -row.bytes)[:_SHOWN]
+            text += ["", "It still holds:", *(f"  {in_words(row.bytes)}: {row.shape}, {row.op_name or row.instruction}" for row in held)]
         return "\n".join(text)
 
     def __repr__(self) -> str:
@@ -190,11 +193,6 @@ class Remat:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>{self.draw()}"
-
-
-def _causes(report: Report) -> Sequence[Mapping[str, Any]]:
-    found: Any = getattr(report, "causes", ())
-    return [each for each in found if isinstance(each, Mapping)]
 
 
 def _told(value: RematValue) -> str:
@@ -224,11 +222,12 @@ def _summed(values: Sequence[Value]) -> list[RematValue]:
         aval, equation = value.variable.aval, value.equation
         operation = "carry" if equation is None else equation.primitive.name
         place = None if equation is None else _internals.place(equation)
-        total = found.setdefault((aval.str_short(short_dtypes=True), operation, place), [0, 0])
+        key = aval.str_short(short_dtypes=True), operation, place, value.ends_line
+        total = found.setdefault(key, [0, 0])
         total[0] += value.times
         total[1] += value.bytes
     rows = [
-        RematValue(shape, count, held, operation, *(place or (None, None)))
-        for (shape, operation, place), (count, held) in found.items()
+        RematValue(shape, count, held, operation, *(place or (None, None)), ends_line)
+        for (shape, operation, place, ends_line), (count, held) in found.items()
     ]
     return sorted(rows, key=lambda row: -row.bytes)

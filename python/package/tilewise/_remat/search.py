@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,11 @@ _FIRST = (3, 5, 1)
 """Places of the prices that are asked about first."""
 SEGMENTS = (8, 16, 4, 32)
 """Into how many segments of equal bytes a forward pass is cut."""
-MOST_PROBES, MOST_COMPILED = 20, 3
+MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 20, 3, 120.0
+"""After how many questions, full compilations and seconds of these the search ends with what it has."""
+
+_Family = tuple[int | None, bool, bool]
+"""The parts, whether they are tied, and whether only loops are chosen anew."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,10 @@ class Search:
             return self._best(compiler)
 
     def _explore(self, compiler: Compiler) -> None:
-        families: list[tuple[int | None, bool]] = [(None, False), (None, True), *((each, True) for each in SEGMENTS)]
+        families: list[_Family] = [(None, False, False), (None, True, False)]
+        families += [(each, True, False) for each in SEGMENTS]
+        if self._region.pairs or self._region.bodies:
+            families.insert(0, (None, False, True))
         for at in _FIRST:
             self._try(compiler, ((family, PRICES[at]) for family in families))
         if not any(each.row.fits for each in self.tried):
@@ -131,12 +139,13 @@ class Search:
             choice = each.choice
             if choice is not None:
                 beside = (choice.price * factor for factor in (1.7, 0.6))
-                family = (None if choice.segment is None else round(self._made / choice.segment), choice.is_tied)
+                parts = None if choice.segment is None else round(self._made / choice.segment)
+                family = (parts, choice.is_tied, choice.is_of_loops)
                 self._try(compiler, ((family, price) for price in beside))
 
-    def _try(self, compiler: Compiler, choices: Iterable[tuple[tuple[int | None, bool], float]]) -> None:
-        for (parts, is_tied), price in choices:
-            choice = Choice(price, None if parts is None else self._made / parts, is_tied)
+    def _try(self, compiler: Compiler, choices: Iterable[tuple[_Family, float]]) -> None:
+        for (parts, is_tied, is_of_loops), price in choices:
+            choice = Choice(price, None if parts is None else self._made / parts, is_tied, is_of_loops)
             chooser = Chooser(self._costs, choice)
             block = chooser.program(self._region)
             key = (chooser.chosen.key, is_tied and chooser.chosen.in_line)
@@ -161,8 +170,11 @@ class Search:
         different = {(each.row.peak_bytes, each.floor): each for each in reversed(fitting)}
         fitting = list(different.values())[::-1]
         best: Tried | None = None
+        begun = time.monotonic()
         for number, each in enumerate(fitting[:MOST_COMPILED]):
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
+                break
+            if best is not None and time.monotonic() - begun > MOST_SECONDS:
                 break
             self._say(f"compiling {number + 1} of {min(len(fitting), MOST_COMPILED)} in full")
             answer = self._answer(compiler, each.step, "full")

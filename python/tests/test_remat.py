@@ -1,0 +1,208 @@
+"""`remat`: choices of what is kept compute what the step does, and are the least; the compiler judges them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewise as tw
+from tilewise._remat.costs import Costs
+from tilewise._remat.cut import minimum_cut
+from tilewise._remat.equations import Reader, bytes_of
+from tilewise._remat.regions import Choice, Chooser, region
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+S = jax.ShapeDtypeStruct
+LAYERS, WIDTH, ROWS = 6, 16, 32
+COSTS = Costs(197e12, 819e9, 45e9)
+WEIGHTS = jax.random.normal(jax.random.key(0), (LAYERS, WIDTH, WIDTH)) / 4
+X = jax.random.normal(jax.random.key(1), (ROWS, WIDTH))
+
+
+def layer(x: Any, w: Any) -> Any:
+    return x + jnp.tanh(jax.nn.softmax(x @ w) @ w.T)
+
+
+def updated(loss: Callable[..., Any]) -> Callable[..., Any]:
+    def step(weights: Any, x: Any) -> Any:
+        value, slope = jax.value_and_grad(loss)(weights, x)
+        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, slope), value
+
+    return step
+
+
+def in_line(layer: Callable[..., Any] = layer) -> Callable[..., Any]:
+    def loss(weights: Any, x: Any) -> Any:
+        for w in weights:
+            x = layer(x, w)
+        return (x**2).mean()
+
+    return updated(loss)
+
+
+def in_loop(layer: Callable[..., Any] = layer) -> Callable[..., Any]:
+    def loss(weights: Any, x: Any) -> Any:
+        return (jax.lax.scan(lambda x, w: (layer(x, w), None), x, weights)[0] ** 2).mean()
+
+    return updated(loss)
+
+
+def nested(weights: Any, x: Any) -> Any:
+    """Time around layers, both in loops; their outputs are read by others, too."""
+
+    def loss(weights: Any, x: Any) -> Any:
+        def turn(state: Any, row: Any) -> Any:
+            state, means = jax.lax.scan(lambda x, w: (layer(x, w), x.mean()), state + row, weights)
+            return state, (state, means)
+
+        state, (states, means) = jax.lax.scan(turn, jnp.zeros_like(x), jnp.stack([x, 2 * x, 3 * x]))
+        return (state**2).mean() + (states**3).mean() + means.sum()
+
+    return updated(loss)(weights, x)
+
+
+def in_parts(weights: Any, x: Any) -> Any:
+    """Microbatches: both passes are in the body of a loop."""
+
+    def one(total: Any, rows: Any) -> Any:
+        moved, value = in_loop()(weights, rows)
+        return total + (weights - moved), value
+
+    total, values = jax.lax.scan(one, jnp.zeros_like(weights), x.reshape(4, -1, WIDTH))
+    return weights - total, values.sum()
+
+
+def dropout(weights: Any, x: Any) -> Any:
+    def noisy(x: Any, w: Any) -> Any:
+        key = jax.random.fold_in(jax.random.key(0), 3)
+        return jnp.where(jax.random.bernoulli(key, 0.9, x.shape), layer(x, w), 0)
+
+    return in_line(noisy)(weights, x)
+
+
+CHECKPOINTED = jax.checkpoint(layer)
+DOTS = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable)
+STEPS = {
+    "in line": in_line(),
+    "in line, checkpointed": in_line(CHECKPOINTED),
+    "in line, dots": in_line(DOTS),
+    "in a loop": in_loop(),
+    "in a loop, checkpointed": in_loop(CHECKPOINTED),
+    "in a loop, dots": in_loop(DOTS),
+    "nested": nested,
+    "in parts": in_parts,
+    "dropout": dropout,
+}
+CHOICES = ((1e6, None, False), (1e6, 3, True), (1e11, None, True), (1e12, 3, False), (1e16, None, False))
+
+
+def chosen(step: Callable[..., Any], price: float, parts: int | None, is_tied: bool) -> tuple[Any, Any]:
+    read = region(Reader().block(jax.make_jaxpr(step)(WEIGHTS, X)))
+    made = sum(bytes_of(variable) for each in read.block.equations for variable in each.outvars)
+    chooser = Chooser(COSTS, Choice(price, None if parts is None else made / parts, is_tied))
+    closed = chooser.program(read).closed()
+    jax.extend.core.check_jaxpr(getattr(closed, "jaxpr", closed))
+    return closed, chooser.chosen
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_each_choice_computes_what_the_step_does(name: str) -> None:
+    step = STEPS[name]
+    wanted = jax.tree.leaves(jax.jit(step)(WEIGHTS, X))
+    bytes_kept = set()
+    for price, parts, is_tied in CHOICES:
+        closed, found = chosen(step, price, parts, is_tied)
+        bytes_kept.add(found.bytes)
+        for one, other in zip(wanted, jax.jit(jax.extend.core.jaxpr_as_fun(closed))(WEIGHTS, X), strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * float(abs(one).max()))
+    assert len(bytes_kept) > 1
+
+
+@pytest.mark.parametrize("kind", ["in line", "in a loop"])
+@pytest.mark.parametrize("author", ["checkpointed", "dots"])
+def test_what_an_author_repeats_is_computed_once(kind: str, author: str) -> None:
+    """A step with checkpoints is, once it is read, the step without: everything can be kept, or nothing."""
+    for price in (1e6, 1e16):
+        (_, one), (_, other) = (chosen(STEPS[name], price, None, False) for name in (kind, f"{kind}, {author}"))
+        # JAX linearizes what is under a checkpoint in slightly other operations.
+        assert one.bytes == pytest.approx(other.bytes, rel=0.05)
+
+
+def test_a_lower_price_keeps_no_more() -> None:
+    for name, step in STEPS.items():
+        kept = [chosen(step, price, None, False)[1].bytes for price in (1e6, 1e10, 1e11, 1e12, 1e16)]
+        assert kept == sorted(kept), name
+
+
+def test_the_cut_is_the_least_of_all_choices() -> None:
+    """Compared with every set of values that could be kept."""
+
+    def forward(a: Any, b: Any) -> Any:
+        c = jnp.sin(a)
+        d = c @ b
+        e = d[:, :2] * 2
+        f = jnp.exp(d) + a
+        return c, d, e, f
+
+    def is_made(atom: Any) -> bool:
+        return not isinstance(atom, jax.extend.core.Literal) and atom in made
+
+    equations = jax.make_jaxpr(forward)(jnp.ones((4, 4)), jnp.ones((4, 4))).jaxpr.eqns
+    made = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        wanted = [each for each in made if random.random() < 0.5]
+        seconds = [float(random.integers(0, 60)) if random.random() < 0.9 else float("inf") for _ in equations]
+
+        def cost(kept: Any, wanted: list[Any] = wanted, seconds: list[float] = seconds) -> float:
+            again, waiting = set(), [each for each in wanted if each not in kept]
+            while waiting:
+                at = made.get(waiting.pop())
+                if at is not None and at not in again:
+                    again.add(at)
+                    waiting += [each for each in equations[at].invars if is_made(each) and each not in kept]
+            return sum(map(bytes_of, kept)) + sum(seconds[at] for at in again)
+
+        subsets = itertools.chain.from_iterable(itertools.combinations(made, n) for n in range(len(made) + 1))
+        least = min(cost(set(each)) for each in subsets)
+        cut = minimum_cut(equations, wanted, seconds, 1.0)
+        assert cost(set(cut.kept)) <= least + len(made)  # Bytes are rounded to whole units.
+
+
+def test_a_step_that_is_refused_fits_and_is_compiled() -> None:
+    weights, x = [S((256, 256), jnp.bfloat16)] * 24, S((2**17, 256), jnp.bfloat16)
+    found = tw.remat(in_line(), weights, x, tpu="v5e", hbm_limit="1200MiB", progress=False)
+    assert found.fits
+    assert not found.rows[0].fits
+    assert found.peak_bytes <= 1200 * 2**20 < found.rows[0].peak_bytes
+    assert found.seconds is not None
+    audited = tw.audit(found.step, weights, x, tpu="v5e")
+    assert audited.peak_bytes == found.peak_bytes
+    assert found.recomputed
+    assert "chosen" in str(found)
+    assert found.draw().count("<circle") == len(found.rows)
+
+
+def test_what_cannot_be_had_is_said() -> None:
+    found = tw.remat(in_line(), [S((256, 256), jnp.bfloat16)] * 4, S((2**16, 256), jnp.bfloat16),
+                     tpu="v5e", hbm_limit="1MiB", progress=False)  # fmt: skip
+    assert not found.fits
+    assert str(found).startswith("Does not fit: the least that was found is ")
+    assert found.peak_bytes == min(row.peak_bytes for row in found.rows)
+
+
+def test_inference_has_nothing_to_keep() -> None:
+    with pytest.raises(tw.Error, match="no gradient"):
+        tw.remat(lambda x: jnp.tanh(x) @ x, S((128, 128), jnp.float32), tpu="v5e", progress=False)
+
+
+def test_results_are_compared_on_this_machine() -> None:
+    found = tw.remat(in_line(), WEIGHTS, X, tpu="v5e", progress=False)
+    assert found.check() < 1e-4
+    assert found.check((WEIGHTS, X)) < 1e-4
