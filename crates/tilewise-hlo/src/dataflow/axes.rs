@@ -154,7 +154,36 @@ impl Axes {
     /// ```
     #[must_use]
     pub fn reach(&self, from: impl IntoIterator<Item = (usize, usize)>, stops: &dyn Fn(usize) -> bool) -> Reached {
-        self.edges.reach(from, stops)
+        self.edges.reach(from, stops, true)
+    }
+
+    /// The same of what has their elements or is worked out of these, whatever order that is in: of a sort, each result follows from
+    /// one operand.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::Dataflow};
+    /// let flow = Dataflow::new(&Module::parse("\
+    /// less {
+    ///   a = f32[] parameter(0)
+    ///   b = f32[] parameter(1)
+    ///   m = s32[] parameter(2)
+    ///   n = s32[] parameter(3)
+    ///   ROOT l = pred[] compare(a, b), direction=LT
+    /// }
+    /// ENTRY main {
+    ///   keys = f32[8] parameter(0)
+    ///   places = s32[8] iota(), iota_dimension=0
+    ///   ROOT sorted = (f32[8], s32[8]) sort(keys, places), dimensions={0}, to_apply=less
+    /// }")?);
+    /// let (places, sorted) = (6, 7);
+    /// let of_elements = flow.axes().reach_elements([(places, 0)]);
+    /// assert_eq!(of_elements.all().collect::<Vec<_>>(), [(places, 0), (sorted, 1)]);
+    /// assert!(flow.axes().reach([(places, 0)], &|_| false).has(sorted, 0));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reach_elements(&self, from: impl IntoIterator<Item = (usize, usize)>) -> Reached {
+        self.edges.reach(from, &|_| false, false)
     }
 
     pub(super) fn of(module: &Module) -> Self {
@@ -402,6 +431,9 @@ impl<'m> Builder<'m> {
         self.edges.extend(
             leaves.clone().map(|leaf| (made, self.axes.edges.leaf(result, leaf))).filter(|(from, to)| from != to),
         );
+        if opcode == Opcode::Sort {
+            self.axes.edges.sort(operands, result, &mut self.edges);
+        }
         let mut arrays: Vec<(usize, usize)> = Vec::with_capacity(operands.len() + 1);
         for operand in operands {
             let Some(operand) = operand.filter(|operand| self.form(*operand).leaves.len() == 1) else { return };

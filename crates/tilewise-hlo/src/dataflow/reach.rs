@@ -1,6 +1,6 @@
 //! Which arrays follow from which: instructions read whole arrays, and hand on or make others.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::steps;
 
@@ -13,6 +13,8 @@ pub(super) struct Edges {
     /// they read leads to, and which lead to their results; last tuples, which all of their arrays lead to, for what reads them whole.
     first: Vec<u32>,
     ends: Vec<u32>,
+    /// Nodes of what sorts of several arrays work out: the order of their elements.
+    orders: HashSet<u32>,
 }
 
 impl Edges {
@@ -45,6 +47,16 @@ impl Edges {
             1 => self.leaves_before[instruction],
             _ => self.leaves_before.last().copied().unwrap_or(0) + number(self.leaves_before.len() + instruction),
         }
+    }
+
+    /// Adds the edges from a sort's operands, one of several, to the results that have their elements.
+    pub(super) fn sort(&mut self, operands: &[Option<usize>], result: usize, edges: &mut Vec<(u32, u32)>) {
+        if self.leaves(result) != operands.len() || operands.len() < 2 {
+            return;
+        }
+        self.orders.insert(self.made(result));
+        let operands = operands.iter().enumerate().filter_map(|(number, operand)| Some((number, (*operand)?)));
+        edges.extend(operands.map(|(number, operand)| (self.leaf(operand, 0), self.leaf(result, number))));
     }
 
     fn leaves(&self, instruction: usize) -> usize {
@@ -86,6 +98,7 @@ impl Edges {
         &self,
         from: impl IntoIterator<Item = (usize, usize)>,
         stops: &dyn Fn(usize) -> bool,
+        by_order: bool,
     ) -> Reached {
         let leaves = self.leaves_before.last().copied().unwrap_or(0) as usize;
         let mut is_reached = vec![false; self.first.len().saturating_sub(1)];
@@ -96,7 +109,8 @@ impl Edges {
             let [start, end] = [0, 1].map(|next| self.first[node as usize + next] as usize);
             for to in &self.ends[start..end] {
                 steps::take(1);
-                if !is_reached[*to as usize] && !self.instruction(*to).is_some_and(stops) {
+                let is_followed = by_order || !self.orders.contains(to);
+                if !is_reached[*to as usize] && is_followed && !self.instruction(*to).is_some_and(stops) {
                     is_reached[*to as usize] = true;
                     waiting.push(*to);
                 }

@@ -8,6 +8,7 @@ use crate::{
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     iter::successors,
+    ops::Range,
 };
 use tilewise::ElementKind;
 use tilewise_hlo::{
@@ -92,7 +93,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
-        let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
+        let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
         let learned = axes.reach(self.learned(split), &|_| false);
         let facts = Facts { learned, counted };
         // An allocated buffer has no operands.
@@ -144,6 +145,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
+        let mut adding: HashSet<usize> = HashSet::new();
         // What is done at each instruction that reads places; it may do so along many axes.
         let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
         for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
@@ -174,6 +176,9 @@ impl<'p, 'm> Walk<'p, 'm> {
                 continue;
             }
             let ends = ends(split, at, kinds);
+            if ends.contains(&End::Sum) {
+                adding.insert(at.index());
+            }
             if ends.contains(&End::Sum) && facts.learned.has_any(at.index()) {
                 let is_forward = !self.is_backward(at);
                 if is_forward { sums.extend(all_of(at)) } else { others.extend(all_of(at)) }
@@ -196,7 +201,10 @@ impl<'p, 'm> Walk<'p, 'm> {
         let of_others = split.axes.reach(others.iter().copied(), &stops);
         let mut late = false;
         for at in self.program.module.instructions().filter(|at| makes(at.opcode())) {
-            let is_all = |reached: &Reached| at.operand_indices().flatten().any(|operand| reached.has_any(operand));
+            // A sum of places meets none of them where it goes on from another sum.
+            let begins = if adding.contains(&at.index()) { initial(&at) } else { 0..0 };
+            let read = || at.operand_indices().enumerate().filter(|(number, _)| !begins.contains(number));
+            let is_all = |reached: &Reached| read().filter_map(|(_, read)| read).any(|read| reached.has_any(read));
             let (by_sums, by_others) = (is_all(&of_sums), is_all(&of_others));
             if !by_sums && !by_others || is_after(split, &at) {
                 continue;
@@ -332,6 +340,16 @@ fn packs_bits(at: &Instruction<'_>) -> bool {
     }
     let mut calls = at.calls().filter_map(|call| call.computation()?.root());
     made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
+}
+
+/// Which operands of a reduction or a scatter are what it begins with.
+fn initial(at: &Instruction<'_>) -> Range<usize> {
+    let operands = at.operand_indices().count();
+    match at.opcode() {
+        Opcode::Scatter => 0..operands / 2,
+        Opcode::Reduce | Opcode::ReduceWindow => operands / 2..operands,
+        _ => 0..0,
+    }
 }
 
 /// Whether an instruction makes arrays of those that it reads.
