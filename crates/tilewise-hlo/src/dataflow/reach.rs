@@ -9,6 +9,8 @@ use crate::steps;
 pub(super) struct Edges {
     /// Of each instruction, how many arrays those before it have; then of all.
     leaves_before: Arc<[u32]>,
+    /// Of each array, the instruction that makes it.
+    makers: Vec<u32>,
     /// Where the ends of each node's edges begin, and where those of the last one end. First come arrays, then instructions, which what
     /// they read leads to, and which lead to their results; last tuples, which all of their arrays lead to, for what reads them whole.
     first: Vec<u32>,
@@ -20,13 +22,12 @@ pub(super) struct Edges {
 impl Edges {
     /// Of instructions that have so many arrays each.
     pub(super) fn new(leaves: impl IntoIterator<Item = usize>) -> Self {
-        let mut count = 0;
-        let mut leaves_before = vec![0];
-        for leaves in leaves {
-            count += number(leaves);
-            leaves_before.push(count);
+        let (mut leaves_before, mut makers) = (vec![0], Vec::new());
+        for (instruction, leaves) in leaves.into_iter().enumerate() {
+            makers.resize(makers.len() + leaves, number(instruction));
+            leaves_before.push(number(makers.len()));
         }
-        Self { leaves_before: leaves_before.into(), ..Self::default() }
+        Self { leaves_before: leaves_before.into(), makers, ..Self::default() }
     }
 
     pub(super) fn leaf(&self, instruction: usize, leaf: usize) -> u32 {
@@ -87,11 +88,11 @@ impl Edges {
 
     /// The instruction that makes a node; a tuple's is of none.
     fn instruction(&self, node: u32) -> Option<usize> {
-        let leaves = self.leaves_before.last().copied().unwrap_or(0);
-        if node >= leaves {
-            return Some((node - leaves) as usize).filter(|at| *at < self.leaves_before.len());
+        let node = node as usize;
+        match self.makers.get(node) {
+            Some(maker) => Some(*maker as usize),
+            None => Some(node - self.makers.len()).filter(|at| *at < self.leaves_before.len()),
         }
-        Some(self.leaves_before.partition_point(|before| *before <= node) - 1)
     }
 
     pub(super) fn reach(

@@ -73,9 +73,10 @@ impl<'p> Split<'p> {
             with_it / program.thresholds().most >= all / 100
                 && (!found.is_made || largest.is_some_and(|largest| is_each(largest)))
         };
+        let walk = Walk::new(program, program.temporary_bytes / JOINABLE);
         let mut joined = None;
         for own in candidates(program, peak) {
-            let found = Self::follow(program, &own, program.temporary_bytes / JOINABLE).filter(covers);
+            let found = Self::follow(&walk, &own).filter(covers);
             match found {
                 Some(found) if found.joined.is_none() => return Some(found),
                 Some(found) => _ = joined.get_or_insert(found),
@@ -85,11 +86,11 @@ impl<'p> Split<'p> {
         joined
     }
 
-    /// Follows a dimension, the product of some axes. What joins its places takes no more than so many bytes.
+    /// Follows a dimension, the product of some axes.
     ///
-    /// `None` where places are joined by more, or where a weight has them.
-    pub(crate) fn follow(program: &'p ProgramModel<'_>, own: &[AxisId], joinable_bytes: u64) -> Option<Self> {
-        let axes = program.flow.axes();
+    /// `None` where places are joined by more than may be, or where a weight has them.
+    fn follow(walk: &Walk<'p, '_>, own: &[AxisId]) -> Option<Self> {
+        let axes = walk.program.flow.axes();
         let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
         let nothing = axes.reach([], &|_| false);
         let mut split = Self {
@@ -104,9 +105,8 @@ impl<'p> Split<'p> {
             after: nothing.clone(),
             whole: nothing,
         };
-        let walk = Walk::new(program, joinable_bytes);
-        split.continued(&walk);
-        let born = split.born(program)?;
+        split.continued(walk);
+        let born = split.born(walk.program)?;
         walk.run(&mut split, &born)?;
         Some(split)
     }
