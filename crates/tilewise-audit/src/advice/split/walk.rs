@@ -210,8 +210,7 @@ impl<'p, 'm> Walk<'p, 'm> {
                 continue;
             }
             let is_own = |operand: usize| !of_sums.has_any(operand) && !of_others.has_any(operand);
-            let mut own = at.operands().filter_map(|operand| operand.instruction());
-            if !own.any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
+            if !self.read(&at).any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
                 continue;
             }
             let is_late = self.is_backward(&at);
@@ -290,8 +289,14 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// Whether one of an instruction's operands has places, each with something of its own.
-    fn reads_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
-        at.operands().filter_map(|operand| operand.instruction()).any(|operand| self.is_each(split, &operand))
+    fn reads_each(&self, split: &Split<'_>, at: &Instruction<'m>) -> bool {
+        self.read(at).any(|operand| self.is_each(split, &operand))
+    }
+
+    /// What an instruction reads.
+    fn read(&self, at: &Instruction<'m>) -> impl Iterator<Item = Instruction<'m>> {
+        let module = self.program.module;
+        at.operand_indices().flatten().filter_map(|operand| module.instruction(operand))
     }
 
     fn is_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
@@ -303,10 +308,8 @@ impl<'p, 'm> Walk<'p, 'm> {
     /// Whether what an instruction reads of all places is small.
     fn is_small(&self, split: &Split<'_>, at: usize) -> bool {
         let Some(at) = self.instruction(at) else { return false };
-        let read = at
-            .operands()
-            .filter_map(|operand| operand.instruction())
-            .map(|operand| self.bytes(operand.index(), |leaf| split.place(&operand, leaf).is_some()));
+        let read =
+            self.read(&at).map(|operand| self.bytes(operand.index(), |leaf| split.place(&operand, leaf).is_some()));
         read.fold(0, u64::saturating_add) <= self.joinable_bytes
     }
 
