@@ -36,6 +36,8 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         .collect();
     if proposals.iter().any(is_of_whole_batch) {
         proposals.retain(|proposal| !is_of_rows(proposal));
+    } else if proposals.iter().any(is_of_rows) {
+        proposals.retain(|proposal| !proposal.is_of_pairs);
     }
     let mut priced: Vec<(Price, Proposal)> = proposals
         .into_iter()
@@ -122,7 +124,7 @@ fn is_of_parts(proposal: &Proposal) -> bool {
 
 /// Whether nothing joins the parts of a batch: they have fewer rows, and less of all that is made of them.
 fn is_of_whole_batch(proposal: &Proposal) -> bool {
-    matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_none())
+    matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_none() && !proposal.is_of_pairs)
 }
 
 /// Whether something is made of some rows at a time.

@@ -172,6 +172,63 @@ ENTRY main (ids.1: s32[16384], t.1: f32[256,1024]) -> f32[256,1024] {
     assert!(!first(&joined).is_some_and(|said| said.starts_with("Microbatch")));
 }
 
+/// As samples with labels and others without, which a mean of all is subtracted from before places are counted: what is joined
+/// of others is each place's own.
+#[test]
+fn samples_that_are_joined_with_others_meet_in_sums() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (x.1: f32[64,16384], u.1: f32[960,16384], w.1: f32[16384]) -> f32[1024] {
+  x.1 = f32[64,16384]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  u.1 = f32[960,16384]{1,0:T(8,128)} parameter(1), metadata={op_name="u"}
+  w.1 = f32[16384]{0:T(1024)} parameter(2), metadata={op_name="params['w']"}
+  zero = f32[]{:T(128)} constant(0)
+  all = f32[1024,16384]{1,0:T(8,128)} concatenate(x.1, u.1), dimensions={0}
+  w = f32[1024,16384]{1,0:T(8,128)} broadcast(w.1), dimensions={1}
+  s = f32[1024,16384]{1,0:T(8,128)} multiply(all, w)
+  m = f32[16384]{0:T(1024)} reduce(s, zero), dimensions={0}, to_apply=add
+  b = f32[1024,16384]{1,0:T(8,128)} broadcast(m), dimensions={1}
+  d = f32[1024,16384]{1,0:T(8,128)} subtract(s, b)
+  i = f32[1024,16384]{1,0:T(8,128)} iota(), iota_dimension=0
+  h = f32[1024,16384]{1,0:T(8,128)} multiply(d, i)
+  t = f32[1024,16384]{1,0:T(8,128)} tanh(h)
+  e = f32[1024,16384]{1,0:T(8,128)} exponential(h)
+  n = f32[1024,16384]{1,0:T(8,128)} multiply(t, e)
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(n, h)
+  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+}"#;
+    assert_eq!(first(text), None);
+}
+
+/// As each color at each angle: either is taken in parts, as nothing joins them.
+#[test]
+fn one_of_two_dimensions_of_pairs_is_taken_in_parts() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (x.1: f32[2048], y.1: f32[2048]) -> f32[2048,2048] {
+  x.1 = f32[2048]{0:T(1024)} parameter(0), metadata={op_name="x"}
+  y.1 = f32[2048]{0:T(1024)} parameter(1), metadata={op_name="y"}
+  zero = f32[]{:T(128)} constant(0)
+  a = f32[2048,2048,4]{1,0,2:T(8,128)} broadcast(x.1), dimensions={0}
+  b = f32[2048,2048,4]{1,0,2:T(8,128)} broadcast(y.1), dimensions={1}
+  m = f32[2048,2048,4]{1,0,2:T(8,128)} multiply(a, b)
+  e = f32[2048,2048,4]{1,0,2:T(8,128)} exponential(m)
+  t = f32[2048,2048,4]{1,0,2:T(8,128)} tanh(m)
+  g = f32[2048,2048,4]{1,0,2:T(8,128)} multiply(e, t)
+  ROOT r = f32[2048,2048]{1,0:T(8,128)} reduce(g, zero), dimensions={2}, to_apply=add
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Process `x` along dimension 0 in parts: "), "{said}");
+}
+
 /// As the compiler pads numbers of rows to whole tiles: the last of 1024 samples is followed by no whole one.
 #[test]
 fn what_is_added_after_the_last_sample_joins_none() {

@@ -46,6 +46,8 @@ pub(crate) struct Split<'p> {
     pub(crate) inputs: Vec<(String, usize)>,
     /// Whether the program makes it, as it does the pixels of a picture that it draws.
     pub(crate) is_made: bool,
+    /// Whether the largest array at the peak has another dimension of as many places that would do as well.
+    pub(crate) is_of_pairs: bool,
     /// The first instruction that joins its places, and how.
     pub(crate) joined: Option<(usize, Joint)>,
     /// What depends on the place, and what follows once places are joined.
@@ -75,8 +77,8 @@ impl<'p> Split<'p> {
         };
         let walk = Walk::new(program, program.temporary_bytes / JOINABLE);
         let mut joined = None;
-        for own in candidates(program, peak) {
-            let found = Self::follow(&walk, &own).filter(covers);
+        for (own, is_of_pairs) in candidates(program, peak) {
+            let found = Self::follow(&walk, &own, is_of_pairs).filter(covers);
             match found {
                 Some(found) if found.joined.is_none() => return Some(found),
                 Some(found) => _ = joined.get_or_insert(found),
@@ -89,7 +91,7 @@ impl<'p> Split<'p> {
     /// Follows a dimension, the product of some axes.
     ///
     /// `None` where places are joined by more than may be, or where a weight has them.
-    fn follow(walk: &Walk<'p, '_>, own: &[AxisId]) -> Option<Self> {
+    fn follow(walk: &Walk<'p, '_>, own: &[AxisId], is_of_pairs: bool) -> Option<Self> {
         let axes = walk.program.flow.axes();
         let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
         let nothing = axes.reach([], &|_| false);
@@ -100,6 +102,7 @@ impl<'p> Split<'p> {
             size,
             inputs: Vec::new(),
             is_made: false,
+            is_of_pairs,
             joined: None,
             each: nothing.clone(),
             after: nothing.clone(),
@@ -209,13 +212,26 @@ impl<'p> Split<'p> {
                 born.extend((0..self.axes.leaves(at.index())).map(|leaf| (at.index(), leaf)));
             }
         }
-        (!born.is_empty()).then_some(born)
+        if born.is_empty() {
+            return None;
+        }
+        // What isn't known beside them is places' own as well, as samples are that are joined with others.
+        let others = self.made(program).filter(|at| at.operands().next().is_some() && !is_unknown(at));
+        born.extend(others.flat_map(|at| (0..self.axes.leaves(at.index())).map(move |leaf| (at.index(), leaf))));
+        Some(born)
     }
+}
+
+/// Whether nothing tells how an instruction relates its operands to its results; an allocated buffer has no operands.
+fn is_unknown(at: &Instruction<'_>) -> bool {
+    matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
 }
 
 /// Dimensions of arguments that the largest array at the peak has, those that inputs begin with before others, the outermost first;
 /// then what of it no argument has.
-fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<AxisId>> {
+///
+/// Each with whether the array is of pairs: it has another dimension of as many places, which an input begins with as well.
+fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<AxisId>, bool)> {
     let axes = program.flow.axes();
     // Flattened arrays have no dimension to go by.
     let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
@@ -250,20 +266,21 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
             }
         }
     }
-    // Of rows and columns that are as many, each of which an input begins with, neither is the batch.
+    // Of rows and columns that are as many, each of which an input begins with, either would do, but anything else is more of a batch.
     let first: Vec<&Vec<AxisId>> = found.iter().filter(|(rank, _)| *rank == 0).map(|(_, own)| own).collect();
     let is_of_pairs = |own: &Vec<AxisId>| {
         let is_there = |own: &Vec<AxisId>| axes.of_array(&largest, leaf_of_largest).any(|all| all == own);
         first.iter().any(|other| *other != own && size(other) == size(own) && is_there(other)) && is_there(own)
     };
     let pairs: Vec<Vec<AxisId>> = first.iter().filter(|own| is_of_pairs(own)).map(|own| (*own).clone()).collect();
-    found.retain(|(_, own)| !pairs.contains(own));
     // Stable: of equals, the outermost comes first.
-    found.sort_by_key(|(rank, _)| *rank);
-    let mut candidates: Vec<Vec<AxisId>> = Vec::new();
+    found.sort_by_key(|(rank, own)| (pairs.contains(own), *rank));
+    let mut candidates: Vec<(Vec<AxisId>, bool)> = Vec::new();
     for (_, own) in found {
-        if size(&own) >= LEAST && !candidates.contains(&own) && candidates.len() < MOST_FOLLOWED {
-            candidates.push(own);
+        let is_known = candidates.iter().any(|(known, _)| *known == own);
+        if size(&own) >= LEAST && !is_known && candidates.len() < MOST_FOLLOWED {
+            let is_of_pairs = pairs.contains(&own);
+            candidates.push((own, is_of_pairs));
         }
     }
     candidates

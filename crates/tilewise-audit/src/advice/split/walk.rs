@@ -1,6 +1,6 @@
 //! What becomes of a dimension's places, in the order of the program: where they are added up, or meet.
 
-use super::{Joint, Split};
+use super::{Joint, Split, is_unknown};
 use crate::{
     advice::program::ProgramModel,
     program::{is_backward, op_name},
@@ -96,10 +96,6 @@ impl<'p, 'm> Walk<'p, 'm> {
         let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
         let learned = axes.reach(self.learned(split), &|_| false);
         let facts = Facts { learned, counted };
-        // An allocated buffer has no operands.
-        let is_unknown = |at: &Instruction<'_>| {
-            matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
-        };
         let unknown = split.made(self.program).filter(is_unknown);
         let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
         split.whole =
@@ -271,6 +267,8 @@ impl<'p, 'm> Walk<'p, 'm> {
                 if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
             }
             Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
+            // Nothing tells which of two dimensions a kernel's result has.
+            Opcode::CustomCall | Opcode::Unknown if split.is_of_pairs => End::Joint,
             Opcode::CustomCall | Opcode::Unknown if split.place(at, 0).is_some() => End::None,
             Opcode::CustomCall | Opcode::Unknown => End::All,
             _ => End::Joint,
