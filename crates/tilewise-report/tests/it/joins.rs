@@ -402,6 +402,19 @@ ENTRY main (x.1: f32[4096,64]) -> f32[4,4096] {
     assert!(said.ends_with("your soft cap is splash attention's `attn_logits_soft_cap`"), "{said}");
     assert_eq!(found[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
     assert!(code(&found[0]).is_some_and(|code| code.contains("jax.lax.map(of_query, queries, batch_size=256)")));
+    // As windows beside all of a picture: blocks of these queries leave pairs of other positions whole.
+    let windows = text.replace("x.1: f32[4096,64]", "x.1: f32[4096,64], y.1: f32[1536,64]").replace(
+        "  least =",
+        "  y.1 = f32[1536,64]{1,0:T(8,128)} parameter(1), metadata={op_name=\"y\"}
+  p = f32[1536,1536]{1,0:T(8,128)} convolution(y.1, y.1), dim_labels=bf_oi->bf
+  least =",
+    );
+    let windows = windows.replace(
+        "  ROOT r = ",
+        "  n = f32[1536,1536]{1,0:T(8,128)} negate(p)
+  ROOT r = ",
+    );
+    assert_eq!(advice(&windows)[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
 }
 
 /// As AlphaFold's attention along the rows of pairs: few rows, but a softmax goes over their pairs.

@@ -84,7 +84,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
         Some((sizes.next()?, sizes.next()?))
     })?;
-    let alike = || program.temporaries().filter(is_alike);
+    // Pairs of other numbers of rows are others', which blocks of these rows leave whole.
+    let is_of_these =
+        |array: &&LiveArray<'m>| elements(&array.bounds).is_multiple_of(rows.saturating_mul(columns).max(1));
+    let alike = || program.temporaries().filter(is_alike).filter(is_of_these);
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
     }
