@@ -41,6 +41,8 @@ pub(crate) struct Split<'p> {
     /// The axes that it is the product of; then those that it is once it is padded, joined with others, or handed to a kernel.
     along: Vec<Vec<AxisId>>,
     known: HashSet<Vec<AxisId>>,
+    /// Whether one of these begins with an axis, by its number.
+    begins: Vec<bool>,
     pub(crate) size: u64,
     /// The arguments that have it, each with its place, but for weights and states.
     pub(crate) inputs: Vec<(String, usize)>,
@@ -97,8 +99,9 @@ impl<'p> Split<'p> {
         let nothing = axes.reach([], &|_| false);
         let mut split = Self {
             axes,
-            along: vec![own.to_vec()],
-            known: HashSet::from([own.to_vec()]),
+            along: Vec::new(),
+            known: HashSet::new(),
+            begins: vec![false; axes.all().len()],
             size,
             inputs: Vec::new(),
             is_made: false,
@@ -108,6 +111,7 @@ impl<'p> Split<'p> {
             after: nothing.clone(),
             whole: nothing,
         };
+        split.add(vec![own.to_vec()]);
         split.continued(walk);
         let born = split.born(walk.program)?;
         walk.run(&mut split, &born)?;
@@ -121,7 +125,8 @@ impl<'p> Split<'p> {
 
     fn places<'a>(&'a self, instruction: &'a Instruction<'_>, leaf: usize) -> impl Iterator<Item = usize> + 'a {
         let is_in = |all: &[AxisId]| {
-            (0..all.len()).any(|first| (first..all.len()).any(|last| self.known.contains(&all[first..=last])))
+            let mut begins = (0..all.len()).filter(|first| self.begins[all[*first].index()]);
+            begins.any(|first| (first..all.len()).any(|last| self.known.contains(&all[first..=last])))
         };
         let dimensions = self.axes.of_array(instruction, leaf).enumerate();
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)

@@ -33,11 +33,13 @@ pub(super) struct Walk<'p, 'm> {
 }
 
 /// What follows from what, of one dimension.
-struct Facts {
+struct Facts<'m> {
     /// Of what is learned.
     learned: Reached,
     /// Numbers that count its places.
     counted: Reached,
+    /// What is done along it at each instruction that does more than pass it on.
+    done: Vec<(Instruction<'m>, Vec<EventKind>)>,
 }
 
 impl<'p, 'm> Walk<'p, 'm> {
@@ -95,7 +97,16 @@ impl<'p, 'm> Walk<'p, 'm> {
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
         let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
         let learned = axes.reach(self.learned(split), &|_| false);
-        let facts = Facts { learned, counted };
+        // What is done at each instruction along it; it may be done along many axes.
+        let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
+        for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
+            let kinds = done.entry(event.instruction).or_default();
+            if !kinds.contains(&event.kind) {
+                kinds.push(event.kind);
+            }
+        }
+        let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
+        let facts = Facts { learned, counted, done: done.collect::<Option<Vec<_>>>()? };
         let unknown = split.made(self.program).filter(is_unknown);
         let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
         split.whole =
@@ -135,23 +146,15 @@ impl<'p, 'm> Walk<'p, 'm> {
 
     /// The first instruction of the entry computation that joins places, `Some(None)` where none does. What the backward pass reads
     /// of small sums of the forward pass isn't counted, but is noted.
-    fn first_joint(&self, split: &mut Split<'p>, facts: &Facts, known: &BTreeSet<usize>) -> Option<Option<usize>> {
+    fn first_joint(&self, split: &mut Split<'p>, facts: &Facts<'m>, known: &BTreeSet<usize>) -> Option<Option<usize>> {
         let is_after = |split: &Split<'_>, at: &Instruction<'_>| {
             split.after.has_any(at.index()) || known.contains(&self.outermost(at))
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
         let mut adding: HashSet<usize> = HashSet::new();
-        // What is done at each instruction that reads places; it may do so along many axes.
-        let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
-        for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
-            let kinds = done.entry(event.instruction).or_default();
-            if !kinds.contains(&event.kind) {
-                kinds.push(event.kind);
-            }
-        }
-        let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
-        let mut done = done.collect::<Option<Vec<_>>>()?;
+        let mut done: Vec<(Instruction<'m>, &[EventKind])> =
+            facts.done.iter().map(|(at, kinds)| (*at, &kinds[..])).collect();
         done.retain(|(at, _)| self.reads_each(split, at));
         let all_of = |at: &Instruction<'_>| {
             let at = at.index();
@@ -233,7 +236,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// What an instruction does with places along which it does more than pass them on.
-    fn end(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>, kind: EventKind) -> End {
+    fn end(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>, kind: EventKind) -> End {
         match kind {
             EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if at.opcode() == Opcode::Scatter => {
                 return if self.is_by_number(split, facts, at) { End::None } else { End::Sum };
@@ -276,7 +279,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// Whether a gather or a scatter is by numbers that count places: rows of a place's own number are its own.
-    fn is_by_number(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>) -> bool {
+    fn is_by_number(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>) -> bool {
         let indices = at.operand_indices().nth(1).flatten();
         let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
         let is_one_of_several = dimensions.is_some_and(|dimensions| dimensions.indexed.len() > 1);
