@@ -306,6 +306,23 @@ def encoded_views(draw: Draw) -> Case:
     def by_picture(weights, x):
         return lax.map(lambda picture: attended(weights, picture[None])[0], x)
 
+    def by_query(weights, x):
+        length, size = x.shape[0], x.shape[1]
+        q, k, v = jnp.einsum("nhwc,cpgd->pnghwd", x, weights["qkv"]).reshape(3, length * heads, size, size, depth)
+        tall, wide = positioned(weights["tall"], size), positioned(weights["wide"], size)
+
+        def of_row(now):
+            q, tall = now
+            scores = jnp.einsum("njd,nkld->njkl", q, k) / depth**0.5
+            scores += jnp.einsum("njd,kd->njk", q, tall)[..., None] + jnp.einsum("njd,jld->njl", q, wide)[..., None, :]
+            scores = jax.nn.softmax(scores.reshape(length * heads, size, -1))
+            return jnp.einsum("njp,npd->njd", scores, v.reshape(length * heads, -1, depth))
+
+        found = lax.map(of_row, (q.swapaxes(0, 1), tall), batch_size=4).swapaxes(0, 1)
+        return (
+            found.reshape(length, heads, size, size, depth).transpose(0, 2, 3, 1, 4).reshape(x.shape) @ weights["out"]
+        )
+
     def layer(size):
         shapes = {"qkv": (width, 3, heads, depth), "out": (width, width), "up": (width, 4 * width)}
         shapes |= {"down": (4 * width, width), "tall": (2 * size - 1, depth), "wide": (2 * size - 1, depth)}
@@ -317,8 +334,11 @@ def encoded_views(draw: Draw) -> Case:
         "place": draw.array((1, 64, 64, width), jnp.bfloat16),
     }
     arguments = params, draw.array((rows, 1024, 1024, 3), jnp.bfloat16)
-    change = Change("by_picture", "chunk", "value", Program(encoder(by_picture), arguments))
-    return Case(Program(encoder(attended), arguments), [change])
+    changes = [
+        Change("by_picture", "chunk", "value", Program(encoder(by_picture), arguments)),
+        Change("by_query", "chunk", "value", Program(encoder(by_query), arguments)),
+    ]
+    return Case(Program(encoder(attended), arguments), changes)
 
 
 @case("v6e")

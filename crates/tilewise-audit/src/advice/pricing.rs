@@ -29,11 +29,18 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         freed(&before.chain([proposal]).collect::<Vec<_>>())
     };
     let least = program.total_bytes / WORTHWHILE;
-    let proposals = rules
+    let mut proposals: Vec<Proposal> = rules
         .iter()
         .filter(|rule| rule.is_of_programs() && rule.holds_on(program.machine))
-        .flat_map(|rule| rule.propose(program));
+        .flat_map(|rule| rule.propose(program))
+        .collect();
+    if proposals.iter().any(is_of_whole_batch) {
+        proposals.retain(|proposal| !is_of_rows(proposal));
+    } else if proposals.iter().any(is_of_rows) {
+        proposals.retain(|proposal| !proposal.is_of_pairs);
+    }
     let mut priced: Vec<(Price, Proposal)> = proposals
+        .into_iter()
         .map(|proposal| {
             let alone = saved(&[], &proposal);
             let said = proposal.estimate.filter(|_| alone > 0).unwrap_or(alone);
@@ -113,6 +120,16 @@ fn is_carried(proposal: &Proposal) -> bool {
 
 fn is_of_parts(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(_))
+}
+
+/// Whether nothing joins the parts of a batch: they have fewer rows, and less of all that is made of them.
+fn is_of_whole_batch(proposal: &Proposal) -> bool {
+    matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_none() && !proposal.is_of_pairs)
+}
+
+/// Whether something is made of some rows at a time.
+fn is_of_rows(proposal: &Proposal) -> bool {
+    matches!(&proposal.finding, Finding::AllPairs(_) | Finding::ClassLogits(_))
 }
 
 /// Whether a gradient's program has to be written anew for it, and computes as much again as a checkpoint: it comes after what

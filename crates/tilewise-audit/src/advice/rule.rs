@@ -41,13 +41,24 @@ pub(crate) struct Proposal {
     pub(crate) saving: fn(u64) -> Saving,
     /// The parts of the batch that it frees so much with, where more parts free more.
     pub(crate) parts: Option<u64>,
+    /// Whether it takes apart either of two dimensions of an array of pairs.
+    pub(crate) is_of_pairs: bool,
 }
 
 impl Proposal {
     /// A proposal of which the changed buffers say what it frees.
     pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
         let buffers = BufferChanges::default();
-        Self { finding, target, about: Some(about), buffers, estimate: None, saving: Saving::Exact, parts: None }
+        Self {
+            finding,
+            target,
+            about: Some(about),
+            buffers,
+            estimate: None,
+            saving: Saving::Exact,
+            parts: None,
+            is_of_pairs: false,
+        }
     }
 
     /// The proposal with bytes that buffers take at most.

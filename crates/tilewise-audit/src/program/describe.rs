@@ -308,10 +308,12 @@ impl<'f> Facts<'f> {
     fn loops_along(&self, all: &[AxisId], opcode: Opcode) -> Option<Around> {
         let size = all.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul);
         let around = |axis: &AxisId| {
-            self.axes.events(*axis).iter().find_map(|event| {
+            let events = self.axes.events(*axis).iter();
+            let mut mixed =
+                events.filter(|event| matches!(event.kind, EventKind::Mixed | EventKind::Ends(FactorKind::Mix)));
+            mixed.find_map(|event| {
                 let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
-                let is_mixed = matches!(event.kind, EventKind::Mixed | EventKind::Ends(FactorKind::Mix));
-                self.loops.get(&at.computation().index()).copied().filter(|around| is_mixed && around.trips == size)
+                self.loops.get(&at.computation().index()).copied().filter(|around| around.trips == size)
             })
         };
         all.iter().map(around).reduce(|one, other| one.filter(|_| one == other)).flatten()
@@ -348,9 +350,9 @@ fn tells_places_apart(at: &Instruction<'_>) -> bool {
 
 /// Axes that arrays have in two dimensions.
 fn paired(flow: &Dataflow) -> HashSet<AxisId> {
-    let mut paired = HashSet::new();
+    let (mut paired, mut seen) = (HashSet::new(), Vec::<AxisId>::new());
     for at in flow.module().instructions().filter(|at| at.opcode() != Opcode::Tuple) {
-        let mut seen: Vec<AxisId> = Vec::new();
+        seen.clear();
         for axis in flow.axes().of_array(&at, 0).flatten() {
             if seen.contains(axis) {
                 paired.insert(*axis);

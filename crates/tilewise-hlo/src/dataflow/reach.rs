@@ -1,6 +1,6 @@
 //! Which arrays follow from which: instructions read whole arrays, and hand on or make others.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use crate::steps;
 
@@ -9,22 +9,25 @@ use crate::steps;
 pub(super) struct Edges {
     /// Of each instruction, how many arrays those before it have; then of all.
     leaves_before: Arc<[u32]>,
+    /// Of each array, the instruction that makes it.
+    makers: Vec<u32>,
     /// Where the ends of each node's edges begin, and where those of the last one end. First come arrays, then instructions, which what
     /// they read leads to, and which lead to their results; last tuples, which all of their arrays lead to, for what reads them whole.
     first: Vec<u32>,
     ends: Vec<u32>,
+    /// Nodes of what sorts of several arrays work out: the order of their elements.
+    orders: HashSet<u32>,
 }
 
 impl Edges {
     /// Of instructions that have so many arrays each.
     pub(super) fn new(leaves: impl IntoIterator<Item = usize>) -> Self {
-        let mut count = 0;
-        let mut leaves_before = vec![0];
-        for leaves in leaves {
-            count += number(leaves);
-            leaves_before.push(count);
+        let (mut leaves_before, mut makers) = (vec![0], Vec::new());
+        for (instruction, leaves) in leaves.into_iter().enumerate() {
+            makers.resize(makers.len() + leaves, number(instruction));
+            leaves_before.push(number(makers.len()));
         }
-        Self { leaves_before: leaves_before.into(), ..Self::default() }
+        Self { leaves_before: leaves_before.into(), makers, ..Self::default() }
     }
 
     pub(super) fn leaf(&self, instruction: usize, leaf: usize) -> u32 {
@@ -45,6 +48,16 @@ impl Edges {
             1 => self.leaves_before[instruction],
             _ => self.leaves_before.last().copied().unwrap_or(0) + number(self.leaves_before.len() + instruction),
         }
+    }
+
+    /// Adds the edges from a sort's operands, one of several, to the results that have their elements.
+    pub(super) fn sort(&mut self, operands: &[Option<usize>], result: usize, edges: &mut Vec<(u32, u32)>) {
+        if self.leaves(result) != operands.len() || operands.len() < 2 {
+            return;
+        }
+        self.orders.insert(self.made(result));
+        let operands = operands.iter().enumerate().filter_map(|(number, operand)| Some((number, (*operand)?)));
+        edges.extend(operands.map(|(number, operand)| (self.leaf(operand, 0), self.leaf(result, number))));
     }
 
     fn leaves(&self, instruction: usize) -> usize {
@@ -75,17 +88,18 @@ impl Edges {
 
     /// The instruction that makes a node; a tuple's is of none.
     fn instruction(&self, node: u32) -> Option<usize> {
-        let leaves = self.leaves_before.last().copied().unwrap_or(0);
-        if node >= leaves {
-            return Some((node - leaves) as usize).filter(|at| *at < self.leaves_before.len());
+        let node = node as usize;
+        match self.makers.get(node) {
+            Some(maker) => Some(*maker as usize),
+            None => Some(node - self.makers.len()).filter(|at| *at < self.leaves_before.len()),
         }
-        Some(self.leaves_before.partition_point(|before| *before <= node) - 1)
     }
 
     pub(super) fn reach(
         &self,
         from: impl IntoIterator<Item = (usize, usize)>,
         stops: &dyn Fn(usize) -> bool,
+        by_order: bool,
     ) -> Reached {
         let leaves = self.leaves_before.last().copied().unwrap_or(0) as usize;
         let mut is_reached = vec![false; self.first.len().saturating_sub(1)];
@@ -96,7 +110,8 @@ impl Edges {
             let [start, end] = [0, 1].map(|next| self.first[node as usize + next] as usize);
             for to in &self.ends[start..end] {
                 steps::take(1);
-                if !is_reached[*to as usize] && !self.instruction(*to).is_some_and(stops) {
+                let is_followed = by_order || !self.orders.contains(to);
+                if !is_reached[*to as usize] && is_followed && !self.instruction(*to).is_some_and(stops) {
                     is_reached[*to as usize] = true;
                     waiting.push(*to);
                 }

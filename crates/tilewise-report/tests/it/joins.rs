@@ -129,6 +129,106 @@ ENTRY main (ids.1: s32[1024], t.1: f32[256,16384]) -> f32[1024] {
     assert_eq!(first(&text.replace("to_apply=less, metadata={op_name=\"jit(f)/gather\"}", "to_apply=less")), None);
 }
 
+/// As the gradient of a table whose rows are also what features are compared with: rows' sums go on from the products' sum.
+#[test]
+fn sums_that_go_on_from_sums_join_no_samples() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+less { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT l = pred[] compare(a, b), direction=LT
+}
+ENTRY main (ids.1: s32[16384], t.1: f32[256,1024]) -> f32[256,1024] {
+  ids.1 = s32[16384]{0:T(1024)} parameter(0), metadata={op_name="ids"}
+  t.1 = f32[256,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="params['table']"}
+  h = f32[16384,1024]{1,0:T(8,128)} gather(t.1, ids.1), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,1024}, metadata={op_name="jit(f)/jvp()/gather"}
+  e = f32[16384,1024]{1,0:T(8,128)} exponential(h), metadata={op_name="jit(f)/jvp()/exp"}
+  u = f32[16384,1024]{1,0:T(8,128)} tanh(h), metadata={op_name="jit(f)/jvp()/tanh"}
+  g = f32[16384,1024]{1,0:T(8,128)} multiply(e, u), metadata={op_name="jit(f)/transpose(jvp())/mul"}
+  l = f32[16384,256]{1,0:T(8,128)} convolution(g, t.1), dim_labels=bf_oi->bf, metadata={op_name="jit(f)/transpose(jvp())/dot_general"}
+  d = f32[256,1024]{1,0:T(8,128)} convolution(l, g), dim_labels=fb_io->bf, metadata={op_name="jit(f)/transpose(jvp())/dot_general"}
+  at = s32[16384]{0:T(1024)} iota(), iota_dimension=0
+  sorted = (s32[16384]{0:T(1024)}, s32[16384]{0:T(1024)}) sort(ids.1, at), dimensions={0}, to_apply=less, metadata={op_name="jit(f)/transpose(jvp())/scatter-add"}
+  n = s32[16384]{0:T(1024)} get-tuple-element(sorted), index=0
+  p = s32[16384]{0:T(1024)} get-tuple-element(sorted), index=1
+  r = f32[16384,1024]{1,0:T(8,128)} gather(g, p), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,1024}, metadata={op_name="jit(f)/transpose(jvp())/scatter-add"}
+  ROOT w = f32[256,1024]{1,0:T(8,128)} scatter(d, n, r), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, to_apply=add, metadata={op_name="jit(f)/transpose(jvp())/scatter-add"}
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Microbatch `ids` along dimension 0"), "{said}");
+    // Beside what is added up, each place may meet the sum.
+    let joined = text.replace("scatter(d, n, r)", "scatter(d, n, v)");
+    let of_all = "  s = f32[1024]{0:T(1024)} reduce(d, zero), dimensions={0}, to_apply=add
+  b = f32[16384,1024]{1,0:T(8,128)} broadcast(s), dimensions={1}
+  v = f32[16384,1024]{1,0:T(8,128)} multiply(r, b)
+  ROOT w";
+    let joined = joined.replace("  ROOT w", of_all).replace("  at = ", "  zero = f32[]{:T(128)} constant(0)\n  at = ");
+    assert!(!first(&joined).is_some_and(|said| said.starts_with("Microbatch")));
+}
+
+/// As samples with labels and others without, which a mean of all is subtracted from before places are counted: what is joined
+/// of others is each place's own.
+#[test]
+fn samples_that_are_joined_with_others_meet_in_sums() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (x.1: f32[64,16384], u.1: f32[960,16384], w.1: f32[16384]) -> f32[1024] {
+  x.1 = f32[64,16384]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  u.1 = f32[960,16384]{1,0:T(8,128)} parameter(1), metadata={op_name="u"}
+  w.1 = f32[16384]{0:T(1024)} parameter(2), metadata={op_name="params['w']"}
+  zero = f32[]{:T(128)} constant(0)
+  all = f32[1024,16384]{1,0:T(8,128)} concatenate(x.1, u.1), dimensions={0}
+  w = f32[1024,16384]{1,0:T(8,128)} broadcast(w.1), dimensions={1}
+  s = f32[1024,16384]{1,0:T(8,128)} multiply(all, w)
+  m = f32[16384]{0:T(1024)} reduce(s, zero), dimensions={0}, to_apply=add
+  b = f32[1024,16384]{1,0:T(8,128)} broadcast(m), dimensions={1}
+  d = f32[1024,16384]{1,0:T(8,128)} subtract(s, b)
+  i = f32[1024,16384]{1,0:T(8,128)} iota(), iota_dimension=0
+  h = f32[1024,16384]{1,0:T(8,128)} multiply(d, i)
+  t = f32[1024,16384]{1,0:T(8,128)} tanh(h)
+  e = f32[1024,16384]{1,0:T(8,128)} exponential(h)
+  n = f32[1024,16384]{1,0:T(8,128)} multiply(t, e)
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(n, h)
+  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+}"#;
+    assert_eq!(first(text), None);
+}
+
+/// As each color at each angle: either is taken in parts, as nothing joins them.
+#[test]
+fn one_of_two_dimensions_of_pairs_is_taken_in_parts() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main (x.1: f32[2048], y.1: f32[2048]) -> f32[2048,2048] {
+  x.1 = f32[2048]{0:T(1024)} parameter(0), metadata={op_name="x"}
+  y.1 = f32[2048]{0:T(1024)} parameter(1), metadata={op_name="y"}
+  zero = f32[]{:T(128)} constant(0)
+  a = f32[2048,2048,4]{1,0,2:T(8,128)} broadcast(x.1), dimensions={0}
+  b = f32[2048,2048,4]{1,0,2:T(8,128)} broadcast(y.1), dimensions={1}
+  m = f32[2048,2048,4]{1,0,2:T(8,128)} multiply(a, b)
+  e = f32[2048,2048,4]{1,0,2:T(8,128)} exponential(m)
+  t = f32[2048,2048,4]{1,0,2:T(8,128)} tanh(m)
+  g = f32[2048,2048,4]{1,0,2:T(8,128)} multiply(e, t)
+  ROOT r = f32[2048,2048]{1,0:T(8,128)} reduce(g, zero), dimensions={2}, to_apply=add
+}"#;
+    let said = first(text).expect("parts");
+    assert!(said.starts_with("Process `x` along dimension 0 in parts: "), "{said}");
+}
+
 /// As the compiler pads numbers of rows to whole tiles: the last of 1024 samples is followed by no whole one.
 #[test]
 fn what_is_added_after_the_last_sample_joins_none() {
@@ -302,6 +402,19 @@ ENTRY main (x.1: f32[4096,64]) -> f32[4,4096] {
     assert!(said.ends_with("your soft cap is splash attention's `attn_logits_soft_cap`"), "{said}");
     assert_eq!(found[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
     assert!(code(&found[0]).is_some_and(|code| code.contains("jax.lax.map(of_query, queries, batch_size=256)")));
+    // As windows beside all of a picture: blocks of these queries leave pairs of other positions whole.
+    let windows = text.replace("x.1: f32[4096,64]", "x.1: f32[4096,64], y.1: f32[1536,64]").replace(
+        "  least =",
+        "  y.1 = f32[1536,64]{1,0:T(8,128)} parameter(1), metadata={op_name=\"y\"}
+  p = f32[1536,1536]{1,0:T(8,128)} convolution(y.1, y.1), dim_labels=bf_oi->bf
+  least =",
+    );
+    let windows = windows.replace(
+        "  ROOT r = ",
+        "  n = f32[1536,1536]{1,0:T(8,128)} negate(p)
+  ROOT r = ",
+    );
+    assert_eq!(advice(&windows)[0].saving, Saving::AtMost((64 + 2 * 256) * MIB / 16 * 15));
 }
 
 /// As AlphaFold's attention along the rows of pairs: few rows, but a softmax goes over their pairs.

@@ -3,7 +3,6 @@
 
 use super::{
     attention::{elements, is_softmax, scores, softened, sorted},
-    batch::Batch,
     in_parts::bounds,
 };
 use crate::{
@@ -71,10 +70,6 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         pairs.contains(&elements(&array.bounds)) && !is_copied()
     };
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
-    // Parts of a batch that nothing joins take fewer rows, and all that is made of them.
-    if Batch::of(program).is_some_and(|batch| batch.joined.is_none()) {
-        return None;
-    }
     let count = elements(&largest.bounds);
     let of_scores = scores.get(&count).map(|keys| {
         let mut others = largest.bounds.clone();
@@ -89,7 +84,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
         Some((sizes.next()?, sizes.next()?))
     })?;
-    let alike = || program.temporaries().filter(is_alike);
+    // Pairs of other numbers of rows are others', which blocks of these rows leave whole.
+    let is_of_these =
+        |array: &&LiveArray<'m>| elements(&array.bounds).is_multiple_of(rows.saturating_mul(columns).max(1));
+    let alike = || program.temporaries().filter(is_alike).filter(is_of_these);
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
     }

@@ -42,6 +42,8 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) inputs: Vec<(usize, Vec<String>)>,
     /// Whether the program makes it, as it does the pixels of a picture that it draws.
     pub(super) is_made: bool,
+    /// Whether it is one of two dimensions of an array of pairs.
+    pub(super) is_of_pairs: bool,
     /// What joins its samples, after the parts.
     pub(super) joined: Option<(Instruction<'m>, Joint)>,
     /// In how many parts buffers take so much.
@@ -124,6 +126,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             place,
             inputs,
             is_made,
+            is_of_pairs: found.is_of_pairs,
             joined,
             parts,
             buffers,

@@ -64,7 +64,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
-    Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), ..proposal }
+    Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), is_of_pairs: batch.is_of_pairs, ..proposal }
 }
 
 /// Of a list, most of what no other rule knows better.

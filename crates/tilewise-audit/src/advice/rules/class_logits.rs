@@ -2,7 +2,6 @@
 
 use super::{
     attention::{elements, softened, sorted},
-    batch::Batch,
     logits::Vocabulary,
     weights::Weights,
 };
@@ -50,10 +49,6 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
             && !given.contains(&sorted(&array.bounds))
     };
     let largest = program.peak_temporaries().filter(is_it).max_by_key(|array| array.bytes)?;
-    // Parts of a batch that nothing joins have fewer places, and all that is made of them.
-    if Batch::of(program).is_some_and(|batch| batch.joined.is_none()) {
-        return None;
-    }
     let finding = Finding::ClassLogits(ClassLogits { classes, chunks: CHUNKS });
     let proposal = Proposal::new(finding, Target::Value, program.advised(largest)).bound();
     let those = program.temporaries().filter(is_it);

@@ -80,6 +80,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         estimate: Some(saved),
         saving: Saving::AtMost,
         parts: None,
+        is_of_pairs: false,
     })
 }
 

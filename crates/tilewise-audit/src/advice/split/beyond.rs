@@ -34,9 +34,10 @@ impl<'p> Split<'p> {
         }
     }
 
-    fn add(&mut self, found: Vec<Vec<AxisId>>) {
+    pub(super) fn add(&mut self, found: Vec<Vec<AxisId>>) {
         for found in found.into_iter().filter(|found| !found.is_empty()) {
             if self.known.insert(found.clone()) {
+                self.begins[found[0].index()] = true;
                 self.along.push(found);
             }
         }

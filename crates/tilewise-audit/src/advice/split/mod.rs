@@ -41,11 +41,15 @@ pub(crate) struct Split<'p> {
     /// The axes that it is the product of; then those that it is once it is padded, joined with others, or handed to a kernel.
     along: Vec<Vec<AxisId>>,
     known: HashSet<Vec<AxisId>>,
+    /// Whether one of these begins with an axis, by its number.
+    begins: Vec<bool>,
     pub(crate) size: u64,
     /// The arguments that have it, each with its place, but for weights and states.
     pub(crate) inputs: Vec<(String, usize)>,
     /// Whether the program makes it, as it does the pixels of a picture that it draws.
     pub(crate) is_made: bool,
+    /// Whether the largest array at the peak has another dimension of as many places that would do as well.
+    pub(crate) is_of_pairs: bool,
     /// The first instruction that joins its places, and how.
     pub(crate) joined: Option<(usize, Joint)>,
     /// What depends on the place, and what follows once places are joined.
@@ -73,9 +77,10 @@ impl<'p> Split<'p> {
             with_it / program.thresholds().most >= all / 100
                 && (!found.is_made || largest.is_some_and(|largest| is_each(largest)))
         };
+        let walk = Walk::new(program, program.temporary_bytes / JOINABLE);
         let mut joined = None;
-        for own in candidates(program, peak) {
-            let found = Self::follow(program, &own, program.temporary_bytes / JOINABLE).filter(covers);
+        for (own, is_of_pairs) in candidates(program, peak) {
+            let found = Self::follow(&walk, &own, is_of_pairs).filter(covers);
             match found {
                 Some(found) if found.joined.is_none() => return Some(found),
                 Some(found) => _ = joined.get_or_insert(found),
@@ -85,28 +90,30 @@ impl<'p> Split<'p> {
         joined
     }
 
-    /// Follows a dimension, the product of some axes. What joins its places takes no more than so many bytes.
+    /// Follows a dimension, the product of some axes.
     ///
-    /// `None` where places are joined by more, or where a weight has them.
-    pub(crate) fn follow(program: &'p ProgramModel<'_>, own: &[AxisId], joinable_bytes: u64) -> Option<Self> {
-        let axes = program.flow.axes();
+    /// `None` where places are joined by more than may be, or where a weight has them.
+    fn follow(walk: &Walk<'p, '_>, own: &[AxisId], is_of_pairs: bool) -> Option<Self> {
+        let axes = walk.program.flow.axes();
         let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
         let nothing = axes.reach([], &|_| false);
         let mut split = Self {
             axes,
-            along: vec![own.to_vec()],
-            known: HashSet::from([own.to_vec()]),
+            along: Vec::new(),
+            known: HashSet::new(),
+            begins: vec![false; axes.all().len()],
             size,
             inputs: Vec::new(),
             is_made: false,
+            is_of_pairs,
             joined: None,
             each: nothing.clone(),
             after: nothing.clone(),
             whole: nothing,
         };
-        let walk = Walk::new(program, joinable_bytes);
-        split.continued(&walk);
-        let born = split.born(program)?;
+        split.add(vec![own.to_vec()]);
+        split.continued(walk);
+        let born = split.born(walk.program)?;
         walk.run(&mut split, &born)?;
         Some(split)
     }
@@ -118,7 +125,8 @@ impl<'p> Split<'p> {
 
     fn places<'a>(&'a self, instruction: &'a Instruction<'_>, leaf: usize) -> impl Iterator<Item = usize> + 'a {
         let is_in = |all: &[AxisId]| {
-            (0..all.len()).any(|first| (first..all.len()).any(|last| self.known.contains(&all[first..=last])))
+            let mut begins = (0..all.len()).filter(|first| self.begins[all[*first].index()]);
+            begins.any(|first| (first..all.len()).any(|last| self.known.contains(&all[first..=last])))
         };
         let dimensions = self.axes.of_array(instruction, leaf).enumerate();
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)
@@ -209,13 +217,26 @@ impl<'p> Split<'p> {
                 born.extend((0..self.axes.leaves(at.index())).map(|leaf| (at.index(), leaf)));
             }
         }
-        (!born.is_empty()).then_some(born)
+        if born.is_empty() {
+            return None;
+        }
+        // What isn't known beside them is places' own as well, as samples are that are joined with others.
+        let others = self.made(program).filter(|at| at.operands().next().is_some() && !is_unknown(at));
+        born.extend(others.flat_map(|at| (0..self.axes.leaves(at.index())).map(move |leaf| (at.index(), leaf))));
+        Some(born)
     }
+}
+
+/// Whether nothing tells how an instruction relates its operands to its results; an allocated buffer has no operands.
+fn is_unknown(at: &Instruction<'_>) -> bool {
+    matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
 }
 
 /// Dimensions of arguments that the largest array at the peak has, those that inputs begin with before others, the outermost first;
 /// then what of it no argument has.
-fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<AxisId>> {
+///
+/// Each with whether the array is of pairs: it has another dimension of as many places, which an input begins with as well.
+fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<AxisId>, bool)> {
     let axes = program.flow.axes();
     // Flattened arrays have no dimension to go by.
     let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
@@ -250,20 +271,21 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<Vec<Ax
             }
         }
     }
-    // Of rows and columns that are as many, each of which an input begins with, neither is the batch.
+    // Of rows and columns that are as many, each of which an input begins with, either would do, but anything else is more of a batch.
     let first: Vec<&Vec<AxisId>> = found.iter().filter(|(rank, _)| *rank == 0).map(|(_, own)| own).collect();
     let is_of_pairs = |own: &Vec<AxisId>| {
         let is_there = |own: &Vec<AxisId>| axes.of_array(&largest, leaf_of_largest).any(|all| all == own);
         first.iter().any(|other| *other != own && size(other) == size(own) && is_there(other)) && is_there(own)
     };
     let pairs: Vec<Vec<AxisId>> = first.iter().filter(|own| is_of_pairs(own)).map(|own| (*own).clone()).collect();
-    found.retain(|(_, own)| !pairs.contains(own));
     // Stable: of equals, the outermost comes first.
-    found.sort_by_key(|(rank, _)| *rank);
-    let mut candidates: Vec<Vec<AxisId>> = Vec::new();
+    found.sort_by_key(|(rank, own)| (pairs.contains(own), *rank));
+    let mut candidates: Vec<(Vec<AxisId>, bool)> = Vec::new();
     for (_, own) in found {
-        if size(&own) >= LEAST && !candidates.contains(&own) && candidates.len() < MOST_FOLLOWED {
-            candidates.push(own);
+        let is_known = candidates.iter().any(|(known, _)| *known == own);
+        if size(&own) >= LEAST && !is_known && candidates.len() < MOST_FOLLOWED {
+            let is_of_pairs = pairs.contains(&own);
+            candidates.push((own, is_of_pairs));
         }
     }
     candidates

@@ -1,6 +1,6 @@
 //! What becomes of a dimension's places, in the order of the program: where they are added up, or meet.
 
-use super::{Joint, Split};
+use super::{Joint, Split, is_unknown};
 use crate::{
     advice::program::ProgramModel,
     program::{is_backward, op_name},
@@ -8,6 +8,7 @@ use crate::{
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     iter::successors,
+    ops::Range,
 };
 use tilewise::ElementKind;
 use tilewise_hlo::{
@@ -32,11 +33,13 @@ pub(super) struct Walk<'p, 'm> {
 }
 
 /// What follows from what, of one dimension.
-struct Facts {
+struct Facts<'m> {
     /// Of what is learned.
     learned: Reached,
     /// Numbers that count its places.
     counted: Reached,
+    /// What is done along it at each instruction that does more than pass it on.
+    done: Vec<(Instruction<'m>, Vec<EventKind>)>,
 }
 
 impl<'p, 'm> Walk<'p, 'm> {
@@ -92,13 +95,18 @@ impl<'p, 'm> Walk<'p, 'm> {
     pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
-        let counted = axes.reach(counts.map(|at| (at.index(), 0)), &|_| false);
+        let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
         let learned = axes.reach(self.learned(split), &|_| false);
-        let facts = Facts { learned, counted };
-        // An allocated buffer has no operands.
-        let is_unknown = |at: &Instruction<'_>| {
-            matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
-        };
+        // What is done at each instruction along it; it may be done along many axes.
+        let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
+        for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
+            let kinds = done.entry(event.instruction).or_default();
+            if !kinds.contains(&event.kind) {
+                kinds.push(event.kind);
+            }
+        }
+        let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
+        let facts = Facts { learned, counted, done: done.collect::<Option<Vec<_>>>()? };
         let unknown = split.made(self.program).filter(is_unknown);
         let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
         split.whole =
@@ -138,22 +146,15 @@ impl<'p, 'm> Walk<'p, 'm> {
 
     /// The first instruction of the entry computation that joins places, `Some(None)` where none does. What the backward pass reads
     /// of small sums of the forward pass isn't counted, but is noted.
-    fn first_joint(&self, split: &mut Split<'p>, facts: &Facts, known: &BTreeSet<usize>) -> Option<Option<usize>> {
+    fn first_joint(&self, split: &mut Split<'p>, facts: &Facts<'m>, known: &BTreeSet<usize>) -> Option<Option<usize>> {
         let is_after = |split: &Split<'_>, at: &Instruction<'_>| {
             split.after.has_any(at.index()) || known.contains(&self.outermost(at))
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
-        // What is done at each instruction that reads places; it may do so along many axes.
-        let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
-        for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
-            let kinds = done.entry(event.instruction).or_default();
-            if !kinds.contains(&event.kind) {
-                kinds.push(event.kind);
-            }
-        }
-        let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
-        let mut done = done.collect::<Option<Vec<_>>>()?;
+        let mut adding: HashSet<usize> = HashSet::new();
+        let mut done: Vec<(Instruction<'m>, &[EventKind])> =
+            facts.done.iter().map(|(at, kinds)| (*at, &kinds[..])).collect();
         done.retain(|(at, _)| self.reads_each(split, at));
         let all_of = |at: &Instruction<'_>| {
             let at = at.index();
@@ -174,6 +175,9 @@ impl<'p, 'm> Walk<'p, 'm> {
                 continue;
             }
             let ends = ends(split, at, kinds);
+            if ends.contains(&End::Sum) {
+                adding.insert(at.index());
+            }
             if ends.contains(&End::Sum) && facts.learned.has_any(at.index()) {
                 let is_forward = !self.is_backward(at);
                 if is_forward { sums.extend(all_of(at)) } else { others.extend(all_of(at)) }
@@ -196,14 +200,16 @@ impl<'p, 'm> Walk<'p, 'm> {
         let of_others = split.axes.reach(others.iter().copied(), &stops);
         let mut late = false;
         for at in self.program.module.instructions().filter(|at| makes(at.opcode())) {
-            let is_all = |reached: &Reached| at.operand_indices().flatten().any(|operand| reached.has_any(operand));
+            // A sum of places meets none of them where it goes on from another sum.
+            let begins = if adding.contains(&at.index()) { initial(&at) } else { 0..0 };
+            let read = || at.operand_indices().enumerate().filter(|(number, _)| !begins.contains(number));
+            let is_all = |reached: &Reached| read().filter_map(|(_, read)| read).any(|read| reached.has_any(read));
             let (by_sums, by_others) = (is_all(&of_sums), is_all(&of_others));
             if !by_sums && !by_others || is_after(split, &at) {
                 continue;
             }
             let is_own = |operand: usize| !of_sums.has_any(operand) && !of_others.has_any(operand);
-            let mut own = at.operands().filter_map(|operand| operand.instruction());
-            if !own.any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
+            if !self.read(&at).any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
                 continue;
             }
             let is_late = self.is_backward(&at);
@@ -230,7 +236,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// What an instruction does with places along which it does more than pass them on.
-    fn end(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>, kind: EventKind) -> End {
+    fn end(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>, kind: EventKind) -> End {
         match kind {
             EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if at.opcode() == Opcode::Scatter => {
                 return if self.is_by_number(split, facts, at) { End::None } else { End::Sum };
@@ -264,6 +270,8 @@ impl<'p, 'm> Walk<'p, 'm> {
                 if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
             }
             Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
+            // Nothing tells which of two dimensions a kernel's result has.
+            Opcode::CustomCall | Opcode::Unknown if split.is_of_pairs => End::Joint,
             Opcode::CustomCall | Opcode::Unknown if split.place(at, 0).is_some() => End::None,
             Opcode::CustomCall | Opcode::Unknown => End::All,
             _ => End::Joint,
@@ -271,7 +279,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// Whether a gather or a scatter is by numbers that count places: rows of a place's own number are its own.
-    fn is_by_number(&self, split: &Split<'_>, facts: &Facts, at: &Instruction<'_>) -> bool {
+    fn is_by_number(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>) -> bool {
         let indices = at.operand_indices().nth(1).flatten();
         let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
         let is_one_of_several = dimensions.is_some_and(|dimensions| dimensions.indexed.len() > 1);
@@ -282,8 +290,14 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 
     /// Whether one of an instruction's operands has places, each with something of its own.
-    fn reads_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
-        at.operands().filter_map(|operand| operand.instruction()).any(|operand| self.is_each(split, &operand))
+    fn reads_each(&self, split: &Split<'_>, at: &Instruction<'m>) -> bool {
+        self.read(at).any(|operand| self.is_each(split, &operand))
+    }
+
+    /// What an instruction reads.
+    fn read(&self, at: &Instruction<'m>) -> impl Iterator<Item = Instruction<'m>> {
+        let module = self.program.module;
+        at.operand_indices().flatten().filter_map(|operand| module.instruction(operand))
     }
 
     fn is_each(&self, split: &Split<'_>, at: &Instruction<'_>) -> bool {
@@ -295,10 +309,8 @@ impl<'p, 'm> Walk<'p, 'm> {
     /// Whether what an instruction reads of all places is small.
     fn is_small(&self, split: &Split<'_>, at: usize) -> bool {
         let Some(at) = self.instruction(at) else { return false };
-        let read = at
-            .operands()
-            .filter_map(|operand| operand.instruction())
-            .map(|operand| self.bytes(operand.index(), |leaf| split.place(&operand, leaf).is_some()));
+        let read =
+            self.read(&at).map(|operand| self.bytes(operand.index(), |leaf| split.place(&operand, leaf).is_some()));
         read.fold(0, u64::saturating_add) <= self.joinable_bytes
     }
 
@@ -332,6 +344,16 @@ fn packs_bits(at: &Instruction<'_>) -> bool {
     }
     let mut calls = at.calls().filter_map(|call| call.computation()?.root());
     made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
+}
+
+/// Which operands of a reduction or a scatter are what it begins with.
+fn initial(at: &Instruction<'_>) -> Range<usize> {
+    let operands = at.operand_indices().count();
+    match at.opcode() {
+        Opcode::Scatter => 0..operands / 2,
+        Opcode::Reduce | Opcode::ReduceWindow => operands / 2..operands,
+        _ => 0..0,
+    }
 }
 
 /// Whether an instruction makes arrays of those that it reads.

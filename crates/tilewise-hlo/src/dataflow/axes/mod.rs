@@ -1,0 +1,228 @@
+//! Axes: which dimension of which array is which dimension of which other.
+
+mod relate;
+
+use std::ops::Range;
+
+use tilewise::Shape;
+
+use crate::{Instruction, Module};
+
+use super::{
+    AxisId, Table,
+    factors::{Array, FactorKind},
+    reach::{Edges, Reached},
+};
+
+/// Which dimensions of a module's arrays are one: [`Factors`] that operations, loops, calls and fusions pass from array to array
+/// are one *axis*. Where a reshape makes a dimension a product, so are all that are one with it.
+///
+/// Axes don't see order: after a `sort`, what is sorted still is the same axis. What happens along it is told by its
+/// [events](Self::events).
+///
+/// ```
+/// use tilewise_hlo::{Module, dataflow::Dataflow};
+///
+/// let flow = Dataflow::new(&Module::parse("\
+/// ENTRY main {
+///   x = f32[8,4,32] parameter(0)
+///   w = f32[32,16] parameter(1)
+///   flat = f32[32,32] reshape(x)
+///   ROOT y = f32[32,16] dot(flat, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+/// }")?);
+/// let at = |name: &str| flow.module().instructions().find(|at| at.name() == name).unwrap();
+/// let axes = flow.axes();
+/// // The rows of the result are those of `x`, two dimensions of which are one of `flat`.
+/// let rows = axes.of_dimension(&at("y"), 0, 0);
+/// assert_eq!(rows, [axes.of_dimension(&at("x"), 0, 0), axes.of_dimension(&at("x"), 0, 1)].concat());
+/// assert_eq!(rows.iter().map(|axis| axes.all()[*axis].size).collect::<Vec<_>>(), [8, 4]);
+/// // The features of `x` are summed over with those of `w`, and the result has none.
+/// assert_eq!(axes.of_dimension(&at("x"), 0, 2), axes.of_dimension(&at("w"), 0, 0));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Axes {
+    axes: Table<Axis, Axis>,
+    /// The dimensions of instructions' arrays, each with where its own axes begin.
+    slots: Vec<u32>,
+    parts: Vec<AxisId>,
+    events: Vec<Event>,
+    /// Of each instruction, its first slot, and its form.
+    instructions: Vec<(u32, u32)>,
+    forms: Vec<Form>,
+    edges: Edges,
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Axis {
+    /// How many places it has, at least 2.
+    pub size: u64,
+    /// Where among all events its own begin, and where they end.
+    events: (u32, u32),
+}
+
+/// What an instruction does along an axis but pass it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The axis.
+    pub axis: AxisId,
+    /// The [index](Instruction::index) of the instruction.
+    pub instruction: usize,
+    /// What it does.
+    pub kind: EventKind,
+}
+
+/// A sort of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// It is a dimension of an argument of the program: of this of its arrays, this dimension.
+    Argument(usize, usize),
+    /// It begins: counted, drawn, a part or a repetition of something, or made of what isn't known.
+    Made(FactorKind),
+    /// It ends: summed, reduced, or taken a part of.
+    Ends(FactorKind),
+    /// Places move or meet.
+    Mixed,
+    /// It is a dimension of a result of the program: of this of its arrays, this dimension.
+    Result(usize, usize),
+}
+
+impl Axes {
+    /// All axes.
+    #[must_use]
+    pub fn all(&self) -> &Table<Axis, Axis> {
+        &self.axes
+    }
+
+    /// The axes that a dimension of an instruction's array is the product of, from the major to the minor one: none where it has
+    /// size 1, or isn't there. Of a tuple the array is a leaf, by its number.
+    #[must_use]
+    pub fn of_dimension(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> &[AxisId] {
+        let Some((first, form)) = self.instructions.get(instruction.index()) else { return &[] };
+        let form = &self.forms[*form as usize];
+        let is_there = form.leaves.get(leaf).is_some_and(|array| dimension < array.bounds.len());
+        if !is_there {
+            return &[];
+        }
+        let slot = *first as usize + form.slots_before[leaf] as usize + dimension;
+        &self.parts[self.slots[slot] as usize..self.slots[slot + 1] as usize]
+    }
+
+    /// The same of all dimensions of an array.
+    pub fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> impl Iterator<Item = &[AxisId]> {
+        let form = self.instructions.get(instruction.index()).map(|(_, form)| &self.forms[*form as usize]);
+        let rank = form.and_then(|form| form.leaves.get(leaf)).map_or(0, |array| array.bounds.len());
+        (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
+    }
+
+    /// How many arrays an instruction's result has.
+    #[must_use]
+    pub fn leaves(&self, instruction: usize) -> usize {
+        self.instructions.get(instruction).map_or(0, |(_, form)| self.forms[*form as usize].leaves.len())
+    }
+
+    /// What is done along an axis, in the order of the text.
+    #[must_use]
+    pub fn events(&self, axis: AxisId) -> &[Event] {
+        let (start, end) = self.axes[axis].events;
+        &self.events[start as usize..end as usize]
+    }
+
+    /// What follows from these arrays, instructions with numbers of leaves, and they themselves: through loops, calls and fusions,
+    /// but not through instructions where it stops.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::Dataflow};
+    /// let flow = Dataflow::new(&Module::parse("\
+    /// ENTRY main {
+    ///   x = f32[8] parameter(0)
+    ///   w = f32[8] parameter(1)
+    ///   y = f32[8] tanh(x)
+    ///   ROOT both = (f32[8], f32[8]) tuple(y, w)
+    /// }")?);
+    /// let reached = flow.axes().reach([(0, 0)], &|_| false);
+    /// assert_eq!(reached.all().collect::<Vec<_>>(), [(0, 0), (2, 0), (3, 0)]);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reach(&self, from: impl IntoIterator<Item = (usize, usize)>, stops: &dyn Fn(usize) -> bool) -> Reached {
+        self.edges.reach(from, stops, true)
+    }
+
+    /// The same of what has their elements or is worked out of these, whatever order that is in: of a sort, each result follows from
+    /// one operand.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::Dataflow};
+    /// let flow = Dataflow::new(&Module::parse("\
+    /// less {
+    ///   a = f32[] parameter(0)
+    ///   b = f32[] parameter(1)
+    ///   m = s32[] parameter(2)
+    ///   n = s32[] parameter(3)
+    ///   ROOT l = pred[] compare(a, b), direction=LT
+    /// }
+    /// ENTRY main {
+    ///   keys = f32[8] parameter(0)
+    ///   places = s32[8] iota(), iota_dimension=0
+    ///   ROOT sorted = (f32[8], s32[8]) sort(keys, places), dimensions={0}, to_apply=less
+    /// }")?);
+    /// let (places, sorted) = (6, 7);
+    /// let of_elements = flow.axes().reach_elements([(places, 0)]);
+    /// assert_eq!(of_elements.all().collect::<Vec<_>>(), [(places, 0), (sorted, 1)]);
+    /// assert!(flow.axes().reach([(places, 0)], &|_| false).has(sorted, 0));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reach_elements(&self, from: impl IntoIterator<Item = (usize, usize)>) -> Reached {
+        self.edges.reach(from, &|_| false, false)
+    }
+
+    pub(super) fn of(module: &Module) -> Self {
+        relate::axes(module)
+    }
+}
+
+/// The arrays of a shape.
+#[derive(Debug)]
+struct Form {
+    leaves: Vec<Array>,
+    /// Of each leaf, how many dimensions those before it have.
+    slots_before: Vec<u32>,
+    /// Of each element of a tuple, the leaf that it ends before.
+    ends: Vec<u32>,
+    slots: u32,
+}
+
+impl Form {
+    fn of(shape: &Shape) -> Self {
+        let leaves: Vec<Array> = shape.leaves().map(|(_, leaf)| Array::of(&leaf)).collect();
+        let mut slots = 0;
+        let slots_before = leaves.iter().map(|leaf| {
+            slots += number(leaf.bounds.len());
+            slots - number(leaf.bounds.len())
+        });
+        let slots_before = slots_before.collect();
+        let mut end = 0;
+        let ends = shape.elements().map(|element| {
+            end += number(element.leaves().count());
+            end
+        });
+        Self { ends: ends.collect(), leaves, slots_before, slots }
+    }
+
+    /// The leaves of an element.
+    fn element(&self, number: usize) -> Option<Range<usize>> {
+        let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        Some(start as usize..*self.ends.get(number)? as usize)
+    }
+}
+
+/// A module has no more dimensions than bytes of text, of which the reader keeps fewer than 2^32.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
