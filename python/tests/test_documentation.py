@@ -27,6 +27,8 @@ COMPILING = {
     "Alternative",
     "Fit",
     "LoadedProgram",
+    "Remat",
+    "remat",
     "PageArrays",
     "Report.check",
     "ResidentArray",
@@ -94,6 +96,7 @@ def test_the_readme() -> None:
     [
         ("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")),
         ("fit.md", ("jax", "libtpu")),
+        ("remat.md", ("jax", "libtpu")),
         ("frameworks.md", ("flax", "optax", "equinox", "flatbuffers", "libtpu")),
     ],
 )

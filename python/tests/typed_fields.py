@@ -433,3 +433,23 @@ def calls_of_fleet(layouts: dict[str, tw.Layout | str]) -> None:
     converted: tw.fleet.Relayout = tw.fleet.relayout("checkpoint", layouts, "out", engine="dask", check="all")
     counts: list[int] = [converted.files, converted.tensors, converted.slices, converted.resumed_slices]
     counts += [converted.bytes, converted.checked_elements]
+
+
+def fields_of_remat(found: tw.Remat) -> None:
+    """What `remat` returns."""
+    assert_type(tw.remat(fields_of_remat, tpu="v5e"), tw.Remat)
+    assert_type(found.row, tw.RematRow)
+    assert_type(found.rows, list[tw.RematRow])
+    assert_type(found.frontier, list[tw.RematRow])
+    assert_type(found.fits, bool)
+    assert_type(found.peak_bytes, int)
+    assert_type(found.seconds, float | None)
+    assert_type(found.kept, list[tw.RematValue])
+    assert_type(found.recomputed, list[tw.RematValue])
+    assert_type(found.code, str)
+    assert_type(found.check(), float)
+    assert_type(found.row.floor_seconds, float | None)
+    assert_type(found.row.kept_bytes, int | None)
+    assert_type(found.kept[0].place, str)
+    assert_type(found.kept[0].ends_line, bool)
+    found.draw()

@@ -52,6 +52,9 @@ from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
 from tilewise._machines import Machines, OnMachine, compare_machines
 from tilewise._microbatch import microbatch
+from tilewise._remat import remat
+from tilewise._remat.result import Remat, RematValue
+from tilewise._remat.search import RematRow
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
@@ -88,9 +91,6 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
-from tilewise._remat import remat
-from tilewise._remat.result import Remat, RematValue
-from tilewise._remat.search import RematRow
 from tilewise._time import Time, TimeGroup, TimeRow
 from tilewise._together import (
     Alternative,

@@ -13,8 +13,8 @@ from tilewise._remat.equations import CALLS, bytes_of, is_literal
 NEVER = math.inf
 
 _FREE = frozenset(
-    ("broadcast_in_dim", "reshape", "iota", "squeeze", "convert_element_type", "transpose", "name", "copy")
-    + ("sharding_constraint", "expand_dims", "stop_gradient", "bitcast_convert_type", "slice", "rev", "pvary")
+    {"broadcast_in_dim", "reshape", "iota", "squeeze", "convert_element_type", "transpose", "name", "copy", "slice"}
+    | {"sharding_constraint", "expand_dims", "stop_gradient", "bitcast_convert_type", "rev", "pvary"}
 )
 """What the compiler fuses into whatever reads it."""
 _NEVER = frozenset(("while", "infeed", "outfeed", "rng_uniform", "optimization_barrier"))
@@ -55,11 +55,11 @@ class Costs:
         if name == "dot_general":
             (contracted, _), _ = params["dimension_numbers"]
             depth = math.prod(equation.invars[0].aval.shape[at] for at in contracted)
-            return max(2 * math.prod(equation.outvars[0].aval.shape) * depth / self.flops, moved / 2)
+            return self._product(equation, depth, moved)
         if name == "conv_general_dilated":
             kernel, numbers = equation.invars[1].aval.shape, params["dimension_numbers"]
             depth = math.prod(kernel) // kernel[numbers.rhs_spec[0]]
-            return max(2 * math.prod(equation.outvars[0].aval.shape) * depth / self.flops, moved / 2)
+            return self._product(equation, depth, moved)
         if name == "scan":
             return int(params["length"]) * self.all_of(Scan.of(equation).body)
         if name == "cond":
@@ -79,6 +79,11 @@ class Costs:
             return reads / self.hbm_bytes / 2
         # Most of its operands are made, and its results read, in one fusion.
         return makes / self.hbm_bytes / 4
+
+    def _product(self, equation: Any, depth: int, moved: float) -> float:
+        """A product is read by what follows in its own fusion, or made there."""
+        flops = 2 * math.prod(equation.outvars[0].aval.shape) * depth
+        return float(max(flops / self.flops, moved / 2))
 
     def all_of(self, program: Any) -> float:
         """How long a program of its own takes."""

@@ -1,7 +1,7 @@
 """What to keep and what to compute again, as a minimum cut.
 
-For each value there is a node *available*, for each equation a node *again*. A cut between the source and the sink keeps
-a value (its bytes), or computes an equation again (its seconds, times a price in bytes a second):
+For each value there is a node *available*, for each equation a node *again*. A cut between the source and the sink
+keeps a value (its bytes), or computes an equation again (its seconds, times a price in bytes a second):
 
 - source → available(v), never cut, for each v that the backward pass reads;
 - available(v) → again(maker of v): the bytes of v;
@@ -14,7 +14,7 @@ The cut of a joint graph of both passes is how PyTorch's partitioner chooses wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,6 @@ def minimum_cut(
     free: Collection[Any] = (),
     given: Collection[Any] = (),
     fixed: Collection[Any] = (),
-    sizes: Mapping[Any, int] | None = None,
 ) -> Cut:
     """The least of bytes kept and seconds repeated, at a price.
 
@@ -60,11 +59,9 @@ def minimum_cut(
         free: what the equations make that is alive without being kept.
         given: inputs that can be kept, and can't be made again; other inputs cost nothing.
         fixed: values that can be kept, and are not to be made again.
-        sizes: the bytes of variables that are known better than by their shape.
     """
     numpy, sparse = module("numpy"), module("scipy.sparse")
     flow = module("scipy.sparse.csgraph").maximum_flow
-    size = (lambda v: (sizes or {}).get(v, bytes_of(v)))  # noqa: E731
     made = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
     free, given, fixed = set(free), set(given), set(fixed)
     numbers: dict[Any, int] = {"source": 0, "sink": 1}
@@ -87,7 +84,7 @@ def minimum_cut(
                     waiting.append(atom)
                 elif atom in given:
                     ends.add(atom)
-    total = sum(size(variable) for at in inside for variable in equations[at].outvars) + sum(map(size, ends))
+    total = sum(bytes_of(variable) for at in inside for variable in equations[at].outvars) + sum(map(bytes_of, ends))
     unit = max(1.0, total / _WHOLE)
     edges: dict[tuple[int, int], int] = {}
 
@@ -96,14 +93,14 @@ def minimum_cut(
         edges[key] = min(_INFINITE, edges.get(key, 0) + int(capacity))
 
     for variable in ends:
-        edge(("value", variable), "sink", max(1, size(variable) / unit))
+        edge(("value", variable), "sink", max(1, bytes_of(variable) / unit))
     for at in sorted(inside):
         equation, cost = equations[at], seconds[at]
         never = cost == float("inf") or not fixed.isdisjoint(equation.outvars)
         edge(("again", at), "sink", _INFINITE if never else price * cost / unit)
         for variable in equation.outvars:
             if variable not in free:
-                edge(("value", variable), ("again", at), max(1, size(variable) / unit))
+                edge(("value", variable), ("again", at), max(1, bytes_of(variable) / unit))
                 edge(("again", at), ("value", variable), _INFINITE)
         for atom in equation.invars:
             if not is_literal(atom) and atom not in free and (atom in made or atom in given):

@@ -1,4 +1,4 @@
-"""A traced step as equations without calls: what is computed twice, such as what an author's checkpoint repeats, once."""
+"""A traced step as equations without calls. What an author's checkpoint repeats is there once."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ class Form:
     """
 
     def __init__(self, step: Callable[..., Any], args: Sequence[Any]) -> None:
-        self._step, self._results = step, None
+        self._step = step
+        self._results: tuple[Any, dict[int, Any]] | None = None
         self._tree, self.leaves, self._rest = self._apart(tuple(args))
 
     def _apart(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], dict[int, Any]]:

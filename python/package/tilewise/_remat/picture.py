@@ -63,7 +63,13 @@ def code(kept: Sequence[RematValue]) -> str:
         text = linecache.getline(value.file, value.line).rstrip() if value.file and value.line else ""
         found = re.fullmatch(r"(\s*)(\w+) = (.+)", text)
         is_library = value.file is not None and "site-packages" in value.file
-        if found is None or not value.ends_line or is_library or text.count("(") != text.count(")") or f"# {value.place}" in lines:
+        if (
+            found is None
+            or not value.ends_line
+            or is_library
+            or text.count("(") != text.count(")")
+            or f"# {value.place}" in lines
+        ):
             unnamed.append(value)
             continue
         name = f"{found[2]}_{value.line}"
@@ -83,5 +89,8 @@ def code(kept: Sequence[RematValue]) -> str:
     ]
     if unnamed:
         total = in_words(sum(value.bytes for value in unnamed))
-        head += ["", f"# {len(unnamed)} kept values, {total}, are inside of expressions and have no name: `step` keeps them."]
+        head += [
+            "",
+            f"# {len(unnamed)} kept values, {total}, are inside of expressions: `step` keeps them, names can't.",
+        ]
     return "\n".join(head) + "\n"

@@ -162,7 +162,9 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
     stacked = {variable: place for place, variable in enumerate(forward.outvars[one.carry :])}
     # What both loops take from the same place is one value.
     slices = one.consts + one.carry
-    same = {atom: first.inputs[place] for place, atom in enumerate(forward.invars[: one.consts]) if not is_literal(atom)}
+    same = {
+        atom: first.inputs[place] for place, atom in enumerate(forward.invars[: one.consts]) if not is_literal(atom)
+    }
     rows = {
         atom: first.inputs[slices + place] for place, atom in enumerate(forward.invars[slices:]) if not is_literal(atom)
     }
@@ -211,9 +213,7 @@ class Chooser:
         for pair in pairs:
             one, two = pair.at
             others = read_by(each for at, each in enumerate(equations) if at not in pair.at)
-            equations[one], equations[two] = self._pair(
-                pair, equations[one], equations[two], ends.union(others), times
-            )
+            equations[one], equations[two] = self._pair(pair, equations[one], equations[two], ends.union(others), times)
 
     def _note(self, kept: list[Any], equations: list[Any], again: list[int], seconds: list[float], times: int) -> None:
         places = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
@@ -297,7 +297,8 @@ class Chooser:
         again = set(cut.again)
         self.chosen.in_line += len(again)
         repeated = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
-        return [*early, *_repeated(early, late, made, again, repeated, self.choice.is_tied)]
+        spread = {variable for at in again if seconds[at] == 0 for variable in _spread(early[at])}
+        return [*early, *_repeated(early, late, made, again, repeated, spread, self.choice.is_tied)]
 
 
 def _operands(inner: list[Any], outer: list[Any], loop: Scan) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -307,7 +308,10 @@ def _operands(inner: list[Any], outer: list[Any], loop: Scan) -> tuple[dict[Any,
 
 
 def fullest(equations: list[Any]) -> int:
-    """Where most bytes wait for the gradient, in the order of the trace."""
+    """Where most bytes wait for an operation of the gradient, in the order of the trace.
+
+    What only the optimizer reads, such as the weights' gradients, isn't among them: it has no choice.
+    """
     gradients = list(map(is_of_gradient, equations))
     last: dict[Any, int] = {}
     for at, equation in enumerate(equations):
@@ -316,7 +320,7 @@ def fullest(equations: list[Any]) -> int:
     change = [0] * (len(equations) + 1)
     for at, equation in enumerate(equations):
         for variable in equation.outvars:
-            if not gradients[at] and last.get(variable, -1) > at:
+            if last.get(variable, -1) > at:
                 change[at] += bytes_of(variable)
                 change[last[variable]] -= bytes_of(variable)
     waiting = list(itertools.accumulate(change))
@@ -363,19 +367,30 @@ def _barrier() -> Any:
 
 
 def _repeated(
-    early: list[Any], late: list[Any], made: dict[Any, int], again: set[int], repeated: set[Any], is_tied: bool
+    early: list[Any],
+    late: list[Any],
+    made: dict[Any, int],
+    again: set[int],
+    repeated: set[Any],
+    spread: set[Any],
+    is_tied: bool,
 ) -> list[Any]:
     """The backward pass, with what it needs again before its first reader.
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part, which is all that
-    leads to one another without a kept value between, begins once the gradient that it is read with is there.
+    leads to one another without a kept value between, begins once the gradient that it is read with is there. What is
+    spread from little, such as a mask that all layers have, is made anew for each: shared, it would always be alive.
     """
-    parts = _parts(early, again, repeated)
+    parts = _parts(early, again, repeated - spread)
     new: dict[Any, Any] = {}
+
+    def is_missing(atom: Any) -> bool:
+        return not is_literal(atom) and atom in repeated and (atom not in new or atom in spread)
+
     found: list[Any] = []
     before: set[Any] = set()
     for at, equation in enumerate(late):
-        missing = [atom for atom in equation.invars if not is_literal(atom) and atom in repeated and atom not in new]
+        missing = [atom for atom in equation.invars if is_missing(atom)]
         if missing:
             if is_tied:
                 chosen = {place for atom in missing for place in parts[made[atom]]}
@@ -383,17 +398,23 @@ def _repeated(
             else:
                 chosen = {made[atom] for atom in missing}
                 tie = None
-                waiting = list(chosen)
-                while waiting:
-                    for atom in early[waiting.pop()].invars:
-                        if not is_literal(atom) and atom in repeated and atom not in new and made[atom] not in chosen:
-                            chosen.add(made[atom])
-                            waiting.append(made[atom])
+            waiting = list(chosen)
+            while waiting:
+                for atom in early[waiting.pop()].invars:
+                    if is_missing(atom) and made[atom] not in chosen:
+                        chosen.add(made[atom])
+                        waiting.append(made[atom])
             found += _again([early[place] for place in sorted(chosen)], new, tie)
         reads = [atom if is_literal(atom) else new.get(atom, atom) for atom in equation.invars]
         found.append(equation.replace(invars=reads))
         before.update(equation.outvars)
     return found
+
+
+def _spread(equation: Any) -> list[Any]:
+    """What an equation makes of far fewer bytes."""
+    read = sum(map(bytes_of, equation.invars))
+    return [variable for variable in equation.outvars if 8 * read <= bytes_of(variable)]
 
 
 def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, set[int]]:
@@ -427,8 +448,7 @@ def _again(chosen: list[Any], new: dict[Any, Any], tie: Any) -> list[Any]:
         reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
         found.append(equation.replace(invars=reads, outvars=made))
         names.update(zip(equation.outvars, made, strict=True))
-        # What is kept as well stays what it is.
-        new.update({old: its for old, its in zip(equation.outvars, made, strict=True) if old not in new})
+        new.update(zip(equation.outvars, made, strict=True))
     return found
 
 

@@ -37,7 +37,7 @@ class RematValue:
         ends_line: whether it is the value of that line.
 
     Examples:
-        >>> RematValue("bf16[16,1024]", 8, 2**18, "dot_general", "model.py", 12).bytes
+        >>> RematValue("bf16[16,1024]", 8, 2**18, "dot_general", "model.py", 12, ends_line=True).bytes
         262144
     """
 
@@ -47,7 +47,7 @@ class RematValue:
     operation: str
     file: str | None
     line: int | None
-    ends_line: bool = False
+    ends_line: bool
 
     @property
     def place(self) -> str:
@@ -134,7 +134,16 @@ class Remat:
         return picture.code(self.kept)
 
     def draw(self) -> Any:
-        """The choices as a picture, bytes across and time at full rates up, as SVG."""
+        """The choices as a picture, bytes across and time at full rates up, as SVG.
+
+        Examples:
+            >>> import jax, jax.numpy as jnp
+            >>> square = jax.value_and_grad(lambda w: (jnp.tanh(w @ w) ** 2).sum())
+            >>> w = jax.ShapeDtypeStruct((256, 256), jnp.float32)
+            >>> chosen = remat(square, w, tpu="v5e", progress=False)
+            >>> chosen.draw()[:4]
+            '<svg'
+        """
         return picture.frontier(self.rows, self.row, self._asked.limit)
 
     def check(self, args: Sequence[Any] | None = None) -> float:
@@ -148,18 +157,25 @@ class Remat:
 
         Raises:
             Error: the arguments are too large for this machine, or a result differs by more than rounding.
+
+        Examples:
+            >>> import jax, jax.numpy as jnp
+            >>> square = jax.value_and_grad(lambda w: (jnp.tanh(w @ w) ** 2).sum())
+            >>> w = jax.ShapeDtypeStruct((256, 256), jnp.float32)
+            >>> chosen = remat(square, w, tpu="v5e", progress=False)
+            >>> chosen.check() < 1e-4
+            True
         """
         from tilewise._fit.compared import difference, sample
 
         jax = module("jax")
-        tried = {each.name: each for each in self._tried}
         try:
             if args is None:
                 closed = jax.make_jaxpr(lambda *leaves: leaves)(*jax.tree.leaves(self._asked.args))
                 given = jax.tree.unflatten(jax.tree.structure(self._asked.args), sample(closed))
             else:
                 given = tuple(args)
-            return difference(tried["as written"].step, self.step, given)
+            return difference(self._tried[0].step, self.step, given)
         except Skip as error:
             raise Error(str(error), kind="remat") from None
 
@@ -171,8 +187,9 @@ class Remat:
             head += f", {1e3 * row.seconds:.1f} ms a run (estimated)"
         if row.name == "as written" and self.fits:
             head += "; the step as it is written is the fastest that fits"
-        cells = [("peak", "fits", "est. time", "at least", "kept", "repeated", "")]
-        cells += [_cells(each, each is row) for each in self.rows if each is row or each in self.frontier or each is self.rows[0]]
+        cells: list[tuple[str, ...]] = [("peak", "fits", "est. time", "at least", "kept", "repeated", "")]
+        shown = [self.rows[0], *(each for each in self.rows[1:] if each is row or each in self.frontier)]
+        cells += [_cells(each, each is row) for each in shown]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)) for each in cells)
         text = [head, "", *(line.rstrip() for line in lines)]
@@ -185,7 +202,8 @@ class Remat:
                     text.append(f"  and {len(rest)} more, {in_words(sum(each.bytes for each in rest))}")
         if not self.fits:
             held = sorted(self.report.peak_buffers, key=lambda row: -row.bytes)[:_SHOWN]
-            text += ["", "It still holds:", *(f"  {in_words(row.bytes)}: {row.shape}, {row.op_name or row.instruction}" for row in held)]
+            rows = (f"  {in_words(each.bytes)}: {each.shape}, {each.op_name or each.instruction}" for each in held)
+            text += ["", "It still holds:", *rows]
         return "\n".join(text)
 
     def __repr__(self) -> str:
@@ -226,8 +244,8 @@ def _summed(values: Sequence[Value]) -> list[RematValue]:
         total = found.setdefault(key, [0, 0])
         total[0] += value.times
         total[1] += value.bytes
-    rows = [
-        RematValue(shape, count, held, operation, *(place or (None, None)), ends_line)
-        for (shape, operation, place, ends_line), (count, held) in found.items()
-    ]
+    rows: list[RematValue] = []
+    for (shape, operation, place, ends_line), (count, held) in found.items():
+        file, line = (None, None) if place is None else place
+        rows.append(RematValue(shape, count, held, operation, file, line, ends_line))
     return sorted(rows, key=lambda row: -row.bytes)

@@ -20,13 +20,13 @@ from tilewise._remat.regions import Choice, Chooser, Chosen, Region
 from tilewise._tilewise import Report
 from tilewise._ways import ways
 
-PRICES = (1e9, 3e10, 1e11, 3e11, 1e12, 3e12, 1e13)
+PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FIRST = (3, 5, 1)
+_FIRST = (4, 3, 6, 2)
 """Places of the prices that are asked about first."""
 SEGMENTS = (8, 16, 4, 32)
 """Into how many segments of equal bytes a forward pass is cut."""
-MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 20, 3, 120.0
+MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 
 _Family = tuple[int | None, bool, bool]
@@ -166,9 +166,7 @@ class Search:
         fitting = self._fitting()
         if not fitting:
             return min(self.tried, key=lambda each: each.row.peak_bytes)
-        # Choices that the compiler makes one program of are compiled once.
-        different = {(each.row.peak_bytes, each.floor): each for each in reversed(fitting)}
-        fitting = list(different.values())[::-1]
+        fitting = _different(fitting)
         best: Tried | None = None
         begun = time.monotonic()
         for number, each in enumerate(fitting[:MOST_COMPILED]):
@@ -218,3 +216,17 @@ class Search:
             answer = compiler.ask(program, mode)
             cache.put(keyed, mode, None, answer)
         return answer
+
+
+def _different(tried: list[Tried]) -> list[Tried]:
+    """Those that differ by more than a hundredth in bytes or in time from all before them."""
+
+    def is_near(one: float, other: float) -> bool:
+        return abs(one - other) <= 0.01 * other
+
+    found: list[Tried] = []
+    for each in tried:
+        bytes_ = each.row.peak_bytes
+        if not any(is_near(bytes_, other.row.peak_bytes) and is_near(each.floor, other.floor) for other in found):
+            found.append(each)
+    return found
