@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -127,11 +128,16 @@ def test_each_choice_computes_what_the_step_does(name: str) -> None:
 @pytest.mark.parametrize("kind", ["in line", "in a loop"])
 @pytest.mark.parametrize("author", ["checkpointed", "dots"])
 def test_what_an_author_repeats_is_computed_once(kind: str, author: str) -> None:
-    """A step with checkpoints is, once it is read, the step without: everything can be kept, or nothing."""
-    for price in (1e6, 1e16):
-        (_, one), (_, other) = (chosen(STEPS[name], price, None, False) for name in (kind, f"{kind}, {author}"))
-        # JAX linearizes what is under a checkpoint in slightly other operations.
-        assert one.bytes == pytest.approx(other.bytes, rel=0.05)
+    """Once it is read, a step with checkpoints has the operations of the step without."""
+
+    def operations(name: str) -> Counter[str]:
+        read = region(Reader().block(jax.make_jaxpr(STEPS[name])(WEIGHTS, X)))
+        equations = [*read.block.equations, *(each for pair in read.pairs for each in (*pair.early, *pair.late))]
+        return Counter(each.primitive.name for each in equations)
+
+    one, other = operations(kind), operations(f"{kind}, {author}")
+    # JAX linearizes what is under a checkpoint with a few other selections and sums.
+    assert all(one[name] == other[name] > 0 for name in ("dot_general", "exp", "tanh", "reduce_max"))
 
 
 def test_a_lower_price_keeps_no_more() -> None:
