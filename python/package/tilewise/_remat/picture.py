@@ -33,7 +33,7 @@ def frontier(rows: Sequence[RematRow], best: RematRow, limit: int) -> str:
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
         f'<path d="M{_LEFT} {_TOP}V{_HEIGHT - 45}H{_WIDTH - 20}" fill="none" stroke="#555"/>',
         f'<path d="M{across:.1f} {_TOP}V{_HEIGHT - 45}" stroke="#b00" stroke-dasharray="4 3"/>',
-        f'<text x="{across - 4:.1f}" y="{_TOP + 10}" text-anchor="end" fill="#b00">limit {in_words(limit)}</text>',
+        f'<text x="{across - 4:.1f}" y="{_TOP + 10}" text-anchor="end" fill="#b00">limit {limit / 2**30:.2f} GiB</text>',
         f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 10}" text-anchor="middle">peak, GiB</text>',
         f'<text x="14" y="{_HEIGHT / 2}" text-anchor="middle" transform="rotate(-90 14 {_HEIGHT / 2})">'
         "ms a run at full rates</text>",
@@ -42,7 +42,8 @@ def frontier(rows: Sequence[RematRow], best: RematRow, limit: int) -> str:
         x, y = _LEFT + (_WIDTH - _LEFT - 20) * share, _HEIGHT - 45 - (_HEIGHT - 45 - _TOP) * share / 1.05
         parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 28}" text-anchor="middle">{most * share / 2**30:.1f}</text>')
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{1e3 * slowest * share:.0f}</text>')
-    for row in timed:
+    # The chosen one lies above others of its place.
+    for row in sorted(timed, key=lambda row: row is best):
         x, y = at(row)
         chosen = row is best
         fill = "#06c" if chosen else "#e80" if row.name == "as written" else "#9ab"
