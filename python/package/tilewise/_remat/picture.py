@@ -33,7 +33,8 @@ def frontier(rows: Sequence[RematRow], best: RematRow, limit: int) -> str:
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
         f'<path d="M{_LEFT} {_TOP}V{_HEIGHT - 45}H{_WIDTH - 20}" fill="none" stroke="#555"/>',
         f'<path d="M{across:.1f} {_TOP}V{_HEIGHT - 45}" stroke="#b00" stroke-dasharray="4 3"/>',
-        f'<text x="{across - 4:.1f}" y="{_TOP + 10}" text-anchor="end" fill="#b00">limit {limit / 2**30:.2f} GiB</text>',
+        f'<text x="{across - 4:.1f}" y="{_TOP + 10}" text-anchor="end" fill="#b00">'
+        f"limit {limit / 2**30:.2f} GiB</text>",
         f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 10}" text-anchor="middle">peak, GiB</text>',
         f'<text x="14" y="{_HEIGHT / 2}" text-anchor="middle" transform="rotate(-90 14 {_HEIGHT / 2})">'
         "ms a run at full rates</text>",
