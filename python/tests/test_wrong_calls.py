@@ -46,7 +46,7 @@ for name in ("Layout", "Tile", "ElementType"):
         values.append(getattr(tw, name))
 
 # Those that start compilers or JAX, wait for clusters, or are told what to run.
-LEFT_OUT = {"compile_for", "fit", "fit_row", "fleet", "check_fix", "clear_cache", "kernel_budget", "suggest_blocks", "measure", "profile", "live", "mesh", "compare_machines"}
+LEFT_OUT = {"compile_for", "fit", "fit_row", "remat", "fleet", "check_fix", "clear_cache", "kernel_budget", "suggest_blocks", "measure", "profile", "live", "mesh", "compare_machines"}
 
 def is_static(held, inner):
     kept = vars(held).get(inner)

@@ -74,6 +74,8 @@ class Remat:
     """
 
     def __init__(self, best: Tried, tried: Sequence[Tried], asked: Asked) -> None:
+        if not isinstance(best, Tried) or not isinstance(asked, Asked):
+            raise TypeError("a Remat is what remat returns")
         self._best, self._tried, self._asked = best, list(tried), asked
         self.step: Callable[..., Any] = best.step
         self.report: Report = best.report
