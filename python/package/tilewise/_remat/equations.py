@@ -134,7 +134,8 @@ class Reader:
     def _named(self, value: Any) -> Any:
         """A parameter as it is compared: programs by their text."""
         if isinstance(value, tuple):
-            return tuple(map(self._named, value))
+            held: tuple[Any, ...] = value
+            return tuple(map(self._named, held))
         if not _internals.is_jaxpr(value):
             return value
         if id(value) not in self._names:

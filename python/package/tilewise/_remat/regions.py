@@ -363,7 +363,7 @@ def _waists(early: list[Any], segment: float, ends: set[Any]) -> set[Any]:
 @functools.cache
 def _barrier() -> Any:
     jax = module("jax")
-    return jax.make_jaxpr(lambda *each: jax.lax.optimization_barrier(each))(1.0).jaxpr.eqns[0]
+    return jax.make_jaxpr(jax.lax.optimization_barrier)(1.0).jaxpr.eqns[0]
 
 
 def _repeated(

@@ -74,7 +74,7 @@ class Remat:
     """
 
     def __init__(self, best: Tried, tried: Sequence[Tried], asked: Asked) -> None:
-        if not isinstance(best, Tried) or not isinstance(asked, Asked):
+        if not (hasattr(best, "step") and hasattr(best, "report") and hasattr(asked, "limit")):
             raise TypeError("a Remat is what remat returns")
         self._best, self._tried, self._asked = best, list(tried), asked
         self.step: Callable[..., Any] = best.step
@@ -173,7 +173,7 @@ class Remat:
         jax = module("jax")
         try:
             if args is None:
-                closed = jax.make_jaxpr(lambda *leaves: leaves)(*jax.tree.leaves(self._asked.args))
+                closed = jax.make_jaxpr(list)(jax.tree.leaves(self._asked.args))
                 given = jax.tree.unflatten(jax.tree.structure(self._asked.args), sample(closed))
             else:
                 given = tuple(args)
