@@ -134,8 +134,7 @@ class Reader:
     def _named(self, value: Any) -> Any:
         """A parameter as it is compared: programs by their text."""
         if isinstance(value, tuple):
-            held: tuple[Any, ...] = value
-            return tuple(map(self._named, held))
+            return tuple(map(self._named, value))  # pyright: ignore[reportUnknownArgumentType]
         if not _internals.is_jaxpr(value):
             return value
         if id(value) not in self._names:

@@ -14,7 +14,7 @@ use super::{
     reach::{Edges, Reached},
 };
 
-/// Which dimensions of a module's arrays are one: [`Factors`] that operations, loops, calls and fusions pass from array to array
+/// Which dimensions of a module's arrays are one: [`Factors`](super::factors::Factors) that operations, loops, calls and fusions pass from array to array
 /// are one *axis*. Where a reshape makes a dimension a product, so are all that are one with it.
 ///
 /// Axes don't see order: after a `sort`, what is sorted still is the same axis. What happens along it is told by its
