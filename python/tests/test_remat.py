@@ -212,3 +212,20 @@ def test_results_are_compared_on_this_machine() -> None:
     found = tw.remat(in_line(), WEIGHTS, X, tpu="v5e", progress=False)
     assert found.check() < 1e-4
     assert found.check((WEIGHTS, X)) < 1e-4
+
+
+def test_a_step_of_equinox_keeps_its_form() -> None:
+    """Functions among the arguments and the results are no arrays."""
+    eqx = pytest.importorskip("equinox")
+    network = eqx.nn.MLP(8, 8, 64, 4, key=jax.random.key(0))
+
+    @eqx.filter_jit
+    def step(network: Any, x: Any) -> Any:
+        value, slopes = eqx.filter_value_and_grad(lambda network: (jax.vmap(network)(x) ** 2).mean())(network)
+        return eqx.apply_updates(network, jax.tree.map(lambda slope: -0.1 * slope, slopes)), value
+
+    x = jax.random.normal(jax.random.key(1), (256, 8))
+    found = tw.remat(step, network, x, tpu="v5e", progress=False)
+    wanted, given = (jax.tree.leaves(eqx.filter(each(network, x), eqx.is_array)) for each in (step, found.step))
+    for one, other in zip(wanted, given, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)

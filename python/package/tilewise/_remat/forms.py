@@ -69,7 +69,7 @@ class _Equinox(Form):
     """A step under ``equinox.filter_jit``: numbers of Python are part of the program."""
 
     def __init__(self, step: Any, args: Sequence[Any]) -> None:
-        super().__init__(step.fn, args)
+        super().__init__(step, args)
         donated = step.donate_first, step.donate_rest
         self._donate = {(True, True): "all", (False, True): "all-except-first"}.get(donated, "none")
 
@@ -122,7 +122,7 @@ class _Nnx(Form):
 def form_of(step: Any, args: Sequence[Any]) -> Form:
     """The form that a step is written in."""
     home = type(step).__module__.partition(".")[0]
-    if home == "equinox" and hasattr(step, "fn"):
+    if home == "equinox" and hasattr(step, "donate_first"):
         return _Equinox(step, args)
     if home == "flax" and hasattr(step, "fun"):
         return _Nnx(step, args)
