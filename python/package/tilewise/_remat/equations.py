@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._internals import Scan
+from tilewise._fit.jaxprs import is_literal as is_literal
 from tilewise._microbatch.program import INLINED
 from tilewise._modules import module
 
@@ -19,11 +19,6 @@ CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 
 _NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
 """What two of are not one."""
-
-
-def is_literal(atom: Any) -> bool:
-    """Whether this is a number of the program's text."""
-    return isinstance(atom, module("jax.extend.core").Literal)
 
 
 def read_by(equations: Iterable[Any]) -> list[Any]:
@@ -80,7 +75,6 @@ class Reader:
     def __init__(self, constants: dict[Any, Any] | None = None) -> None:
         self.constants: dict[Any, Any] = {} if constants is None else constants
         self.equations: list[Any] = []
-        self.checkpoints = 0
         self._known: dict[Any, list[Any]] = {}
         self._names: dict[int, tuple[Any, str]] = {}
 
@@ -101,7 +95,6 @@ class Reader:
             reads = [atom if is_literal(atom) else held[atom] for atom in equation.invars]
             called = equation.params.get(CALLS.get(equation.primitive.name, ""))
             if called is not None and _is_open(equation):
-                self.checkpoints += equation.primitive.name in CHECKPOINTS
                 makes = self.read(called, reads, _internals.within(equation, outer))
             else:
                 makes = self._made(equation, reads, outer)
@@ -148,12 +141,6 @@ def _is_open(equation: Any) -> bool:
     params = equation.params
     shardings = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
     return all(map(_internals.is_unspecified, shardings))
-
-
-def body_of(scan: Scan, constants: dict[Any, Any]) -> tuple[Reader, Block]:
-    """What a loop does each time."""
-    reader = Reader(constants)
-    return reader, reader.block(scan.body)
 
 
 def needed(equations: Sequence[Any], wanted: Iterable[Any], known: Callable[[Any], bool]) -> list[Any]:

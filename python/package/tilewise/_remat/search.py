@@ -38,7 +38,7 @@ class RematRow:
     """What the compiler said of one choice of what is kept.
 
     Attributes:
-        name: ``as written``, ``everything`` (nothing is computed again) or ``cut``.
+        name: ``as written``, or ``cut``: chosen anew.
         peak_bytes: what the program holds at its peak.
         fits: whether that is within the limit.
         seconds: how long a run takes, estimated; ``None`` where it was not compiled in full, or has no cycle counts.
