@@ -11,3 +11,4 @@ mod layers;
 mod loops;
 mod parts;
 mod screen;
+mod tables;
