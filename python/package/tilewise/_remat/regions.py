@@ -14,6 +14,7 @@ from tilewise._modules import module
 from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Block, Reader, bytes_of, is_literal, needed, read_by
+from tilewise._remat.segments import segments
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,14 @@ class Choice:
 
     Attributes:
         price: bytes that a second is worth.
-        segment: bytes that are made between two places where all that is alive is kept; ``None`` for no such places.
+        share: of what is made between two places where all that is alive is kept, how much counts as held while it
+            is repeated; ``None`` for no such places.
         is_tied: whether a part is repeated only once the gradient has come to it.
         is_of_loops: whether only what loops stack is chosen anew.
     """
 
     price: float
-    segment: float | None = None
+    share: float | None = None
     is_tied: bool = False
     is_of_loops: bool = False
 
@@ -291,7 +293,8 @@ class Chooser:
         if not any(map(is_of_gradient, late)) or not wanted:
             return equations
         seconds = list(map(self.costs.seconds, early))
-        fixed = _waists(early, self.choice.segment, ends) if self.choice.segment else set[Any]()
+        share = self.choice.share
+        fixed = set[Any]() if share is None else segments(early, seconds, ends, share)
         cut = minimum_cut(early, wanted, seconds, self.choice.price, free=ends, fixed=fixed)
         self._note(cut.kept, early, cut.again, seconds, times)
         again = set(cut.again)
@@ -325,39 +328,6 @@ def fullest(equations: list[Any]) -> int:
                 change[last[variable]] -= bytes_of(variable)
     waiting = list(itertools.accumulate(change))
     return waiting.index(max(waiting))
-
-
-def _waists(early: list[Any], segment: float, ends: set[Any]) -> set[Any]:
-    """What is alive where the forward pass is cut into segments: the cheapest places, so many bytes apart at most."""
-    last = {atom: at for at, each in enumerate(early) for atom in each.invars if not is_literal(atom)}
-    alive: set[Any] = set()
-    crossing: list[frozenset[Any]] = []
-    total, sums = 0, [0]
-    for at, equation in enumerate(early):
-        alive.update(variable for variable in equation.outvars if last.get(variable, at) > at and variable not in ends)
-        alive.difference_update([each for each in alive if last[each] <= at])
-        crossing.append(frozenset(alive))
-        total += sum(map(bytes_of, equation.outvars))
-        sums.append(total)
-    weight = [sum(map(bytes_of, each)) for each in crossing]
-    best: list[tuple[float, int]] = []
-    for at in range(len(early)):
-        # The least sum of places up to this one, the last of them within a segment.
-        least = (0.0, -1) if sums[at] <= segment else (float("inf"), at - 1)
-        before = at - 1
-        while before >= 0 and sums[at] - sums[before + 1] <= segment:
-            least = min(least, (best[before][0], before))
-            before -= 1
-        if least[0] == float("inf"):
-            least = (best[at - 1][0], at - 1)
-        best.append((least[0] + weight[at], least[1]))
-    reach = [at for at in range(len(early)) if sums[-1] - sums[at + 1] <= segment]
-    at = min(reach, key=lambda place: best[place][0], default=-1)
-    found: set[Any] = set()
-    while at >= 0:
-        found |= crossing[at]
-        at = best[at][1]
-    return found
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from tilewise._fit.cache import Cache
 from tilewise._kept import cache_folder
 from tilewise._program import NotSendable, trace
 from tilewise._remat.costs import Costs
-from tilewise._remat.equations import bytes_of
 from tilewise._remat.regions import Choice, Chooser, Chosen, Region
 from tilewise._tilewise import Report
 from tilewise._ways import ways
@@ -24,13 +23,13 @@ PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
 _FIRST = (4, 3, 6, 2)
 """Places of the prices that are asked about first."""
-SEGMENTS = (8, 16, 4, 32)
-"""Into how many segments of equal bytes a forward pass is cut."""
+SHARES = (0.25, 1.0, 0.06)
+"""Of a segment's bytes, how much counts as held while it is repeated: the more, the shorter segments are."""
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 
-_Family = tuple[int | None, bool, bool]
-"""The parts, whether they are tied, and whether only loops are chosen anew."""
+_Family = tuple[float | None, bool, bool]
+"""The share of segments, whether parts are tied, and whether only loops are chosen anew."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ class Search:
         self._asked, self._region, self._written = asked, region, written
         self._callable_of, self._say = callable_of, say
         self._costs = Costs.of(asked.tpu)
-        self._made = sum(bytes_of(variable) for each in region.block.equations for variable in each.outvars)
         self._seen: set[Any] = set()
         self._probes = 0
         self.tried: list[Tried] = []
@@ -127,7 +125,7 @@ class Search:
 
     def _explore(self, compiler: Compiler) -> None:
         families: list[_Family] = [(None, False, False), (None, True, False)]
-        families += [(each, True, False) for each in SEGMENTS]
+        families += [(each, True, False) for each in SHARES]
         if self._region.pairs or self._region.bodies:
             families.insert(0, (None, False, True))
         for at in _FIRST:
@@ -139,13 +137,12 @@ class Search:
             choice = each.choice
             if choice is not None:
                 beside = (choice.price * factor for factor in (1.7, 0.6))
-                parts = None if choice.segment is None else round(self._made / choice.segment)
-                family = (parts, choice.is_tied, choice.is_of_loops)
+                family = (choice.share, choice.is_tied, choice.is_of_loops)
                 self._try(compiler, ((family, price) for price in beside))
 
     def _try(self, compiler: Compiler, choices: Iterable[tuple[_Family, float]]) -> None:
-        for (parts, is_tied, is_of_loops), price in choices:
-            choice = Choice(price, None if parts is None else self._made / parts, is_tied, is_of_loops)
+        for (share, is_tied, is_of_loops), price in choices:
+            choice = Choice(price, share, is_tied, is_of_loops)
             chooser = Chooser(self._costs, choice)
             block = chooser.program(self._region)
             key = (chooser.chosen.key, is_tied and chooser.chosen.in_line)

@@ -1,0 +1,92 @@
+"""Where a forward pass that is written out is cut into segments, each of which is repeated on its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from tilewise._remat.equations import bytes_of, is_literal
+
+_PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
+"""Into how many segments of equal bytes, at least."""
+
+
+def segments(early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any], share: float) -> set[Any]:
+    """What is alive between segments: of the ways to cut, the one that holds least.
+
+    A way holds what it keeps, and a share of what its largest segment makes. What costs nothing to make again, such as
+    a mask that is broadcast or a copy in another precision, is neither kept nor counted: what it is made of is.
+
+    Args:
+        early: the equations of the forward pass, in order.
+        seconds: of each, how long it takes.
+        ends: what is alive without being kept.
+        share: of a segment's bytes, how many are alive while it is repeated.
+    """
+    spans, made = _alive(early, seconds, ends)
+    change = [0] * (len(early) + 1)
+    for variable, (first, last) in spans.items():
+        change[first] += bytes_of(variable)
+        change[last] -= bytes_of(variable)
+    weight = list(itertools.accumulate(change))[:-1]
+    best, least = set[Any](), float("inf")
+    for parts in _PARTS:
+        places = _cheapest(weight, made, made[-1] / parts)
+        kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
+        bounds = [0, *(made[at + 1] for at in places), made[-1]]
+        longest = max(two - one for one, two in itertools.pairwise(bounds))
+        held = sum(map(bytes_of, kept)) + share * longest
+        if held < least:
+            best, least = kept, held
+    return best
+
+
+def _alive(
+    early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any]
+) -> tuple[dict[Any, tuple[int, int]], list[int]]:
+    """From which place to which a value is read, and the bytes made before each place."""
+    sources: dict[Any, frozenset[Any]] = {}
+    spans: dict[Any, tuple[int, int]] = {}
+    made = [0]
+    for at, equation in enumerate(early):
+        operands = (sources[atom] for atom in equation.invars if not is_literal(atom) and atom in sources)
+        read = frozenset[Any]().union(*operands)
+        spans.update({each: (spans[each][0], at) for each in read})
+        is_free = seconds[at] == 0
+        for variable in equation.outvars:
+            if variable not in ends:
+                sources[variable] = read if is_free else frozenset((variable,))
+                if not is_free:
+                    spans[variable] = (at, at)
+        made.append(made[-1] + (0 if is_free else sum(map(bytes_of, equation.outvars))))
+    return spans, made
+
+
+def _cheapest(weight: Sequence[int], made: Sequence[int], segment: float) -> list[int]:
+    """The places of least weight, ascending, such that no segment between them makes more."""
+    best: list[tuple[int, int]] = []
+    # Places before the present one that a segment may begin behind, the least sum first.
+    window: deque[int] = deque()
+    for at in range(len(weight)):
+        while window and made[at + 1] - made[window[0] + 1] > segment and window[0] != at - 1:
+            window.popleft()
+        if made[at + 1] <= segment:
+            least = (0, -1)
+        elif window:
+            least = (best[window[0]][0], window[0])
+        else:
+            # One equation makes more than a segment has.
+            least = (best[at - 1][0], at - 1) if at else (0, -1)
+        best.append((least[0] + weight[at], least[1]))
+        while window and best[window[-1]][0] >= best[at][0]:
+            window.pop()
+        window.append(at)
+    reach = [at for at in range(len(weight)) if made[-1] - made[at + 1] <= segment]
+    at = min(reach, key=lambda place: best[place][0], default=-1)
+    found: list[int] = []
+    while at >= 0:
+        found.append(at)
+        at = best[at][1]
+    return found[::-1]
