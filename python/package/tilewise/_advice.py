@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tilewise import _tilewise
 from tilewise._comparison import Comparison, compare
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
@@ -160,7 +161,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     rows: list[CheckedAdvice] = []
     for advised in report.advice:
         try:
-            changed = applied(made, advised)
+            changed = applied(made, advised, asked.tpu, asked.topology)
             found = planned(changed)
         except Skip as error:
             rows.append(CheckedAdvice(advised, None, str(error), None))
@@ -174,7 +175,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
-def applied(made: Made, advised: Recommendation) -> Made:
+def applied(made: Made, advised: Recommendation, tpu: Tpu, topology: str | None) -> Made:
     """The program with one recommendation.
 
     Raises:
@@ -190,7 +191,7 @@ def applied(made: Made, advised: Recommendation) -> Made:
     if advised.kind == "order" and advised.target in ("argument", "result"):
         return replace(made, options={**made.options, **formats(made)})
     if advised.kind == "checkpoint":
-        return rematerialised(made, "full")
+        return rematerialised(made, "full", _tilewise.generation_name(tpu), topology)
     if advised.inputs and advised.parts:
         return _in_parts(made, advised)
     raise Skip("it changes the program itself")

@@ -191,6 +191,18 @@ def within(equation: Any, outer: Any, **fields: Any) -> Any:
         return equation.replace(source_info=source, **fields)
 
 
+@contextlib.contextmanager
+def traced_as(equation: Any) -> Generator[None]:
+    """What is traced here has an equation's names and lines, below those of the place; ``None`` has none."""
+    with contextlib.ExitStack() as stack:
+        if equation is not None:
+            with _of("sources of equations"):
+                util, source = module("jax._src.source_info_util"), equation.source_info
+                names = util.current_name_stack() + source.name_stack
+                stack.enter_context(util.user_context(source.traceback, name_stack=names))
+        yield
+
+
 def scope(equation: Any) -> str:
     """The names that an equation was traced under, such as ``transpose(jvp(layer))``."""
     with _of("sources of equations"):

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewise import _internals, _tilewise
 from tilewise._errors import NotATpuProgram
+from tilewise._modules import module
 from tilewise._place import lower_on
 from tilewise._topologies import devices_of, known_topologies, slice_with
 
@@ -68,6 +69,17 @@ def trace(
     begun = time.perf_counter()
     name, lowered = lower_on(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
     return sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+
+
+def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The arguments that a jitted function donates."""
+    jax = module("jax")
+    equations = jax.make_jaxpr(f)(*args).jaxpr.eqns
+    if len(equations) != 1 or "donated_invars" not in equations[0].params:
+        return ()
+    flags = iter(equations[0].params["donated_invars"])
+    held = [[next(flags, False) for _ in jax.tree.leaves(arg)] for arg in args]
+    return tuple(number for number, each in enumerate(held) if each and all(each))
 
 
 def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:

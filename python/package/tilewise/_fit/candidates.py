@@ -1,7 +1,7 @@
 """Changes of a program that need no parameter of its factory: names that `fit`'s ``grid`` knows.
 
 `donate`, `formats` and `sharding` are arguments of ``jax.jit``, which leave the function as it is. `remat` and
-`microbatch` rewrite it, and are offered only where its results on a CPU, with a small batch, stay what they were.
+`microbatch` rewrite it, by what is known of each of its operations.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tilewise._errors import Skip
-from tilewise._fit import jaxprs
-from tilewise._fit.compared import differing, reducers, sample
+from tilewise._errors import Error, Skip
+from tilewise._microbatch import along_axes
 from tilewise._modules import module
 from tilewise._place import meshes_of
+from tilewise._program import donated
+from tilewise._remat.step import POLICIES, Step
 from tilewise._topologies import devices_in
 
 SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
@@ -47,15 +48,11 @@ class Place:
     Attributes:
         tpu, topology: the slice.
         axis: the name of the setting that is the batch.
-        smallest: the smallest batch of the search.
-        key: what tells its program from others.
     """
 
     tpu: str
     topology: str | None
     axis: str = "batch"
-    smallest: int | None = None
-    key: Any = None
 
 
 def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Factory:
@@ -69,13 +66,11 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
     Raises:
         ValueError: a value is none of the change's.
     """
-    done: tuple[Any, ...] = ()
     factory = functools.partial(_as_it_is, factory)
     for name, change in _CHANGES.items():
         value = wanted.get(name)
         if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
-            factory = functools.partial(change, factory, value, replace(place, key=(place.key, *done)))
-            done += ((name, value),)
+            factory = functools.partial(change, factory, value, place)
     return factory
 
 
@@ -84,7 +79,7 @@ def _as_it_is(factory: Factory, batch: int | None) -> Made:
     made = factory(batch)
     if not hasattr(made.f, "lower") or {"donate_argnums", "donate_argnames"} & set(made.options):
         return made
-    return replace(made, options={**made.options, "donate_argnums": jaxprs.donated(made.f, made.args)})
+    return replace(made, options={**made.options, "donate_argnums": donated(made.f, made.args)})
 
 
 def _donated(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
@@ -210,95 +205,40 @@ def batch_axes(made: Made, other: Made) -> list[int | None]:
     return found
 
 
-_COMPARED: dict[Any, tuple[list[bool], str | None]] = {}
-
-
-def _compared(name: str, place: Place, compare: Callable[[int | None], tuple[list[bool], str | None]]) -> list[bool]:
-    """What a comparison on small shapes found, made once for a program.
-
-    Raises:
-        Skip: the results differ.
-    """
-    if (place.key, name) not in _COMPARED:
-        # Of two, since a dimension of one is often traced in another way.
-        sizes = (None,) if place.smallest is None else (2, place.smallest)
-        for number, size in enumerate(sizes):
-            try:
-                _COMPARED[place.key, name] = compare(size)
-                break
-            except Skip:
-                raise
-            except Exception:
-                if number == len(sizes) - 1:
-                    raise
-    found, words = _COMPARED[place.key, name]
-    if words is not None:
-        message = f"{name}: {words}"
-        raise Skip(message)
-    return found
-
-
 def _rematerialised(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
-    """Loops that compute again, in the backward pass, what they would keep for it."""
-    if value not in jaxprs.REMAT:
-        message = f"remat is one of {', '.join(jaxprs.REMAT)}, not {value!r}"
+    """What is kept for the gradient, chosen anew; ``auto`` is chosen by asking the compiler, and not here."""
+    if value not in POLICIES:
+        message = f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}"
         raise ValueError(message)
-
-    def compare(size: int | None) -> tuple[list[bool], str | None]:
-        small = factory(size)
-        before, _ = jaxprs.traced(small.f, small.args)
-        after, gradients = jaxprs.rematerialised(before, value)
-        one, other = (jaxprs.with_results(each, gradients) for each in (before, after))
-        return [], differing(one, other, sample(before))
-
-    _compared(f"remat={value}", place, compare)
-    return rematerialised(factory(batch), value)
+    return rematerialised(factory(batch), value, place.tpu, place.topology)
 
 
-def rematerialised(made: Made, keep: str) -> Made:
-    """The same program with loops that keep less for the gradient; see `jaxprs.rematerialised`.
+def rematerialised(made: Made, policy: str, tpu: str, topology: str | None) -> Made:
+    """The program with a policy around each of its layers; see `Step.with_policy`.
 
     Raises:
-        Skip: no loop keeps anything.
+        Skip: nothing is kept for a gradient.
     """
-    closed, tree = jaxprs.traced(made.f, made.args)
-    again, _ = jaxprs.rematerialised(closed, keep)
-    return _replaced(made, functools.partial(jaxprs.call, again, tree))
+    try:
+        return _replaced(made, Step.of(made.f, made.args, tpu, topology).with_policy(policy))
+    except Error as error:
+        raise Skip(error.message) from None
 
 
-def _microbatched(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
-    """The step in so many parts of the batch, whose gradients are summed or averaged before the update."""
+def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+    """The step in parts of the batch; see `microbatch`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         message = f"microbatch is how many parts, not {value!r}"
         raise ValueError(message)
-    parts = value
-    if batch is None or batch % parts:
-        message = f"microbatch={parts} does not divide the batch" if batch else "microbatch: the search has no batch"
-        raise Skip(message)
-
-    def compare(size: int | None) -> tuple[list[bool], str | None]:
-        batched, axes, _ = _batched(factory, (size or 1) * parts, parts)
-        values = sample(batched.whole)
-        slices = [jaxprs.sliced(values, axes, parts, number) for number in range(parts)]
-        sums, words = reducers(batched.values(batched.whole), batched.values(batched.small), values, slices)
-        return sums, words or differing(batched.whole, functools.partial(batched.run, parts, sums, axes), values)
-
-    sums = _compared(f"microbatch={parts}", place, compare)
-    batched, axes, tree = _batched(factory, batch, parts)
-    jax = module("jax")
-
-    def step(*args: Any) -> Any:
-        return jax.tree.unflatten(tree, batched.run(parts, sums, axes, *jax.tree.leaves(args)))
-
-    return _replaced(factory(batch), step)
-
-
-def _batched(factory: Factory, batch: int, parts: int) -> tuple[jaxprs.Batched, list[int | None], Any]:
-    whole, small = factory(batch), factory(batch // parts)
-    axes = batch_axes(whole, small)
-    closed, tree = jaxprs.traced(whole.f, whole.args)
-    each, _ = jaxprs.traced(small.f, small.args)
-    return jaxprs.Batched(each, closed, [axis is not None for axis in axes]), axes, tree
+    if batch is None:
+        raise Skip("microbatch: the search has no batch")
+    made = factory(batch)
+    step = along_axes(made.f, value, batch_axes(made, factory(2 * batch)))
+    try:
+        module("jax").eval_shape(step, *made.args)
+    except Error as error:
+        raise Skip(error.message) from None
+    return _replaced(made, step)
 
 
 def _replaced(made: Made, f: Callable[..., Any]) -> Made:
@@ -313,14 +253,11 @@ def _replaced(made: Made, f: Callable[..., Any]) -> Made:
 
 # What comes later changes what comes earlier makes of a program.
 _CHANGES: dict[str, Callable[[Factory, Any, Place, int | None], Made]] = {
-    "remat": _rematerialised,
     "microbatch": _microbatched,
+    "remat": _rematerialised,
     "sharding": _sharded,
     "donate": _donated,
     "formats": _formatted,
 }
 
 NAMES = tuple(_CHANGES)
-
-COMPARED = ("remat", "microbatch")
-"""Changes that rewrite a step, whose results are compared on a CPU first."""

@@ -11,17 +11,16 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Compiler, Mode
-from tilewise._errors import Skip
+from tilewise._errors import Error, Skip
 from tilewise._fit.cache import Cache
-from tilewise._fit.candidates import COMPARED, Place
-from tilewise._fit.factory import program_of, travels
+from tilewise._fit.candidates import Place
+from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._program import NotSendable, Program
+from tilewise._remat.search import MOST_COMPILED, Asked, Search
+from tilewise._remat.step import Step
 from tilewise._ways import ways
-
-COMPARING_SECONDS = 90.0
-"""How long tracing may take where a change is compared with the program on a CPU; then the change is skipped."""
 
 _PROGRAMS = 32
 """How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
@@ -58,9 +57,7 @@ class Task:
     @property
     def place(self) -> Place:
         """Where its programs are, for their candidates."""
-        axis = next(iter(self.axes), "batch")
-        smallest = min(self.axes.get(axis, ()), default=None)
-        return Place(self.tpu, self.topology, axis, None if smallest is None else int(smallest))
+        return Place(self.tpu, self.topology, next(iter(self.axes), "batch"))
 
     @property
     def limit(self) -> int:
@@ -134,8 +131,7 @@ class Asker:
         self._travels = travels(task.make)
         self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
         self._known = {(str(dict(row.settings)), row.mode): row for row in known}
-        # Of changes whose comparison takes too long: nobody waits for it again.
-        self._too_slow: Answer | None = None
+        self._is_auto = task.settings.get("remat") == "auto" and not takes(task.make, "remat")
 
     def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of a program."""
@@ -143,7 +139,7 @@ class Asker:
             row = self._known.get((str(dict(settings)), mode))
             if row is not None:
                 return row
-        row = self._asked(settings, kind)
+        row = self._fastest(settings, kind) if self._is_auto else self._asked(settings, kind)
         self._known[(str(dict(settings)), row.mode)] = row
         self._on_row(row)
         return row
@@ -161,14 +157,7 @@ class Asker:
     def _asked(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         task = self._task
         program = self._program(settings)
-        described = functools.partial(
-            row_of,
-            settings,
-            tpu=task.tpu,
-            topology=task.topology,
-            limit=task.limit,
-            compiler=self._compiler.version,
-        )
+        described = functools.partial(self._row, settings)
         if isinstance(program, Answer):
             # No way of asking changes what the factory raises.
             return described(None, program)
@@ -184,6 +173,42 @@ class Asker:
         if self._cache is not None:
             self._cache.put(program, mode, task.limit, answer)
         return described(program, answer)
+
+    def _row(
+        self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False
+    ) -> FitRow:
+        task = self._task
+        return row_of(
+            settings,
+            program,
+            answer,
+            tpu=task.tpu,
+            topology=task.topology,
+            limit=task.limit,
+            compiler=self._compiler.version,
+            cached=cached,
+        )
+
+    def _fastest(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
+        """The row of the fastest choice of what is kept that fits; where a plan is asked for, of one that is small."""
+        task = self._task
+        try:
+            made = program(task.make, {name: each for name, each in settings.items() if name != "remat"}, task.place)
+            step = Step.of(made.f, made.args, task.tpu, task.topology)
+            asked = Asked(made.args, made.options, task.tpu, task.topology, task.limit)
+            search = Search(asked, step, cache=self._cache)
+            least = search.least(self._compiler)
+            if kind == "plan" or not least.row.fits:
+                return self._row(settings, least.program, least.answer)
+            best = search.run(self._compiler, most_compiled=0 if self._stops else MOST_COMPILED)
+            return self._row(settings, best.program, best.answer)
+        except NotSendable:
+            raise
+        except (Skip, Error) as error:
+            return self._row(settings, None, Answer("skipped", "full", error=str(error)))
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            return self._row(settings, None, Answer("untraceable", "full", error=words))
 
     def _mode(self, program: Program, kind: Kind) -> Mode:
         exact = ways(self._compiler)
@@ -205,16 +230,9 @@ class Asker:
         task = self._task
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
-            if self._too_slow is not None:
-                return self._too_slow
-            compared = [name for name in COMPARED if settings.get(name) not in (None, "none", 1)]
-            timeout = min(task.timeout or COMPARING_SECONDS, COMPARING_SECONDS) if compared else task.timeout
-            traced = self._compiler.trace(make, timeout)
+            traced = self._compiler.trace(make, task.timeout)
             if isinstance(traced, Answer) and traced.status == "crashed":
-                traced = self._compiler.trace(make, timeout)
-            if compared and isinstance(traced, Answer) and traced.status == "timeout":
-                words = f"{compared[0]}: comparing results on this machine's CPU takes more than {timeout:.0f} s"
-                self._too_slow = traced = Answer("skipped", "full", error=words)
+                traced = self._compiler.trace(make, task.timeout)
             return traced
         try:
             return make()

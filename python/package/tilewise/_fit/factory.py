@@ -9,7 +9,6 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Pla
 
 def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
     """The program before it is traced."""
-    wanted = {name: settings[name] for name in NAMES if name in settings and not _takes(make, name)}
+    wanted = {name: settings[name] for name in NAMES if name in settings and not takes(make, name)}
     kept = {name: value for name, value in settings.items() if name not in wanted}
     if not wanted:
         return _made_for(make, kept, place)
@@ -47,11 +46,7 @@ def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place)
     def at(batch: int | None) -> Made:
         return _made_for(make, kept if batch is None else {**kept, place.axis: batch}, place)
 
-    try:
-        key: Any = pickle.dumps(make)
-    except Exception:
-        key = id(make)
-    return candidate(at, wanted, replace(place, key=(key, repr(kept)), smallest=place.smallest or batch))(batch)
+    return candidate(at, wanted, place)(batch)
 
 
 def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
@@ -93,10 +88,10 @@ def is_set(returned: Any) -> bool:
 
 def taken(make: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings that the factory takes."""
-    return {name: value for name, value in settings.items() if _takes(make, name)}
+    return {name: value for name, value in settings.items() if takes(make, name)}
 
 
-def _takes(make: Callable[..., Any], name: str) -> bool:
+def takes(make: Callable[..., Any], name: str) -> bool:
     """Whether the factory has a parameter of that name."""
     try:
         parameters = inspect.signature(make).parameters
@@ -177,6 +172,10 @@ class Stretched:
         if not marked:
             raise ValueError("in_axes marks no axis of any argument")
         self.batch_size = int(marked[0]) if batch_size is None else batch_size
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.Signature([inspect.Parameter(self.axis, inspect.Parameter.KEYWORD_ONLY)])
 
     def __call__(self, **settings: Any) -> Any:
         """The function, and its arguments for a batch."""

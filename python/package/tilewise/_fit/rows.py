@@ -38,6 +38,7 @@ class FitRow:
         hbm_bytes_moved: bytes read and written.
         collective_bytes: bytes of collectives, by their kind.
         compiler_cost: the compiler's own cost analysis, as it gives it: a loop's body once.
+        seconds: how long a run takes, estimated; ``None`` where it was not compiled in full.
         trace_seconds, compile_seconds: how long it took.
         hlo_hash: of the program, without source locations.
         compiler: which it was.
@@ -69,6 +70,7 @@ class FitRow:
     hbm_bytes_moved: int | None
     collective_bytes: Mapping[str, int] | None
     compiler_cost: Mapping[str, float] | None
+    seconds: float | None
     trace_seconds: float | None
     compile_seconds: float | None
     hlo_hash: str | None
@@ -192,6 +194,7 @@ def row_of(
         padding_bytes=report.peak_padding_bytes,
         owner=_owner(owners[0]) if owners else None,
         recomputed=recomputed,
+        seconds=report.time.estimate_seconds if answer.mode == "full" and report.time is not None else None,
     )
     return _row(held, zlib.compress(report.text.encode(), 1))
 

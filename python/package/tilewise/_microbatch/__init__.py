@@ -65,8 +65,7 @@ def microbatch(
 
     @functools.wraps(step)
     def in_parts(*args: Any, **kwargs: Any) -> Any:
-        paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-        leaves = [leaf for _, leaf in paths]
+        paths, _ = jax.tree_util.tree_flatten_with_path((args, kwargs))
         names = [_names(jax, parameters, path) for path, _ in paths]
         is_numbered = [path[0].idx == 0 and path[1].idx in numbers for path, _ in paths]
         along = [axis if is_its else _axis(axes, its) for is_its, its in zip(is_numbered, names, strict=True)]
@@ -74,23 +73,42 @@ def microbatch(
         if unknown:
             message = f"no argument is {', '.join(f'`{name}`' for name in unknown)}"
             raise Error(message, kind="microbatch")
-        size = _size(jax, leaves, along, parts)
-
-        def flat(*leaves: Any) -> Any:
-            args, kwargs = jax.tree.unflatten(tree, leaves)
-            return step(*args, **kwargs)
-
-        closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
-        shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
-        try:
-            program = Program(closed, shares, (size, parts))
-            found = _run(jax, program, leaves, size // parts, along)
-        except RefusedError as error:
-            name = getattr(step, "__name__", "the step")
-            raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
-        return jax.tree.unflatten(jax.tree.structure(shape), found)
+        return _parted(step, args, kwargs, parts, along)
 
     return in_parts  # type: ignore[return-value]
+
+
+def along_axes(step: Callable[..., Any], parts: int, along: Sequence[int | None]) -> Callable[..., Any]:
+    """As `microbatch`, where the dimension that is the batch is given for each array of the arguments."""
+
+    @functools.wraps(step)
+    def in_parts(*args: Any) -> Any:
+        return _parted(step, args, {}, parts, list(along))
+
+    return in_parts
+
+
+def _parted(
+    step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
+) -> Any:
+    """The results of a step, computed in parts of its batch."""
+    jax = module("jax")
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    size = _size(jax, leaves, along, parts)
+
+    def flat(*leaves: Any) -> Any:
+        args, kwargs = jax.tree.unflatten(tree, leaves)
+        return step(*args, **kwargs)
+
+    closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+    shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
+    try:
+        program = Program(closed, shares, (size, parts))
+        found = _run(jax, program, leaves, size // parts, along)
+    except RefusedError as error:
+        name = getattr(step, "__name__", "the step")
+        raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
+    return jax.tree.unflatten(jax.tree.structure(shape), found)
 
 
 def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilewise import _internals
 from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, MOVING, RULES, SCALING, Operation
 from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
@@ -40,12 +41,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """An operation of the rewritten program: what it reads and makes, and what computes it."""
+    """An operation of the rewritten program: what it reads and makes, what computes it, and what it was traced as."""
 
     reads: tuple[int, ...]
     makes: tuple[int, ...]
     compute: Callable[[list[Any], Part], Sequence[Any]]
     is_costly: bool
+    maker: Any
 
 
 class Program:
@@ -68,6 +70,7 @@ class Program:
         self.sums: dict[int, int] = {}
         """By what is known once all parts are added up, what a part adds to it."""
         self._made: dict[int, tuple[Any, list[int]]] = {}
+        self._maker: Any = None
         self._cut: dict[tuple[int, Each | None], int] = {}
         self.inputs = [self._new(var.aval, share) for var, share in zip(closed.jaxpr.invars, shares, strict=True)]
         self.results = self.call(closed.jaxpr, closed.consts, self.inputs)
@@ -82,7 +85,7 @@ class Program:
         self.constants[number] = value
         return number
 
-    def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int]) -> list[int]:
+    def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]:
         known: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
         known |= {var: self._constant(value, var.aval) for var, value in zip(jaxpr.constvars, consts, strict=True)}
 
@@ -90,7 +93,8 @@ class Program:
             return self._constant(atom.val, atom.aval) if hasattr(atom, "val") else known[atom]
 
         for eqn in jaxpr.eqns:
-            made = self._operation(eqn, [number(atom) for atom in eqn.invars])
+            self._maker = _internals.within(eqn, outer)
+            made = self._operation(self._maker, [number(atom) for atom in eqn.invars])
             known.update(zip(eqn.outvars, made, strict=True))
         return [number(atom) for atom in jaxpr.outvars]
 
@@ -99,7 +103,7 @@ class Program:
         if name in INLINED and INLINED[name] in eqn.params:
             callee = eqn.params[INLINED[name]]
             jaxpr, consts = (callee.jaxpr, callee.consts) if hasattr(callee, "consts") else (callee, ())
-            return self.call(jaxpr, consts, reads)
+            return self.call(jaxpr, consts, reads, eqn)
         if name == "optimization_barrier":
             return reads
         if name == "custom_linear_solve":
@@ -138,7 +142,7 @@ class Program:
         first = lengths.matvec + lengths.vecmat
         last = first + lengths.solve
         sides = last + lengths.transpose_solve
-        return self.call(solve.jaxpr, solve.consts, reads[first:last] + reads[sides:])
+        return self.call(solve.jaxpr, solve.consts, reads[first:last] + reads[sides:], eqn)
 
     def _of_sums(self, eqn: Any, reads: list[int], shares: list[Share]) -> list[int] | None:
         """What can be done with parts' shares of sums before they are added up; `None` where it can't."""
@@ -238,7 +242,7 @@ class Program:
         self, compute: Any, reads: list[int], results: list[tuple[Any, Share]], is_costly: bool = False
     ) -> list[int]:
         makes = tuple(self._new(aval, share) for aval, share in results)
-        self.steps.append(Step(tuple(reads), makes, compute, is_costly))
+        self.steps.append(Step(tuple(reads), makes, compute, is_costly, self._maker))
         return list(makes)
 
     def before_parts(self, read: set[int], known: set[int]) -> list[int]:
@@ -293,7 +297,9 @@ class Program:
         """What is wanted, of what is known."""
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
-            values.update(zip(step.makes, step.compute([values[at] for at in step.reads], part), strict=True))
+            with _internals.traced_as(step.maker):
+                made = step.compute([values[at] for at in step.reads], part)
+            values.update(zip(step.makes, made, strict=True))
         return [values[at] for at in wanted]
 
 
@@ -527,7 +533,7 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
         )
     except RefusedError:
         # What it keeps from being computed twice at once is lost, not its values.
-        return program.call(params["jaxpr"], (), reads)
+        return program.call(params["jaxpr"], (), reads, eqn)
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
         given: dict[int, Any] = {

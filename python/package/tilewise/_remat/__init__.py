@@ -6,18 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._device import traced_for
-from tilewise._errors import Error
-from tilewise._fit import jaxprs
+from tilewise._ask import shared
+from tilewise._fit.cache import Cache
+from tilewise._kept import cache_folder
 from tilewise._limits import bytes_of
 from tilewise._modules import module
+from tilewise._program import donated
 from tilewise._progress import Ticker
-from tilewise._remat.equations import Reader
-from tilewise._remat.forms import form_of
-from tilewise._remat.regions import region
 from tilewise._remat.result import Remat
 from tilewise._remat.search import Asked, Search
-from tilewise._topologies import slice_with
+from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
     from tilewise._types import Limit, Tpu
@@ -75,29 +73,18 @@ def remat(
     generation = _tilewise.generation_name(tpu)
     options = dict(jit_options or {})
     if type(step) is type(jax.jit(remat)) and not {"donate_argnums", "donate_argnames"} & set(options):
-        options["donate_argnums"] = jaxprs.donated(step, args)
+        options["donate_argnums"] = donated(step, args)
     whole = _tilewise.hbm_bytes(generation)
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
-    form = form_of(step, args)
-    closed = traced_for(
-        generation, lambda: jax.make_jaxpr(form.flat)(*form.leaves), slice_with(generation, topology, 1)[1]
-    )
-
-    def callable_of(closed: Any) -> Callable[..., Any]:
-        return form.callable_of(module("jax.extend.core").jaxpr_as_fun(closed))
-
-    reader = Reader()
-    found = region(reader.block(closed))
-    if not found.has_gradient:
-        message = "the step has no gradient, so nothing is kept for one: remat is for training steps"
-        raise Error(message, kind="remat")
+    traced = Step.of(step, args, generation, topology)
     said = ["reading the step"]
     asked = Asked(args, options, generation, topology, limit)
-    search = Search(asked, found, step, callable_of, lambda words: said.__setitem__(0, words))
+    search = Search(asked, traced, lambda words: said.__setitem__(0, words), Cache(cache_folder()))
     ticker = Ticker(lambda: f"remat for {generation}: {said[0]}", shown=progress)
     ticker.start()
     try:
-        best = search.run()
+        with shared() as compiler:
+            best = search.run(compiler)
     finally:
         ticker.end()
     return Remat(best, search.tried, asked)

@@ -12,6 +12,8 @@ from tilewise._remat.equations import CALLS, bytes_of, is_literal
 
 NEVER = math.inf
 
+PRODUCTS = ("dot_general", "conv_general_dilated")
+
 _FREE = frozenset(
     {"broadcast_in_dim", "reshape", "iota", "squeeze", "convert_element_type", "transpose", "name", "copy", "slice"}
     | {"sharding_constraint", "expand_dims", "stop_gradient", "bitcast_convert_type", "rev", "pvary"}

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._fit.jaxprs import is_literal as is_literal
 from tilewise._microbatch.program import INLINED
 from tilewise._modules import module
 
@@ -19,6 +18,11 @@ CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 
 _NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
 """What two of are not one."""
+
+
+def is_literal(atom: Any) -> bool:
+    """Whether an equation reads a constant of the program's text."""
+    return isinstance(atom, module("jax.extend.core").Literal)
 
 
 def read_by(equations: Iterable[Any]) -> list[Any]:

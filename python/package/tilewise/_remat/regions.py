@@ -11,7 +11,7 @@ from typing import Any
 from tilewise import _internals
 from tilewise._internals import Scan
 from tilewise._modules import module
-from tilewise._remat.costs import Costs, is_of_gradient
+from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Block, Reader, bytes_of, is_literal, needed, read_by
 from tilewise._remat.segments import segments
@@ -27,12 +27,14 @@ class Choice:
             is repeated; ``None`` for no such places.
         is_tied: whether a part is repeated only once the gradient has come to it.
         is_of_loops: whether only what loops stack is chosen anew.
+        keeps_products: whether products and convolutions are never repeated.
     """
 
     price: float
     share: float | None = None
     is_tied: bool = False
     is_of_loops: bool = False
+    keeps_products: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,12 @@ class Region:
     def has_gradient(self) -> bool:
         """Whether any equation of it was made by transposing a program."""
         return any(map(is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
+
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether a loop goes through layers or times, and another one back."""
+        return bool(self.pairs) or any(body.has_pairs for body in self.bodies.values())
 
 
 def region(block: Block) -> Region:
@@ -211,6 +219,11 @@ class Chooser:
         self._apply(region.pairs, equations, ends, times)
         return Block(block.inputs, self._in_line(equations, ends, times), block.outputs, block.constants)
 
+    def _seconds(self, equation: Any) -> float:
+        if self.choice.keeps_products and equation.primitive.name in PRODUCTS:
+            return NEVER
+        return self.costs.seconds(equation)
+
     def _apply(self, pairs: list[Pair], equations: list[Any], ends: set[Any], times: int) -> None:
         for pair in pairs:
             one, two = pair.at
@@ -241,7 +254,7 @@ class Chooser:
         made = {variable for each in early for variable in each.outvars}
         read = dict.fromkeys([*read_by(late), *(atom for atom in pair.second.outputs if not is_literal(atom))])
         wanted = [atom for atom in read if atom in made or atom in carried]
-        seconds = list(map(self.costs.seconds, early))
+        seconds = list(map(self._seconds, early))
         cut = minimum_cut(early, wanted, seconds, self.choice.price, given=carried)
         self._note(cut.kept, early, cut.again, seconds, times)
         kept = set(cut.kept)
@@ -286,15 +299,17 @@ class Chooser:
         """What lies before the fullest moment and is read behind it is kept, or computed again there."""
         if self.choice.is_of_loops:
             return equations
-        moment = fullest(equations)
-        early, late = equations[: moment + 1], equations[moment + 1 :]
+        turn = fullest(equations) + 1
+        seconds = list(map(self._seconds, equations[:turn]))
+        fixed = set[Any]()
+        if self.choice.share is not None:
+            # The backward pass begins with the last segment, whose values would be repeated at once.
+            fixed, turn = segments(equations[:turn], seconds, ends, self.choice.share)
+        early, late = equations[:turn], equations[turn:]
         made = {variable: at for at, each in enumerate(early) for variable in each.outvars}
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
         if not any(map(is_of_gradient, late)) or not wanted:
             return equations
-        seconds = list(map(self.costs.seconds, early))
-        share = self.choice.share
-        fixed = set[Any]() if share is None else segments(early, seconds, ends, share)
         cut = minimum_cut(early, wanted, seconds, self.choice.price, free=ends, fixed=fixed)
         self._note(cut.kept, early, cut.again, seconds, times)
         again = set(cut.again)

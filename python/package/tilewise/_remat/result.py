@@ -13,6 +13,7 @@ from tilewise._errors import Error, Skip
 from tilewise._limits import in_words
 from tilewise._modules import module
 from tilewise._remat import picture
+from tilewise._remat.compared import difference, sample
 from tilewise._remat.search import Asked, RematRow, Tried
 
 if TYPE_CHECKING:
@@ -168,8 +169,6 @@ class Remat:
             >>> chosen.check() < 1e-4
             True
         """
-        from tilewise._fit.compared import difference, sample
-
         jax = module("jax")
         try:
             if args is None:

@@ -9,27 +9,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Compiler, Mode, shared
+from tilewise._ask import Answer, Compiler, Mode
 from tilewise._errors import Error
 from tilewise._fit.cache import Cache
-from tilewise._kept import cache_folder
-from tilewise._program import NotSendable, trace
-from tilewise._remat.costs import Costs
-from tilewise._remat.regions import Choice, Chooser, Chosen, Region
+from tilewise._program import NotSendable, Program, trace
+from tilewise._remat.regions import Choice, Chosen
+from tilewise._remat.step import SHARES, Step
 from tilewise._tilewise import Report
 from tilewise._ways import ways
 
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FIRST = (4, 3, 6, 2)
+_FIRST = (4, 3, 6, 1)
 """Places of the prices that are asked about first."""
-SHARES = (0.25, 1.0, 0.06)
-"""Of a segment's bytes, how much counts as held while it is repeated: the more, the shorter segments are."""
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 
+_LONGEST = 600.0
+"""Seconds of one question; then its choice is left."""
+
 _Family = tuple[float | None, bool, bool]
 """The share of segments, whether parts are tied, and whether only loops are chosen anew."""
+
+_SMALLEST: tuple[_Family, ...] = tuple((share, True, False) for share in SHARES)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Tried:
     name: str
     step: Callable[..., Any]
     chosen: Chosen | None
+    program: Program
+    answer: Answer
     report: Report
     floor: float
     row: RematRow
@@ -95,38 +99,40 @@ class Search:
 
     Args:
         asked: where.
-        region: the step.
-        written: the step as it is.
-        callable_of: makes a function of the step's signature of a block's closed jaxpr.
+        step: the step.
         say: told what is going on.
+        cache: earlier answers; ``None`` for none.
     """
 
     def __init__(
-        self,
-        asked: Asked,
-        region: Region,
-        written: Callable[..., Any],
-        callable_of: Callable[[Any], Callable[..., Any]],
-        say: Callable[[str], None],
+        self, asked: Asked, step: Step, say: Callable[[str], None] = lambda words: None, cache: Cache | None = None
     ) -> None:
-        self._asked, self._region, self._written = asked, region, written
-        self._callable_of, self._say = callable_of, say
-        self._costs = Costs.of(asked.tpu)
+        self._asked, self._step, self._say, self._cache = asked, step, say, cache
         self._seen: set[Any] = set()
         self._probes = 0
         self.tried: list[Tried] = []
 
-    def run(self) -> Tried:
+    def least(self, compiler: Compiler) -> Tried:
+        """The step as it is written where its plan fits; else a choice that keeps little, the smallest of a few."""
+        self._as_written(compiler)
+        if not self.tried[0].row.fits:
+            self._try(compiler, ((family, price) for price in PRICES[:2] for family in _SMALLEST))
+        return min(self.tried, key=lambda each: each.row.peak_bytes)
+
+    def run(self, compiler: Compiler, most_compiled: int = MOST_COMPILED) -> Tried:
         """The fastest that fits; where none does, the smallest."""
-        with shared() as compiler:
-            self._add(compiler, "as written", self._written, None)
-            self._explore(compiler)
-            return self._best(compiler)
+        self._as_written(compiler)
+        self._explore(compiler)
+        return self._best(compiler, most_compiled)
+
+    def _as_written(self, compiler: Compiler) -> None:
+        if not self.tried:
+            self._add(compiler, "as written", self._step.written, None)
 
     def _explore(self, compiler: Compiler) -> None:
         families: list[_Family] = [(None, False, False), (None, True, False)]
-        families += [(each, True, False) for each in SHARES]
-        if self._region.pairs or self._region.bodies:
+        families += _SMALLEST
+        if self._step.region.has_pairs:
             families.insert(0, (None, False, True))
         for at in _FIRST:
             self._try(compiler, ((family, PRICES[at]) for family in families))
@@ -143,15 +149,14 @@ class Search:
     def _try(self, compiler: Compiler, choices: Iterable[tuple[_Family, float]]) -> None:
         for (share, is_tied, is_of_loops), price in choices:
             choice = Choice(price, share, is_tied, is_of_loops)
-            chooser = Chooser(self._costs, choice)
-            block = chooser.program(self._region)
-            key = (chooser.chosen.key, is_tied and chooser.chosen.in_line)
+            make, chosen = self._step.chosen(choice)
+            key = (chosen.key, is_tied and chosen.in_line)
             if key in self._seen or self._probes >= MOST_PROBES:
                 continue
             self._seen.add(key)
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
-            found = self._add(compiler, "cut", self._callable_of(block.closed()), chooser.chosen)
+            found = self._add(compiler, "cut", make(), chosen)
             if found is not None:
                 found.choice = choice
 
@@ -159,32 +164,32 @@ class Search:
         """What fits, what is fastest at full rates first."""
         return sorted((each for each in self.tried if each.row.fits), key=lambda each: each.floor)
 
-    def _best(self, compiler: Compiler) -> Tried:
+    def _best(self, compiler: Compiler, most_compiled: int) -> Tried:
         fitting = self._fitting()
         if not fitting:
             return min(self.tried, key=lambda each: each.row.peak_bytes)
         fitting = _different(fitting)
         best: Tried | None = None
         begun = time.monotonic()
-        for number, each in enumerate(fitting[:MOST_COMPILED]):
+        for number, each in enumerate(fitting[:most_compiled]):
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
                 break
             if best is not None and time.monotonic() - begun > MOST_SECONDS:
                 break
-            self._say(f"compiling {number + 1} of {min(len(fitting), MOST_COMPILED)} in full")
-            answer = self._answer(compiler, each.step, "full")
+            self._say(f"compiling {number + 1} of {min(len(fitting), most_compiled)} in full")
+            each.program, answer = self._answer(compiler, each.step, "full")
             report = answer.report
             if report is None or report.peak_bytes is None or report.peak_bytes > self._asked.limit:
                 continue
             seconds = None if report.time is None else report.time.estimate_seconds
-            each.report = report
+            each.report, each.answer = report, answer
             each.row = replace(each.row, peak_bytes=report.peak_bytes, seconds=seconds, compiled=True)
             if best is None or (seconds or float("inf")) < (best.row.seconds or float("inf")):
                 best = each
         return fitting[0] if best is None else best
 
     def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
-        answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
+        program, answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
         report = answer.report
         if report is None or report.peak_bytes is None:
             if chosen is None:
@@ -194,11 +199,11 @@ class Search:
         kept, repeated = (None, None) if chosen is None else (chosen.bytes, sum(each.times for each in chosen.again))
         fits = report.peak_bytes <= self._asked.limit
         row = RematRow(name, report.peak_bytes, fits, None, floor, kept, repeated, compiled=False)
-        tried = Tried(name, step, chosen, report, float("inf") if floor is None else floor, row)
+        tried = Tried(name, step, chosen, program, answer, report, float("inf") if floor is None else floor, row)
         self.tried.append(tried)
         return tried
 
-    def _answer(self, compiler: Compiler, step: Callable[..., Any], mode: Mode) -> Answer:
+    def _answer(self, compiler: Compiler, step: Callable[..., Any], mode: Mode) -> tuple[Program, Answer]:
         asked = self._asked
         try:
             program = trace(step, asked.args, asked.tpu, asked.topology, asked.options)
@@ -207,12 +212,12 @@ class Search:
         if mode == "probe" and program.is_sharded:
             mode = "stop"
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
-        cache = Cache(cache_folder(), compiler.libtpu)
-        answer = cache.get(keyed, mode, None)
+        answer = None if self._cache is None else self._cache.get(keyed, mode, None)
         if answer is None:
-            answer = compiler.ask(program, mode)
-            cache.put(keyed, mode, None, answer)
-        return answer
+            answer = compiler.ask(program, mode, timeout=_LONGEST)
+            if self._cache is not None:
+                self._cache.put(keyed, mode, None, answer)
+        return program, answer
 
 
 def _different(tried: list[Tried]) -> list[Tried]:

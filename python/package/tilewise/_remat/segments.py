@@ -13,8 +13,10 @@ _PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 """Into how many segments of equal bytes, at least."""
 
 
-def segments(early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any], share: float) -> set[Any]:
-    """What is alive between segments: of the ways to cut, the one that holds least.
+def segments(
+    early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any], share: float
+) -> tuple[set[Any], int]:
+    """What is alive between segments, and where the last one begins: of the ways to cut, the one that holds least.
 
     A way holds what it keeps, and a share of what its largest segment makes. What costs nothing to make again, such as
     a mask that is broadcast or a copy in another precision, is neither kept nor counted: what it is made of is.
@@ -31,7 +33,7 @@ def segments(early: Sequence[Any], seconds: Sequence[float], ends: Collection[An
         change[first] += bytes_of(variable)
         change[last] -= bytes_of(variable)
     weight = list(itertools.accumulate(change))[:-1]
-    best, least = set[Any](), float("inf")
+    best, least = (set[Any](), 0), float("inf")
     for parts in _PARTS:
         places = _cheapest(weight, made, made[-1] / parts)
         kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
@@ -39,7 +41,7 @@ def segments(early: Sequence[Any], seconds: Sequence[float], ends: Collection[An
         longest = max(two - one for one, two in itertools.pairwise(bounds))
         held = sum(map(bytes_of, kept)) + share * longest
         if held < least:
-            best, least = kept, held
+            best, least = (kept, places[-1] + 1 if places else 0), held
     return best
 
 

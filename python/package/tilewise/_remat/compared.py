@@ -52,15 +52,6 @@ def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
     return run
 
 
-def differing(one: Any, other: Any, values: Sequence[Any]) -> str | None:
-    """In words, what differs between the results of two programs; ``None`` if nothing but rounding."""
-    for number, (a, b) in enumerate(zip(_runner(one)(values), _runner(other)(values), strict=True)):
-        words = _differs(a, b)
-        if words is not None:
-            return f"result {number} {words}"
-    return None
-
-
 def difference(one: Any, other: Any, args: Sequence[Any]) -> float:
     """The largest difference between the results of two functions, as a share of the largest number of its array.
 
@@ -92,16 +83,3 @@ def _differs(one: Any, other: Any) -> str | None:
     if difference <= _TOLERANCES.get(one.dtype.itemsize, 1e-4) * scale:
         return None
     return f"changes by {difference:.2g} of {scale:.2g}"
-
-
-def reducers(whole: Any, part: Any, values: Sequence[Any], slices: Sequence[Any]) -> tuple[list[bool], str | None]:
-    """Of each result whether the whole's is the parts' sum, not their average; and in words, why it is neither."""
-    found: list[bool] = []
-    parts = list(map(_runner(part), slices))
-    for number, result in enumerate(_runner(whole)(values)):
-        total = sum(each[number].astype("float64") for each in parts)
-        mean = _differs(result, total / len(parts))
-        if mean is not None and _differs(result, total) is not None:
-            return [], f"a value {mean}, taken as the average of parts"
-        found.append(mean is not None)
-    return found, None

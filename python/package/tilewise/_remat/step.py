@@ -1,0 +1,83 @@
+"""A training step as it is traced, and what a choice of what it keeps makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewise._device import traced_for
+from tilewise._errors import Error
+from tilewise._modules import module
+from tilewise._remat.costs import Costs
+from tilewise._remat.equations import Reader
+from tilewise._remat.forms import Form, form_of
+from tilewise._remat.regions import Choice, Chooser, Chosen, Region, region
+from tilewise._topologies import slice_with
+
+POLICIES = ("full", "dots")
+"""What ``jax.checkpoint`` keeps around each layer: its operands alone, or results of products, too."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that was traced.
+
+    Attributes:
+        written: the step as it is.
+        form: what it is written with.
+        region: its equations, where both passes meet.
+        tpu: the generation that it is traced for.
+    """
+
+    written: Callable[..., Any]
+    form: Form
+    region: Region
+    tpu: str
+
+    @classmethod
+    def of(cls, written: Callable[..., Any], args: Sequence[Any], tpu: str, topology: str | None) -> Step:
+        """Traces a step.
+
+        Raises:
+            Error: it has no gradient, so that nothing is kept for one.
+        """
+        jax, form = module("jax"), form_of(written, args)
+        devices = slice_with(tpu, topology, 1)[1]
+        closed = traced_for(tpu, lambda: jax.make_jaxpr(form.flat)(*form.leaves), devices)
+        found = region(Reader().block(closed))
+        if not found.has_gradient:
+            message = "the step has no gradient, so nothing is kept for one: remat is for training steps"
+            raise Error(message, kind="remat")
+        return cls(written, form, found, tpu)
+
+    def chosen(self, choice: Choice) -> tuple[Callable[[], Callable[..., Any]], Chosen]:
+        """A maker of the step with this choice, and what that comes to."""
+        chooser = Chooser(Costs.of(self.tpu), choice)
+        block = chooser.program(self.region)
+
+        def make() -> Callable[..., Any]:
+            return self.form.callable_of(module("jax.extend.core").jaxpr_as_fun(block.closed()))
+
+        return make, chooser.chosen
+
+    def with_policy(self, policy: str) -> Callable[..., Any]:
+        """The step as ``jax.checkpoint`` around each of its layers would make it.
+
+        Args:
+            policy: one of `POLICIES`.
+
+        Raises:
+            Error: that repeats nothing.
+        """
+        is_of_loops = self.region.has_pairs
+        share = None if policy == "dots" else SHARES[0]
+        choice = Choice(1.0, share, is_tied=True, is_of_loops=is_of_loops, keeps_products=policy == "dots")
+        make, chosen = self.chosen(choice)
+        if not chosen.again:
+            raise Error(f"remat={policy} repeats nothing", kind="remat")
+        return make()
+
+
+SHARES = (0.25, 0.06)
+"""Of a segment's bytes, how much counts as held while it is repeated: the more, the shorter segments are."""
