@@ -31,6 +31,9 @@ pub(crate) struct Fit {
     /// Values to search for each; donate, formats, sharding, remat and microbatch need no parameter
     #[arg(long, value_name = "AXIS=A,B")]
     grid: Vec<String>,
+    /// What is kept for the gradient, as in --grid: none, dots, full, or auto for the fastest that fits
+    #[arg(long, value_name = "none|auto,…")]
+    remat: Option<String>,
     /// A fixed size: which combinations fit?
     #[arg(long, value_name = "AXIS=SIZE")]
     target: Vec<String>,

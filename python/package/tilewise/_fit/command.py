@@ -22,6 +22,8 @@ FORMATS = ("human", "json", "csv", "markdown", "html")
 def main(arguments: Sequence[str], answers: Answers) -> int:
     """Search, print, and return the exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors, 130 Ctrl-C."""
     given = _parser().parse_args(arguments)
+    if given.remat is not None:
+        given.grid.append(f"remat={given.remat}")
     if not given.largest and not given.target:
         answers.error("say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256")
         return 2
@@ -194,7 +196,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("program")
     add("--tpu", required=True)
-    for name in ("--topology", "--hbm-limit", "--out", "-o/--output"):
+    for name in ("--topology", "--hbm-limit", "--out", "-o/--output", "--remat"):
         add(*name.split("/"))
     for name in ("--largest", "--grid", "--target"):
         add(name, action="append", default=[])

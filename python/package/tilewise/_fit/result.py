@@ -143,7 +143,10 @@ class Fit:
         header = [*(["tpu", "topology"] if slices else []), *settings]
         header += [f"largest {axis}" for axis in self._axes] or ["fits"]
         is_priced = any(row.flops for row in self.rows)
+        # What was chosen for its time says it.
+        is_timed = any("auto" in each.settings.values() for each in self.combinations)
         header += ["bytes", "left", "largest at the peak", *(["work"] if is_priced else [])]
+        header += ["est. time"] if is_timed else []
         reference = next((row for each in self.combinations if (row := each.answer) is not None), None)
         rows = [header]
         for each in self.combinations:
@@ -152,12 +155,13 @@ class Fit:
             cells += [str(each.settings.get(name, "")) for name in settings]
             if row is None:
                 none = _why_none(each)
-                cells += ["none"] * max(1, len(self._axes)) + [none, "", *([""] * (1 + is_priced))]
+                cells += ["none"] * max(1, len(self._axes)) + [none, "", *([""] * (1 + is_priced + is_timed))]
             else:
                 said = "yes" if row.status == "fits" else "planned"
                 cells += [str(size) for size in (each.largest or {}).values()] or [said]
                 cells += [_gib(row.total_bytes), _gib(row.headroom_bytes), str(row.owner or "")]
                 cells += [_times(row, reference, next(iter(self._axes), "batch"))] if is_priced else []
+                cells += [f"{1e3 * row.seconds:.1f} ms" if row.seconds else ""] if is_timed else []
             rows.append(cells)
         return rows
 

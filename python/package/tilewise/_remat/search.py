@@ -165,10 +165,11 @@ class Search:
         return sorted((each for each in self.tried if each.row.fits), key=lambda each: each.floor)
 
     def _best(self, compiler: Compiler, most_compiled: int) -> Tried:
-        fitting = self._fitting()
-        if not fitting:
-            return min(self.tried, key=lambda each: each.row.peak_bytes)
-        fitting = _different(fitting)
+        fitting = _different(self._fitting())
+        written, whole = self.tried[0], _tilewise.hbm_bytes(self._asked.tpu)
+        if not written.row.fits and self._asked.limit == whole and most_compiled:
+            # The compiler's own rematerialisation may make it fit the TPU, and only that.
+            fitting, most_compiled = [written, *fitting], most_compiled + 1
         best: Tried | None = None
         begun = time.monotonic()
         for number, each in enumerate(fitting[:most_compiled]):
@@ -183,10 +184,13 @@ class Search:
                 continue
             seconds = None if report.time is None else report.time.estimate_seconds
             each.report, each.answer = report, answer
-            each.row = replace(each.row, peak_bytes=report.peak_bytes, seconds=seconds, compiled=True)
+            each.row = replace(each.row, peak_bytes=report.peak_bytes, fits=True, seconds=seconds, compiled=True)
             if best is None or (seconds or float("inf")) < (best.row.seconds or float("inf")):
                 best = each
-        return fitting[0] if best is None else best
+        if best is not None:
+            return best
+        fitting = self._fitting()
+        return fitting[0] if fitting else min(self.tried, key=lambda each: each.row.peak_bytes)
 
     def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
         program, answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
