@@ -194,6 +194,48 @@ def test_the_compiler_prices_candidates(kept_compiler: Compiler) -> None:
     assert sizes(formats="auto").total_bytes > 0
 
 
+def test_the_fastest_that_fits_is_chosen() -> None:
+    pytest.importorskip("libtpu")
+
+    def layers(batch: int) -> Any:
+        def step(weights: Any, x: Any) -> Any:
+            def loss(weights: Any) -> Any:
+                h = x
+                for w in weights:
+                    h = h + jax.nn.gelu(h @ w) @ w.T
+                return (h.astype(jnp.float32) ** 2).mean()
+
+            return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights))
+
+        return step, ([S((256, 1024), jnp.bfloat16)] * 6, S((batch, 256), jnp.bfloat16))
+
+    found = tw.fit(
+        layers,
+        tpu="v5e",
+        target={"batch": 2**17},
+        grid={"remat": ["auto"]},
+        hbm_limit="768MiB",
+        confirm="none",
+        cache=None,
+        progress=False,
+    )
+    (row,) = found.rows
+    # As it is written, its plan takes 1.5 GiB.
+    assert row.status == "planned"
+    assert row.total_bytes is not None
+    assert row.total_bytes < 768 * 2**20
+    assert "est. time" in str(found)
+    (inference,) = tw.fit(
+        lambda batch: (jnp.tanh, (S((batch, 2**14, 2**14), jnp.float32),)),
+        tpu="v5e",
+        target={"batch": 9},
+        grid={"remat": ["auto"]},
+        cache=None,
+        progress=False,
+    ).rows
+    assert (inference.status, "no gradient" in (inference.error or "")) == ("skipped", True)
+
+
 def test_advice_is_checked() -> None:
     pytest.importorskip("libtpu")
     checked = tw.audit(lambda x: x + 1, S((400000, 128), jnp.float32), tpu="v5e").check()

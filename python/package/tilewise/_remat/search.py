@@ -149,14 +149,14 @@ class Search:
     def _try(self, compiler: Compiler, choices: Iterable[tuple[_Family, float]]) -> None:
         for (share, is_tied, is_of_loops), price in choices:
             choice = Choice(price, share, is_tied, is_of_loops)
-            make, chosen = self._step.chosen(choice)
+            block, chosen = self._step.chosen(choice)
             key = (chosen.key, is_tied and chosen.in_line)
             if key in self._seen or self._probes >= MOST_PROBES:
                 continue
             self._seen.add(key)
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
-            found = self._add(compiler, "cut", make(), chosen)
+            found = self._add(compiler, "cut", self._step.function(block), chosen)
             if found is not None:
                 found.choice = choice
 

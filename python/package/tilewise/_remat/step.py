@@ -10,7 +10,7 @@ from tilewise._device import traced_for
 from tilewise._errors import Error
 from tilewise._modules import module
 from tilewise._remat.costs import Costs
-from tilewise._remat.equations import Reader
+from tilewise._remat.equations import Block, Reader
 from tilewise._remat.forms import Form, form_of
 from tilewise._remat.regions import Choice, Chooser, Chosen, Region, region
 from tilewise._topologies import slice_with
@@ -51,15 +51,14 @@ class Step:
             raise Error(message, kind="remat")
         return cls(written, form, found, tpu)
 
-    def chosen(self, choice: Choice) -> tuple[Callable[[], Callable[..., Any]], Chosen]:
-        """A maker of the step with this choice, and what that comes to."""
+    def chosen(self, choice: Choice) -> tuple[Block, Chosen]:
+        """The step's equations with this choice, and what that comes to."""
         chooser = Chooser(Costs.of(self.tpu), choice)
-        block = chooser.program(self.region)
+        return chooser.program(self.region), chooser.chosen
 
-        def make() -> Callable[..., Any]:
-            return self.form.callable_of(module("jax.extend.core").jaxpr_as_fun(block.closed()))
-
-        return make, chooser.chosen
+    def function(self, block: Block) -> Callable[..., Any]:
+        """A function of the step's own form."""
+        return self.form.callable_of(module("jax.extend.core").jaxpr_as_fun(block.closed()))
 
     def with_policy(self, policy: str) -> Callable[..., Any]:
         """The step as ``jax.checkpoint`` around each of its layers would make it.
@@ -73,10 +72,10 @@ class Step:
         is_of_loops = self.region.has_pairs
         share = None if policy == "dots" else SHARES[0]
         choice = Choice(1.0, share, is_tied=True, is_of_loops=is_of_loops, keeps_products=policy == "dots")
-        make, chosen = self.chosen(choice)
+        block, chosen = self.chosen(choice)
         if not chosen.again:
             raise Error(f"remat={policy} repeats nothing", kind="remat")
-        return make()
+        return self.function(block)
 
 
 SHARES = (0.25, 0.06)

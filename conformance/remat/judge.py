@@ -1,0 +1,133 @@
+"""What `tw.remat` finds for steps of libraries, beside what their users would choose by hand; TABLE.md has the rows.
+
+For each choice that fits, its own memory is the limit. Nothing runs on a TPU: bytes are the compiler's, times are
+estimated from its cycle counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import steps
+
+import tilewise as tw
+from tilewise._remat.compared import difference, sample
+from tilewise._remat.regions import Choice
+from tilewise._remat.step import SHARES, Step
+
+FIELDS = (
+    "step",
+    "tpu",
+    "choice",
+    "peak_bytes",
+    "seconds",
+    "found_peak_bytes",
+    "found_seconds",
+    "holds",
+    "asked_seconds",
+)
+FOLDER = Path(__file__).parent
+NEAR = 1.02
+"""Estimates this near are one."""
+
+
+def priced(step: Any, args: Any, options: Any, tpu: str, topology: str | None) -> tuple[int, float | None] | None:
+    """Bytes and seconds of a program that is compiled in full; ``None`` where it is refused."""
+    try:
+        report = tw.audit(step, *args, tpu=tpu, topology=topology, jit_options=options, confirm=True)
+    except tw.Error:
+        return None
+    if report.time is None or report.peak_bytes is None:
+        return None
+    return report.peak_bytes, report.time.estimate_seconds
+
+
+def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
+    """A row for each of its users' choices."""
+    _, choices, slice_ = steps.STEPS[name]
+    topology = None if slice_ is None else f"{tpu}:{slice_}"
+    step, args, options = steps.make(name)
+    known: list[tuple[str, tuple[int, float | None] | None]] = []
+    for choice in ("none", *choices):
+        by_hand = steps.make(name, choice)
+        known.append((choice, priced(*by_hand, tpu, topology)))
+    for choice, price in known:
+        row = {"step": name, "tpu": tpu, "choice": choice}
+        if price is None:
+            yield {**row, "holds": "doesn't fit"}
+            continue
+        begun = time.monotonic()
+        found = tw.remat(
+            step, *args, tpu=tpu, topology=topology, jit_options=options, hbm_limit=price[0], progress=False
+        )
+        asked = time.monotonic() - begun
+        ours = priced(found.step, args, options, tpu, topology)
+        # The best of what is as small, by hand.
+        times = [each[1] for _, each in known if each is not None and each[0] <= price[0] and each[1] is not None]
+        holds = ours is not None and ours[0] <= price[0] and bool(times) and (ours[1] or 1e9) <= NEAR * min(times)
+        yield {
+            **row,
+            "peak_bytes": price[0],
+            "seconds": price[1],
+            "found_peak_bytes": found.peak_bytes if ours is None else ours[0],
+            "found_seconds": None if ours is None else ours[1],
+            "holds": holds,
+            "asked_seconds": round(asked),
+        }
+
+
+def rounding(name: str) -> float:
+    """The largest difference of results between the step and choices of all kinds, of a small step on the CPU."""
+    step, args, _ = steps.make(name, small=True)
+    traced = Step.of(step, args, "v5e", None)
+    given = sample(jax.make_jaxpr(traced.form.flat)(*traced.form.leaves))
+    run = jax.extend.core.jaxpr_as_fun
+    choices = [
+        Choice(price, share, is_tied) for price in (1e9, 1e11) for share in (None, *SHARES) for is_tied in (0, 1)
+    ]
+    return max(difference(traced.form.flat, run(traced.chosen(each)[0].closed()), given) for each in choices)
+
+
+def main() -> int:
+    """Renew the rows that were asked for, and print them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tpu", default="v5e,v6e")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--check", action="store_true", help="compare results on this machine's CPU instead")
+    parser.add_argument("--output", type=Path, default=FOLDER / "rows.csv")
+    given = parser.parse_args()
+    names = [name for name in steps.STEPS if name.startswith(given.only)]
+    if given.check:
+        for name in names:
+            if name == "flash_decoder":
+                print(f"{name}: the kernel runs on a TPU alone")
+                continue
+            print(f"{name}: {rounding(name):.1e}", flush=True)
+        return 0
+    kept: dict[tuple[str, str, str], dict[str, Any]] = {}
+    if given.output.exists():
+        with open(given.output) as file:
+            kept = {(row["step"], row["tpu"], row["choice"]): row for row in csv.DictReader(file)}
+    wrong = 0
+    for tpu in given.tpu.split(","):
+        for name in names:
+            for row in rows_of(name, tpu):
+                kept[row["step"], tpu, row["choice"]] = row
+                wrong += row["holds"] is False
+                print(*(row.get(field, "") for field in FIELDS), flush=True)
+                with open(given.output, "w") as file:
+                    writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+                    writer.writeheader()
+                    writer.writerows(kept.values())
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

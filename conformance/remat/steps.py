@@ -1,0 +1,363 @@
+"""Training steps of models that libraries have, each with the choices of what is kept that its users have.
+
+A step is made by ``make(NAME, CHOICE)``: the function, abstract arguments and options of ``jax.jit``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+S = jax.ShapeDtypeStruct
+POLICIES = {
+    "full": None,
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "dots_no_batch": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+}
+Step = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """The mean over all tokens."""
+    return optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), labels).mean()
+
+
+def descent(loss: Callable[..., Any], params: Any, *batch: Any) -> Step:
+    """Momentum, with both trees donated."""
+
+    def step(params: Any, momentum: Any, *batch: Any) -> Any:
+        value, grads = jax.value_and_grad(loss)(params, *batch)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, grads)
+        return jax.tree.map(lambda p, m: p - 1e-3 * m, params, momentum), momentum, value
+
+    return step, (params, params, *batch), {"donate_argnums": (0, 1)}
+
+
+# Flax NNX
+
+
+@contextlib.contextmanager
+def policy_of_nnx(choice: str) -> Iterator[None]:
+    """What ``nnx.remat`` keeps where a model calls it."""
+    from flax import nnx
+
+    own = nnx.remat
+    nnx.remat = functools.partial(own, policy=POLICIES.get(choice))
+    try:
+        yield
+    finally:
+        nnx.remat = own
+
+
+def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) -> Step:
+    """A language model of Tunix. ``block`` is its own: attention and MLP each."""
+    import importlib
+
+    from flax import nnx
+
+    module = importlib.import_module(f"tunix.models.{family}.model")
+    kind = {"none": "NONE", "block": "BLOCK"}.get(choice, "DECODER")
+    base = {"llama3": "llama3p2_1b", "qwen3": "qwen3_0p6b"}[family]
+    config = getattr(module.ModelConfig, base)()
+    import dataclasses
+
+    config = dataclasses.replace(config, remat_config=getattr(module.RematConfig, kind), **settings)
+    model = nnx.eval_shape(lambda: getattr(module, family.capitalize())(config, rngs=nnx.Rngs(0)))
+
+    @functools.partial(nnx.jit, donate_argnums=0)
+    def step(model: Any, tokens: Any) -> Any:
+        inputs, labels = tokens[:, :-1], tokens[:, 1:]
+        places = jnp.broadcast_to(jnp.arange(length), inputs.shape)
+        mask = jnp.broadcast_to(jnp.tril(jnp.ones((length, length), bool)), (batch, length, length))
+
+        def loss(model: Any) -> Any:
+            return cross_entropy(model(inputs, places, None, mask)[0], labels)
+
+        with policy_of_nnx(choice):
+            value, grads = nnx.value_and_grad(loss)(model)
+        params = nnx.state(model, nnx.Param)
+        nnx.update(model, jax.tree.map(lambda p, g: p - 1e-3 * g, params, grads))
+        return value
+
+    return step, (model, S((batch, length + 1), jnp.int32)), {}
+
+
+def nnx_lstm(choice: str, batch: int = 512, length: int = 512, width: int = 1024, layers: int = 2) -> Step:
+    """``nnx.RNN`` of ``nnx.OptimizedLSTMCell``, with the cell under ``jax.checkpoint``."""
+    from flax import nnx
+
+    class Cell(nnx.OptimizedLSTMCell):
+        """The library's cell, under ``nnx.remat``."""
+
+        if choice != "none":
+            __call__ = nnx.remat(nnx.OptimizedLSTMCell.__call__, policy=POLICIES[choice], prevent_cse=False)
+
+    class Stack(nnx.Module):
+        def __init__(self) -> None:
+            rngs = nnx.Rngs(0)
+            cells = [Cell(width, width, dtype=jnp.bfloat16, rngs=rngs) for _ in range(layers)]
+            self.layers = nnx.List([nnx.RNN(cell) for cell in cells])
+            self.head = nnx.Linear(width, 256, dtype=jnp.bfloat16, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = layer(x)
+            return self.head(x)
+
+    model = nnx.eval_shape(Stack)
+
+    @functools.partial(nnx.jit, donate_argnums=0)
+    def step(model: Any, x: Any, labels: Any) -> Any:
+        value, grads = nnx.value_and_grad(lambda model: cross_entropy(model(x), labels))(model)
+        nnx.update(model, jax.tree.map(lambda p, g: p - 1e-3 * g, nnx.state(model, nnx.Param), grads))
+        return value
+
+    return step, (model, S((batch, length, width), jnp.bfloat16), S((batch, length), jnp.int32)), {}
+
+
+# Flax Linen
+
+
+def linen_resnet(choice: str, batch: int = 256) -> Step:
+    """ResNet-50 of flaxmodels, with its blocks under ``nn.remat``."""
+    import flax.linen as nn
+    from flaxmodels.resnet import resnet
+
+    own = resnet.Bottleneck
+    block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice], static_argnums=(2, 3))
+    resnet.Bottleneck = block
+    try:
+        model = resnet.ResNet50(output="logits", pretrained=None, normalize=False, num_classes=1000, dtype="bfloat16")
+        image = S((batch, 224, 224, 3), jnp.bfloat16)
+        variables = jax.eval_shape(lambda image: model.init(jax.random.key(0), image), image)
+    finally:
+        resnet.Bottleneck = own
+
+    def loss(params: Any, state: Any, image: Any, labels: Any) -> Any:
+        resnet.Bottleneck = block
+        try:
+            logits, _ = model.apply({"params": params, **state}, image, train=True, mutable=["batch_stats"])
+        finally:
+            resnet.Bottleneck = own
+        return cross_entropy(logits, labels)
+
+    state = {name: held for name, held in variables.items() if name != "params"}
+    return descent(loss, variables["params"], state, image, S((batch,), jnp.int32))
+
+
+def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 8, devices: int = 1) -> Step:
+    """Gemma 3 of DeepMind's library, with its blocks under ``nn.remat``, on one device or sharded over several."""
+    import dataclasses
+
+    import flax.linen as nn
+    from gemma import gm
+    from gemma.gm.nn import _modules, _transformer
+
+    own = _modules.Block
+    block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice])
+
+    @contextlib.contextmanager
+    def blocks() -> Iterator[None]:
+        _modules.Block = block
+        try:
+            yield
+        finally:
+            _modules.Block = own
+
+    whole = gm.nn.Gemma3_1B()
+    kinds = whole.config.attention_types[:layers]
+    config = dataclasses.replace(whole.config, attention_types=kinds)
+    model = dataclasses.replace(whole, config=config) if dataclasses.is_dataclass(whole) else whole
+    tokens = S((batch, length + 1), jnp.int32)
+    with blocks():
+        params = jax.eval_shape(lambda t: model.init(jax.random.key(0), t[:, :-1]), tokens)["params"]
+
+    def loss(params: Any, tokens: Any) -> Any:
+        with blocks():
+            return cross_entropy(model.apply({"params": params}, tokens[:, :-1]).logits, tokens[:, 1:])
+
+    assert _transformer
+    if devices == 1:
+        return descent(loss, params, tokens)
+    mesh = jax.sharding.AbstractMesh((devices,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
+
+    def sharded(leaf: Any, axis: int | None) -> Any:
+        names: list[str | None] = [None] * len(leaf.shape)
+        if axis is not None:
+            names[axis] = "data"
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
+        return S(leaf.shape, leaf.dtype, sharding=sharding)
+
+    def widest(leaf: Any) -> int | None:
+        free = [at for at, size in enumerate(leaf.shape) if size % devices == 0]
+        return max(free, key=lambda at: leaf.shape[at], default=None)
+
+    params = jax.tree.map(lambda leaf: sharded(leaf, widest(leaf)), params)
+    return descent(loss, params, sharded(tokens, 0))
+
+
+# Haiku
+
+
+def haiku_resnet(choice: str, batch: int = 256) -> Step:
+    """ResNet-50 of Haiku, with its blocks under ``hk.remat``."""
+    import haiku as hk
+    from haiku._src.nets import resnet
+
+    own = resnet.BottleneckBlock if hasattr(resnet, "BottleneckBlock") else resnet.BlockV1
+
+    class Block(own):  # type: ignore[misc, valid-type]
+        def __call__(self, *args: Any) -> Any:
+            if choice == "none":
+                return super().__call__(*args)
+            inputs, *flags = args
+            body = super().__call__
+            return hk.remat(lambda inputs: body(inputs, *flags), policy=POLICIES[choice])(inputs)
+
+    def forward(image: Any) -> Any:
+        name = "BottleneckBlock" if hasattr(resnet, "BottleneckBlock") else "BlockV1"
+        setattr(resnet, name, Block)
+        try:
+            return hk.nets.ResNet50(1000)(image, is_training=True)
+        finally:
+            setattr(resnet, name, own)
+
+    model = hk.transform_with_state(forward)
+    image = S((batch, 224, 224, 3), jnp.bfloat16)
+    params, state = jax.eval_shape(model.init, jax.eval_shape(lambda: jax.random.key(0)), image)
+
+    def loss(params: Any, state: Any, image: Any, labels: Any) -> Any:
+        half = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)
+        return cross_entropy(model.apply(half, state, None, image)[0], labels)
+
+    return descent(loss, params, state, image, S((batch,), jnp.int32))
+
+
+# Equinox
+
+
+def equinox_mixer(choice: str, batch: int = 256) -> Step:
+    """A neural controlled differential equation would be of while loops: this is diffrax's solver with fixed steps."""
+    import diffrax
+    import equinox as eqx
+
+    width = 512
+
+    class Field(eqx.Module):
+        net: eqx.nn.MLP
+
+        def __init__(self, key: Any) -> None:
+            self.net = eqx.nn.MLP(width, width, 4 * width, 3, activation=jax.nn.gelu, key=key)
+
+        def __call__(self, t: Any, y: Any, args: Any) -> Any:
+            return self.net(y)
+
+    model = eqx.filter_eval_shape(Field, jax.random.key(0))
+    arrays, static = eqx.partition(model, lambda leaf: isinstance(leaf, S))
+    adjoint = {
+        "none": diffrax.DirectAdjoint(),
+        "recursive": diffrax.RecursiveCheckpointAdjoint(),
+    }
+
+    def loss(arrays: Any, x: Any) -> Any:
+        field = eqx.combine(arrays, static)
+        if choice == "full":
+            body = jax.checkpoint(field.__call__)
+            term = diffrax.ODETerm(lambda t, y, args: body(t, y, args))
+        else:
+            term = diffrax.ODETerm(field)
+
+        def solve(y: Any) -> Any:
+            return diffrax.diffeqsolve(
+                term,
+                diffrax.Tsit5(),
+                0.0,
+                1.0,
+                1 / 32,
+                y,
+                max_steps=32,
+                adjoint=adjoint.get(choice, diffrax.DirectAdjoint()),
+            ).ys
+
+        return (jax.vmap(solve)(x) ** 2).mean()
+
+    return descent(loss, arrays, S((batch * 8, width), jnp.float32))
+
+
+# Plain JAX with a kernel
+
+
+def flash_decoder(
+    choice: str, batch: int = 4, length: int = 4096, layers: int = 6, width: int = 2048, vocabulary: int = 32768
+) -> Step:
+    """Layers around the flash attention of JAX's own Pallas kernels, in a loop."""
+    from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
+
+    heads = width // 128
+
+    def layer(x: Any, w: Any) -> Any:
+        norm = x * jax.lax.rsqrt((x.astype(jnp.float32) ** 2).mean(-1, keepdims=True) + 1e-6).astype(x.dtype)
+        q, k, v = jnp.einsum("btd,dchk->cbhtk", norm, w["qkv"].astype(x.dtype))
+        mixed = flash_attention(q, k, v, causal=True, sm_scale=128**-0.5)
+        x = x + jnp.einsum("bhtk,hkd->btd", mixed, w["out"].astype(x.dtype))
+        up, gate = jnp.split(x @ w["up"].astype(x.dtype), 2, -1)
+        return x + (jax.nn.silu(gate) * up) @ w["down"].astype(x.dtype)
+
+    if choice != "none":
+        layer = jax.checkpoint(layer, policy=POLICIES[choice])
+
+    def loss(params: Any, tokens: Any) -> Any:
+        x = params["embedding"].astype(jnp.bfloat16)[tokens[:, :-1]]
+        for w in params["layers"]:
+            x = layer(x, w)
+        return cross_entropy(x @ params["embedding"].astype(x.dtype).T, tokens[:, 1:])
+
+    sizes = {"qkv": (width, 3, heads, 128), "out": (heads, 128, width), "up": (width, 6 * width)}
+    one = {name: S(size, jnp.float32) for name, size in {**sizes, "down": (3 * width, width)}.items()}
+    params = {"embedding": S((vocabulary, width), jnp.float32), "layers": [one] * layers}
+    return descent(loss, params, S((batch, length + 1), jnp.int32))
+
+
+STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
+    "tunix_llama3": (
+        functools.partial(tunix, "llama3", batch=4, length=1024, num_layers=8),
+        ("block", "full", "dots_no_batch"),
+        None,
+    ),
+    "tunix_qwen3": (
+        functools.partial(tunix, "qwen3", batch=4, length=1024, num_layers=12),
+        ("block", "full", "dots_no_batch"),
+        None,
+    ),
+    "flash_decoder": (flash_decoder, ("full", "dots_no_batch"), None),
+    "linen_gemma3": (linen_gemma, ("full", "dots_no_batch"), None),
+    "linen_gemma3_sharded": (functools.partial(linen_gemma, batch=16, devices=4), ("full", "dots_no_batch"), "2x2"),
+    "linen_resnet50": (linen_resnet, ("full", "dots"), None),
+    "haiku_resnet50": (haiku_resnet, ("full", "dots"), None),
+    "nnx_lstm": (nnx_lstm, ("full", "dots"), None),
+    "diffrax_ode": (equinox_mixer, ("full", "recursive"), None),
+}
+"""By name: what makes a step, its users' choices, and the slice."""
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "tunix": {"batch": 2, "length": 32, "num_layers": 2, "vocab_size": 256, "embed_dim": 128, "hidden_dim": 256},
+    "linen_gemma3": {"batch": 2, "length": 16, "layers": 2},
+    "linen_resnet50": {"batch": 2},
+    "haiku_resnet50": {"batch": 2},
+    "nnx_lstm": {"batch": 4, "length": 16, "width": 64},
+    "diffrax_ode": {"batch": 1},
+}
+"""Sizes for this machine's CPU, by how names begin; the flash kernel doesn't run on one."""
+
+
+def make(name: str, choice: str = "none", small: bool = False) -> Step:
+    """A step with a choice of what is kept."""
+    sizes = next((sizes for begin, sizes in SMALL.items() if name.startswith(begin)), {}) if small else {}
+    return STEPS[name][0](choice=choice, **sizes)
