@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import linecache
+import math
+import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewise as tw
+from tilewise._remat import picture
 from tilewise._remat.costs import Costs
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import Choice, Chooser, region
+from tilewise._remat.result import summed
+from tilewise._remat.step import Step
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -193,6 +201,62 @@ def test_a_step_that_is_refused_fits_and_is_compiled() -> None:
     assert found.recomputed
     assert "chosen" in str(found)
     assert found.draw().count("<circle") == len(found.rows)
+
+
+IN_LINE = """
+def loss(weights, x):
+    for w in weights:
+        x = layer(x, w)
+    return x.sum()
+"""
+IN_LOOP = """
+def loss(weights, x):
+    return jax.lax.scan(lambda x, w: (layer(x, w), None), x, weights)[0].sum()
+"""
+
+
+@pytest.mark.parametrize("around", [IN_LINE, IN_LOOP])
+def test_the_code_keeps_what_the_step_keeps(around: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+import jax
+import jax.numpy as jnp
+
+def layer(x, w):
+    up = x @ w
+    hidden = jnp.tanh(up)
+    down = hidden @ w.T
+    y = x + down
+    return y
+"""
+
+    def model(text: str) -> Any:
+        file = tmp_path / "model.py"
+        file.write_text(text)
+        linecache.checkcache(str(file))
+        held: dict[str, Any] = {}
+        exec(compile(text, str(file), "exec"), held)
+        return held["loss"]
+
+    weights: Any = S((LAYERS, WIDTH, 4 * WIDTH), jnp.float32)
+    weights, x = (
+        [S(weights.shape[1:], weights.dtype)] * LAYERS if around is IN_LINE else weights,
+        S((ROWS, WIDTH), jnp.float32),
+    )
+    traced = Step.of(jax.value_and_grad(model(text + around)), (weights, x), "v5e", None)
+    _, chosen = traced.chosen(Choice(1.0, keeps_products=True, is_of_loops=around is IN_LOOP))
+    code = picture.code(summed(chosen.kept))
+    assert "can't" not in code
+    lines = [line[2:] for line in code.splitlines() if line.startswith(("- ", "+ "))]
+    text = code.splitlines()[0] + text
+    for before, after in zip(lines[::2], lines[1::2], strict=True):
+        assert before in text
+        text = text.replace(before, after)
+    policy = code[code.index("policy = ") :]
+    jax_code = importlib.import_module("jax.ad_checkpoint")
+    jax_code.print_saved_residuals(model(text + "\n" + policy + around), weights, x)
+    said = capsys.readouterr().out
+    found = re.findall(r"^f32\[([\d,]*)\] (?!from the arg)", said, re.MULTILINE)
+    assert sum(4 * math.prod(map(int, each.split(","))) for each in found if each) == chosen.bytes
 
 
 def test_what_cannot_be_had_is_said() -> None:

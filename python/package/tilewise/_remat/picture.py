@@ -62,6 +62,9 @@ def code(kept: Sequence[RematValue]) -> str:
     names: list[str] = []
     unnamed: list[RematValue] = []
     for value in kept:
+        if value.operation == "carry":
+            # A layer's operands are kept with any policy.
+            continue
         text = linecache.getline(value.file, value.line).rstrip() if value.file and value.line else ""
         found = re.fullmatch(r"(\s*)(\w+) = (.+)", text)
         is_library = value.file is not None and "site-packages" in value.file

@@ -44,7 +44,7 @@ class Value:
     Attributes:
         variable, equation: the value and its maker; ``None`` for what a loop hands on.
         times: how many there are in a step.
-        ends_line: whether its maker is the last equation of its line of the program, whose value it then is.
+        ends_line: whether it is the value of its maker's line of the program.
     """
 
     variable: Any
@@ -232,12 +232,20 @@ class Chooser:
 
     def _note(self, kept: list[Any], equations: list[Any], again: list[int], seconds: list[float], times: int) -> None:
         places = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+        readers: dict[Any, list[Any]] = {}
+        for each in equations:
+            for atom in each.invars:
+                if not is_literal(atom):
+                    readers.setdefault(atom, []).append(each)
         for variable in kept:
             at = places.get(variable)
             if variable in self._stacked:
                 continue
-            maker, after = (None, None) if at is None else (equations[at], [*equations, None][at + 1])
-            ends = after is None or (maker is not None and _internals.place(maker) != _internals.place(after))
+            maker = None if at is None else equations[at]
+            # What nothing of the forward pass reads is a line's value where no other equation of the line follows.
+            others = [] if at is None else readers.get(variable, equations[at + 1 : at + 2])
+            line = None if maker is None else _internals.place(maker)
+            ends = maker is None or not others or any(_internals.place(each) != line for each in others)
             self.chosen.kept.append(Value(variable, maker, times, ends))
         self.chosen.again += [Value(equations[at].outvars[0], equations[at], times) for at in again]
         self.chosen.seconds += times * sum(seconds[at] for at in again)

@@ -120,12 +120,12 @@ class Remat:
     @property
     def kept(self) -> list[RematValue]:
         """What is kept for the backward pass, the largest first; empty where the step stays as it is written."""
-        return [] if self._best.chosen is None else _summed(self._best.chosen.kept)
+        return [] if self._best.chosen is None else summed(self._best.chosen.kept)
 
     @property
     def recomputed(self) -> list[RematValue]:
         """What is computed again in the backward pass, the largest first."""
-        return [] if self._best.chosen is None else _summed(self._best.chosen.again)
+        return [] if self._best.chosen is None else summed(self._best.chosen.again)
 
     @property
     def code(self) -> str:
@@ -234,7 +234,7 @@ def _cells(row: RematRow, is_best: bool) -> tuple[str, ...]:
     )
 
 
-def _summed(values: Sequence[Value]) -> list[RematValue]:
+def summed(values: Sequence[Value]) -> list[RematValue]:
     """Values of one line and shape as one, the largest first."""
     found: dict[Any, list[int]] = {}
     for value in values:
