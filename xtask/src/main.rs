@@ -24,6 +24,7 @@ mod msrv;
 mod package;
 mod python;
 mod release;
+mod remat;
 mod sanitize;
 mod site;
 mod test;
@@ -68,6 +69,9 @@ enum Verb {
     /// Follows advice for programs of GPUs, compiled without one, or of this machine's CPU, and compares what it frees with what
     /// is promised
     Gpu(gpu::Options),
+    /// Compares what `tw.remat` finds for steps of public libraries with what people choose by hand; renews
+    /// conformance/remat/rows.csv
+    Remat(remat::Options),
     /// Compares the times that tilewise estimates with measurements that others published, without a TPU
     Time(time::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
@@ -127,6 +131,7 @@ fn run() -> anyhow::Result<()> {
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Site(options) => site::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
+        Verb::Remat(options) => remat::run(&shell, &options),
         Verb::Time(options) => time::run(&shell, &options),
         Verb::Gpu(options) => gpu::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),

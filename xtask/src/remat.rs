@@ -1,0 +1,34 @@
+//! `cargo xtask remat`: what `tw.remat` finds for training steps of public libraries, beside what people choose by hand.
+
+use crate::{
+    package::{self, Profile},
+    python,
+};
+use clap::Args;
+use xshell::{Shell, cmd};
+
+/// Which steps, for which TPU.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The generations
+    #[arg(long, value_name = "TPU,…", default_value = "v5e,v6e")]
+    tpu: String,
+    /// Judge steps whose names begin so
+    #[arg(long, value_name = "NAME", default_value = "")]
+    only: String,
+    /// Compare results of small steps on this machine's CPU instead
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let python = {
+        // The libraries exclude one another's versions, of packages that no step needs.
+        let _whole = shell.push_env("PIP_NO_DEPS", "1");
+        python::with_packages(shell, "remat", &["conformance/remat/requirements.txt"])?
+    };
+    package::install(shell, &python, Profile::Tests)?;
+    let Options { tpu, only, check } = options;
+    let check = check.then_some("--check");
+    Ok(cmd!(shell, "{python} conformance/remat/judge.py --tpu {tpu} --only {only} {check...}").quiet().run()?)
+}
