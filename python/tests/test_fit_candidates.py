@@ -267,7 +267,8 @@ def test_advice_is_applied_from_outside() -> None:
     advised = tw.audit(EXAMPLES / "gnn_large.v5e.hlo").advice[0]
     step, args = make(8)
     made = candidates.Made(step, args, {})
+    origin = _advice.Origin(step, args, "v5e", None, None, None)
     with pytest.raises(tw.Skip, match="the program itself"):
-        _advice.applied(made, advised, "v5e", None)
-    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"), "v5e", None)  # type: ignore[arg-type]
+        _advice.applied(made, advised, origin)
+    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"), origin)  # type: ignore[arg-type]
     assert kept(again) < kept(made)

@@ -22,6 +22,7 @@ from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import Choice, Chooser, region
 from tilewise._remat.result import summed
+from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
 
 jax = pytest.importorskip("jax")
@@ -187,6 +188,25 @@ def test_the_cut_is_the_least_of_all_choices() -> None:
         least = min(cost(set(each)) for each in subsets)
         cut = minimum_cut(equations, wanted, seconds, 1.0)
         assert cost(set(cut.kept)) <= least + len(made)  # Bytes are rounded to whole units.
+
+
+def test_segments_are_cut_at_the_cheapest_places() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        count = int(random.integers(2, 9))
+        weight, bytes_ = ([int(each) for each in random.integers(1, 20, count)] for _ in range(2))
+        made = [0, *itertools.accumulate(bytes_)]
+        segment = float(random.integers(max(bytes_), made[-1] + 1))
+
+        def is_allowed(places: tuple[int, ...], made: list[int] = made, segment: float = segment) -> bool:
+            bounds = [0, *(made[at + 1] for at in places), made[-1]]
+            return all(two - one <= segment for one, two in itertools.pairwise(bounds))
+
+        ways = (each for size in range(count + 1) for each in itertools.combinations(range(count), size))
+        least = min(sum(weight[at] for at in each) for each in ways if is_allowed(each))
+        found = cheapest(weight, made, segment)
+        assert is_allowed(tuple(found))
+        assert sum(weight[at] for at in found) == least
 
 
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:

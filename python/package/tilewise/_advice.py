@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._ask import shared
 from tilewise._comparison import Comparison, compare
 from tilewise._errors import Error, Skip
+from tilewise._fit.cache import Cache
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
+from tilewise._kept import cache_folder
 from tilewise._limits import in_words
 from tilewise._microbatch import microbatch
 from tilewise._modules import module
 from tilewise._plan import plan_of
+from tilewise._remat.search import MOST_COMPILED, Asked, Search
+from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Recommendation, Report
@@ -97,7 +102,7 @@ class AdviceCheck:
                     f"{_certainty(advised)}{promised}" if promised else "",
                     "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
                     "" if row.time is None else f"{row.time:+.0%}",
-                    advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
+                    advised.sentence + (f" ({row.why_not or _CHOSEN})" if row.why_not or _is_chosen(row) else ""),
                 )
             )
         if all(row.time is None for row in self.rows):
@@ -105,6 +110,13 @@ class AdviceCheck:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
         return "\n".join(line.rstrip() for line in lines)
+
+
+_CHOSEN = "what is kept is chosen by `tw.remat`"
+
+
+def _is_chosen(row: CheckedAdvice) -> bool:
+    return row.recommendation.kind == "checkpoint" and row.freed_bytes is not None
 
 
 def _certainty(advised: Recommendation) -> str:
@@ -161,7 +173,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     rows: list[CheckedAdvice] = []
     for advised in report.advice:
         try:
-            changed = applied(made, advised, asked.tpu, asked.topology)
+            changed = applied(made, advised, asked, report.hbm_limit if report.fits is False else None, confirm)
             found = planned(changed)
         except Skip as error:
             rows.append(CheckedAdvice(advised, None, str(error), None))
@@ -175,8 +187,15 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
-def applied(made: Made, advised: Recommendation, tpu: Tpu, topology: str | None) -> Made:
+def applied(made: Made, advised: Recommendation, of: Origin, limit: int | None = None, confirm: bool = False) -> Made:
     """The program with one recommendation.
+
+    Args:
+        made: the program.
+        advised: what to change.
+        of: where it is compiled.
+        limit: the bytes that it is to fit; ``None`` where it does.
+        confirm: compile to the end what is chosen by its time.
 
     Raises:
         Skip: it is for the one who wrote the program.
@@ -191,10 +210,28 @@ def applied(made: Made, advised: Recommendation, tpu: Tpu, topology: str | None)
     if advised.kind == "order" and advised.target in ("argument", "result"):
         return replace(made, options={**made.options, **formats(made)})
     if advised.kind == "checkpoint":
-        return rematerialised(made, "full", _tilewise.generation_name(tpu), topology)
+        return _recomputing(made, of, limit, confirm)
     if advised.inputs and advised.parts:
         return _in_parts(made, advised)
     raise Skip("it changes the program itself")
+
+
+def _recomputing(made: Made, of: Origin, limit: int | None, confirm: bool) -> Made:
+    """The fastest choice of what is kept that fits; where all does, the one that frees most.
+
+    Raises:
+        Skip: nothing is kept for a gradient.
+    """
+    tpu = _tilewise.generation_name(of.tpu)
+    if limit is None:
+        return rematerialised(made, "full", tpu, of.topology)
+    try:
+        asked = Asked(made.args, made.options, tpu, of.topology, limit)
+        search = Search(asked, Step.of(made.f, made.args, tpu, of.topology), cache=Cache(cache_folder()))
+        with shared(of.libtpu) as compiler:
+            return replace(made, f=search.run(compiler, MOST_COMPILED if confirm else 0).step)
+    except Error as error:
+        raise Skip(error.message) from None
 
 
 def _advised_arguments(made: Made, advised: Recommendation) -> tuple[int, ...]:

@@ -122,7 +122,6 @@ class Region:
         """Whether any equation of it was made by transposing a program."""
         return any(map(is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
 
-
     @property
     def has_pairs(self) -> bool:
         """Whether a loop goes through layers or times, and another one back."""

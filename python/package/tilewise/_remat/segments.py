@@ -35,7 +35,7 @@ def segments(
     weight = list(itertools.accumulate(change))[:-1]
     best, least = (set[Any](), 0), float("inf")
     for parts in _PARTS:
-        places = _cheapest(weight, made, made[-1] / parts)
+        places = cheapest(weight, made, made[-1] / parts)
         kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
         bounds = [0, *(made[at + 1] for at in places), made[-1]]
         longest = max(two - one for one, two in itertools.pairwise(bounds))
@@ -66,8 +66,10 @@ def _alive(
     return spans, made
 
 
-def _cheapest(weight: Sequence[int], made: Sequence[int], segment: float) -> list[int]:
+def cheapest(weight: Sequence[int], made: Sequence[int], segment: float) -> list[int]:
     """The places of least weight, ascending, such that no segment between them makes more."""
+    if made[-1] <= segment:
+        return []
     best: list[tuple[int, int]] = []
     # Places before the present one that a segment may begin behind, the least sum first.
     window: deque[int] = deque()
