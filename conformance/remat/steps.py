@@ -88,7 +88,7 @@ def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) ->
     return step, (model, S((batch, length + 1), jnp.int32)), {}
 
 
-def nnx_lstm(choice: str, batch: int = 512, length: int = 512, width: int = 1024, layers: int = 2) -> Step:
+def nnx_lstm(choice: str, batch: int = 256, length: int = 512, width: int = 1024, layers: int = 2) -> Step:
     """``nnx.RNN`` of ``nnx.OptimizedLSTMCell``, with the cell under ``jax.checkpoint``."""
     from flax import nnx
 
@@ -151,7 +151,7 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
     return descent(loss, variables["params"], state, image, S((batch,), jnp.int32))
 
 
-def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 8, devices: int = 1) -> Step:
+def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6, devices: int = 1) -> Step:
     """Gemma 3 of DeepMind's library, with its blocks under ``nn.remat``, on one device or sharded over several."""
     import dataclasses
 
@@ -294,7 +294,7 @@ def equinox_mixer(choice: str, batch: int = 256) -> Step:
 
 
 def flash_decoder(
-    choice: str, batch: int = 4, length: int = 4096, layers: int = 6, width: int = 2048, vocabulary: int = 32768
+    choice: str, batch: int = 4, length: int = 4096, layers: int = 4, width: int = 2048, vocabulary: int = 32768
 ) -> Step:
     """Layers around the flash attention of JAX's own Pallas kernels, in a loop."""
     from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
@@ -331,7 +331,7 @@ STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
         None,
     ),
     "tunix_qwen3": (
-        functools.partial(tunix, "qwen3", batch=4, length=1024, num_layers=12),
+        functools.partial(tunix, "qwen3", batch=4, length=1024, num_layers=6),
         ("block", "full", "dots_no_batch"),
         None,
     ),

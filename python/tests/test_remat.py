@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise._remat import picture
+from tilewise._remat import hosts, picture
 from tilewise._remat.costs import Costs
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
@@ -109,25 +109,32 @@ STEPS = {
     "in parts": in_parts,
     "dropout": dropout,
 }
-CHOICES = ((1e6, None, False), (1e6, 3, True), (1e11, None, True), (1e12, 3, False), (1e16, None, False))
+CHOICES = (
+    Choice(1e6),
+    Choice(1e6, 0.25, is_tied=True),
+    Choice(1e11, is_tied=True),
+    Choice(1e12, 1.0),
+    Choice(1e16),
+    Choice(1e12, offloads=True),
+)
 
 
-def chosen(step: Callable[..., Any], price: float, parts: int | None, is_tied: bool) -> tuple[Any, Any]:
+def chosen(step: Callable[..., Any], choice: Choice) -> tuple[Any, Any]:
     read = region(Reader().block(jax.make_jaxpr(step)(WEIGHTS, X)))
-    made = sum(bytes_of(variable) for each in read.block.equations for variable in each.outvars)
-    chooser = Chooser(COSTS, Choice(price, None if parts is None else made / parts, is_tied))
+    chooser = Chooser(COSTS, choice)
     closed = chooser.program(read).closed()
     jax.extend.core.check_jaxpr(getattr(closed, "jaxpr", closed))
     return closed, chooser.chosen
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_each_choice_computes_what_the_step_does(name: str) -> None:
+def test_each_choice_computes_what_the_step_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "_LEAST_BYTES", 1)
     step = STEPS[name]
     wanted = jax.tree.leaves(jax.jit(step)(WEIGHTS, X))
     bytes_kept = set()
-    for price, parts, is_tied in CHOICES:
-        closed, found = chosen(step, price, parts, is_tied)
+    for choice in CHOICES:
+        closed, found = chosen(step, choice)
         bytes_kept.add(found.bytes)
         for one, other in zip(wanted, jax.jit(jax.extend.core.jaxpr_as_fun(closed))(WEIGHTS, X), strict=True):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5 * float(abs(one).max()))
@@ -151,7 +158,7 @@ def test_what_an_author_repeats_is_computed_once(kind: str, author: str) -> None
 
 def test_a_lower_price_keeps_no_more() -> None:
     for name, step in STEPS.items():
-        kept = [chosen(step, price, None, False)[1].bytes for price in (1e6, 1e10, 1e11, 1e12, 1e16)]
+        kept = [chosen(step, Choice(price))[1].bytes for price in (1e6, 1e10, 1e11, 1e12, 1e16)]
         assert kept == sorted(kept), name
 
 

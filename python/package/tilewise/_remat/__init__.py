@@ -29,6 +29,7 @@ def remat(
     hbm_limit: Limit | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
+    offload: bool = False,
     progress: bool = True,
 ) -> Remat:
     """Choose what a training step keeps for its backward pass, so that it fits and is as fast as it can be.
@@ -44,6 +45,8 @@ def remat(
         hbm_limit: the memory that it has to fit into, as `audit` takes it; by default the generation's.
         topology: the slice, as `compile_for` takes it.
         jit_options: arguments of ``jax.jit``, such as ``{"donate_argnums": 0}``.
+        offload: also try choices whose kept values lie in the host's memory between both passes. Transfers that the
+            compiler hides behind the computation are estimated only roughly.
         progress: show one line of progress on standard error.
 
     Returns:
@@ -78,7 +81,7 @@ def remat(
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
     traced = Step.of(step, args, generation, topology)
     said = ["reading the step"]
-    asked = Asked(args, options, generation, topology, limit)
+    asked = Asked(args, options, generation, topology, limit, offload)
     search = Search(asked, traced, lambda words: said.__setitem__(0, words), Cache(cache_folder()))
     ticker = Ticker(lambda: f"remat for {generation}: {said[0]}", shown=progress)
     ticker.start()

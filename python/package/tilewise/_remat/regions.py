@@ -14,6 +14,7 @@ from tilewise._modules import module
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Block, Reader, bytes_of, is_literal, needed, read_by
+from tilewise._remat.hosts import moved_back, there_and_back
 from tilewise._remat.segments import segments
 
 
@@ -28,6 +29,7 @@ class Choice:
         is_tied: whether a part is repeated only once the gradient has come to it.
         is_of_loops: whether only what loops stack is chosen anew.
         keeps_products: whether products and convolutions are never repeated.
+        offloads: whether what is kept lies in the host's memory.
     """
 
     price: float
@@ -35,6 +37,7 @@ class Choice:
     is_tied: bool = False
     is_of_loops: bool = False
     keeps_products: bool = False
+    offloads: bool = False
 
 
 @dataclass(frozen=True)
@@ -265,6 +268,8 @@ class Chooser:
         cut = minimum_cut(early, wanted, seconds, self.choice.price, given=carried)
         self._note(cut.kept, early, cut.again, seconds, times)
         kept = set(cut.kept)
+        places, there, back = there_and_back(cut.kept if self.choice.offloads else ())
+        stored = [places.get(each, each) for each in cut.kept]
         # The first loop: its carry, what others read, and what is kept.
         of_first = {*pair.first.inputs, *(variable for each in pair.early for variable in each.outvars)}
         whole = {
@@ -273,13 +278,13 @@ class Chooser:
             if not is_literal(atom) and inner not in of_first
         }
         other = [at for at, each in enumerate(forward.outvars[one.carry :]) if each in elsewhere or each in whole]
-        results = [*pair.first.outputs[: one.carry], *(pair.first.outputs[one.carry + at] for at in other), *cut.kept]
-        ahead = needed(early, results, lambda atom: atom in constants or atom in pair.first.inputs)
+        results = [*pair.first.outputs[: one.carry], *(pair.first.outputs[one.carry + at] for at in other), *stored]
+        ahead = needed([*early, *there], results, lambda atom: atom in constants or atom in pair.first.inputs)
         body = Block(pair.first.inputs, ahead, results, constants).closed()
         length = int(forward.params["length"])
         stacks = [
             _internals.variable(each.aval.update(shape=(length, *each.aval.shape), weak_type=False))
-            for each in cut.kept
+            for each in stored
         ]
         self._stacked.update(stacks)
         outvars = [*forward.outvars[: one.carry], *(forward.outvars[one.carry + at] for at in other), *stacks]
@@ -296,9 +301,9 @@ class Chooser:
         skip = made | kept | set(own_carry)
         fixed = {inner: atom for inner, atom in fixed.items() if inner in read_there and inner not in skip}
         rows = {inner: atom for inner, atom in rows.items() if inner in read_there and inner not in skip}
-        inputs = [*fixed, *own_carry, *rows, *cut.kept]
+        inputs = [*fixed, *own_carry, *rows, *stored]
         operands = [*fixed.values(), *backward.invars[two.consts : two.consts + two.carry], *rows.values(), *stacks]
-        again = Block(inputs, behind, pair.second.outputs, constants).closed()
+        again = Block(inputs, [*back, *behind], pair.second.outputs, constants).closed()
         second = Scan(len(fixed), two.carry, again).put_into(backward, operands, backward.outvars)
         return first, second
 
@@ -323,7 +328,11 @@ class Chooser:
         self.chosen.in_line += len(again)
         repeated = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
         spread = {variable for at in again if seconds[at] == 0 for variable in _spread(early[at])}
-        return [*early, *_repeated(early, late, made, again, repeated, spread, self.choice.is_tied)]
+        late = _repeated(early, late, made, again, repeated, spread, self.choice.is_tied)
+        if not self.choice.offloads:
+            return [*early, *late]
+        _, there, back = there_and_back(each for each in cut.kept if each not in self._stacked)
+        return [*early, *there, *moved_back(late, back)]
 
 
 def _operands(inner: list[Any], outer: list[Any], loop: Scan) -> tuple[dict[Any, Any], dict[Any, Any]]:

@@ -28,10 +28,7 @@ MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 _LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
 
-_Family = tuple[float | None, bool, bool]
-"""The share of segments, whether parts are tied, and whether only loops are chosen anew."""
-
-_SMALLEST: tuple[_Family, ...] = tuple((share, True, False) for share in SHARES)
+_SMALLEST = tuple(Choice(0.0, share, is_tied=True) for share in SHARES)
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class RematRow:
     """What the compiler said of one choice of what is kept.
 
     Attributes:
-        name: ``as written``, or ``cut``: chosen anew.
+        name: ``as written``, ``cut``: chosen anew, or ``cut, on the host``: with what is kept in the host's memory.
         peak_bytes: what the program holds at its peak.
         fits: whether that is within the limit.
         seconds: how long a run takes, estimated; ``None`` where it was not compiled in full, or has no cycle counts.
@@ -85,6 +82,7 @@ class Asked:
     Attributes:
         args, options, tpu, topology: as `audit` takes them.
         limit: bytes.
+        offload: whether what is kept may lie in the host's memory.
     """
 
     args: tuple[Any, ...]
@@ -92,6 +90,7 @@ class Asked:
     tpu: str
     topology: str | None
     limit: int
+    offload: bool = False
 
 
 class Search:
@@ -116,7 +115,7 @@ class Search:
         """The step as it is written where its plan fits; else a choice that keeps little, the smallest of a few."""
         self._as_written(compiler)
         if not self.tried[0].row.fits:
-            self._try(compiler, ((family, price) for price in PRICES[:2] for family in _SMALLEST))
+            self._try(compiler, (replace(family, price=price) for price in PRICES[:2] for family in _SMALLEST))
         return min(self.tried, key=lambda each: each.row.peak_bytes)
 
     def run(self, compiler: Compiler, most_compiled: int = MOST_COMPILED) -> Tried:
@@ -130,33 +129,32 @@ class Search:
             self._add(compiler, "as written", self._step.written, None)
 
     def _explore(self, compiler: Compiler) -> None:
-        families: list[_Family] = [(None, False, False), (None, True, False)]
-        families += _SMALLEST
+        families = [Choice(0.0), Choice(0.0, is_tied=True), *_SMALLEST]
         if self._step.region.has_pairs:
-            families.insert(0, (None, False, True))
+            families.insert(0, Choice(0.0, is_of_loops=True))
+        if self._asked.offload:
+            families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
         for at in _FIRST:
-            self._try(compiler, ((family, PRICES[at]) for family in families))
+            self._try(compiler, (replace(family, price=PRICES[at]) for family in families))
         if not any(each.row.fits for each in self.tried):
-            self._try(compiler, ((family, PRICES[0]) for family in families))
+            self._try(compiler, (replace(family, price=PRICES[0]) for family in families))
         # Beside the best, what costs a little more or less.
         for each in self._fitting()[:2]:
             choice = each.choice
             if choice is not None:
-                beside = (choice.price * factor for factor in (1.7, 0.6))
-                family = (choice.share, choice.is_tied, choice.is_of_loops)
-                self._try(compiler, ((family, price) for price in beside))
+                self._try(compiler, (replace(choice, price=choice.price * factor) for factor in (1.7, 0.6)))
 
-    def _try(self, compiler: Compiler, choices: Iterable[tuple[_Family, float]]) -> None:
-        for (share, is_tied, is_of_loops), price in choices:
-            choice = Choice(price, share, is_tied, is_of_loops)
+    def _try(self, compiler: Compiler, choices: Iterable[Choice]) -> None:
+        for choice in choices:
             block, chosen = self._step.chosen(choice)
-            key = (chosen.key, is_tied and chosen.in_line)
+            key = (chosen.key, choice.is_tied and chosen.in_line, choice.offloads)
             if key in self._seen or self._probes >= MOST_PROBES:
                 continue
             self._seen.add(key)
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
-            found = self._add(compiler, "cut", self._step.function(block), chosen)
+            name = "cut, on the host" if choice.offloads else "cut"
+            found = self._add(compiler, name, self._step.function(block), chosen)
             if found is not None:
                 found.choice = choice
 
