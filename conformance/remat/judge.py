@@ -18,8 +18,8 @@ import jax
 import steps
 
 import tilewise as tw
+from tilewise._remat.choosing import Choice
 from tilewise._remat.compared import difference, sample
-from tilewise._remat.regions import Choice
 from tilewise._remat.step import SHARES, Step
 
 FIELDS = (

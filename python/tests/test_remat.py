@@ -17,10 +17,11 @@ import pytest
 
 import tilewise as tw
 from tilewise._remat import hosts, picture
+from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.costs import Costs
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
-from tilewise._remat.regions import Choice, Chooser, region
+from tilewise._remat.regions import region
 from tilewise._remat.result import summed
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step

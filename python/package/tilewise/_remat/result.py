@@ -19,7 +19,7 @@ from tilewise._remat.search import Asked, RematRow, Tried
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewise._remat.regions import Value
+    from tilewise._remat.choosing import Value
     from tilewise._tilewise import Report
 
 _SHOWN = 8

@@ -13,7 +13,7 @@ from tilewise._ask import Answer, Compiler, Mode
 from tilewise._errors import Error
 from tilewise._fit.cache import Cache
 from tilewise._program import NotSendable, Program, trace
-from tilewise._remat.regions import Choice, Chosen
+from tilewise._remat.choosing import Choice, Chosen
 from tilewise._remat.step import SHARES, Step
 from tilewise._tilewise import Report
 from tilewise._ways import ways

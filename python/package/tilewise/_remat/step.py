@@ -9,10 +9,11 @@ from typing import Any
 from tilewise._device import traced_for
 from tilewise._errors import Error
 from tilewise._modules import module
+from tilewise._remat.choosing import Choice, Chooser, Chosen
 from tilewise._remat.costs import Costs
 from tilewise._remat.equations import Block, Reader
 from tilewise._remat.forms import Form, form_of
-from tilewise._remat.regions import Choice, Chooser, Chosen, Region, region
+from tilewise._remat.regions import Region, region
 from tilewise._topologies import slice_with
 
 POLICIES = ("full", "dots")

@@ -1,0 +1,116 @@
+"""The equations of a forward pass once more, in the backward pass that reads them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from tilewise import _internals
+from tilewise._modules import module
+from tilewise._remat.equations import bytes_of, is_literal, read_by
+
+
+@functools.cache
+def _barrier() -> Any:
+    jax = module("jax")
+    return jax.make_jaxpr(jax.lax.optimization_barrier)(1.0).jaxpr.eqns[0]
+
+
+def repeated(
+    early: list[Any],
+    late: list[Any],
+    made: dict[Any, int],
+    again: set[int],
+    repeated: set[Any],
+    spread: set[Any],
+    is_tied: bool,
+) -> list[Any]:
+    """The backward pass, with what it needs again before its first reader.
+
+    A barrier keeps the compiler from finding the first computation again. Where it is tied, a part, which is all that
+    leads to one another without a kept value between, begins once the gradient that it is read with is there. What is
+    spread from little, such as a mask that all layers have, is made anew for each: shared, it would always be alive.
+    """
+    parts = _parts(early, again, repeated - spread)
+    new: dict[Any, Any] = {}
+
+    def is_missing(atom: Any) -> bool:
+        return not is_literal(atom) and atom in repeated and (atom not in new or atom in spread)
+
+    found: list[Any] = []
+    before: set[Any] = set()
+    for at, equation in enumerate(late):
+        missing = [atom for atom in equation.invars if is_missing(atom)]
+        if missing:
+            if is_tied:
+                chosen = {place for atom in missing for place in parts[made[atom]]}
+                tie = _tie(late[at:], before, repeated)
+            else:
+                chosen = {made[atom] for atom in missing}
+                tie = None
+            waiting = list(chosen)
+            while waiting:
+                for atom in early[waiting.pop()].invars:
+                    if is_missing(atom) and made[atom] not in chosen:
+                        chosen.add(made[atom])
+                        waiting.append(made[atom])
+            found += _again([early[place] for place in sorted(chosen)], new, tie)
+        reads = [atom if is_literal(atom) else new.get(atom, atom) for atom in equation.invars]
+        found.append(equation.replace(invars=reads))
+        before.update(equation.outvars)
+    return found
+
+
+def spread(equation: Any) -> list[Any]:
+    """What an equation makes of far fewer bytes."""
+    read = sum(map(bytes_of, equation.invars))
+    return [variable for variable in equation.outvars if 8 * read <= bytes_of(variable)]
+
+
+def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, set[int]]:
+    """By equation that is repeated, those that it hangs together with through values that aren't kept."""
+    made = {variable: at for at in again for variable in early[at].outvars if variable in repeated}
+    part = {at: {at} for at in again}
+    for at in sorted(again):
+        for atom in early[at].invars:
+            if not is_literal(atom) and atom in made and part[made[atom]] is not part[at]:
+                large, small = sorted((part[made[atom]], part[at]), key=len, reverse=True)
+                large |= small
+                part.update(dict.fromkeys(small, large))
+    return part
+
+
+def _again(chosen: list[Any], new: dict[Any, Any], tie: Any) -> list[Any]:
+    """Equations of the forward pass with new variables, behind a barrier."""
+    own = {variable for each in chosen for variable in each.outvars}
+    leaves = [atom for atom in read_by(chosen) if atom not in own]
+    names: dict[Any, Any] = {}
+    found: list[Any] = []
+    held = [*(new.get(atom, atom) for atom in leaves), *([] if tie is None else [new.get(tie, tie)])]
+    if held:
+        after = [_internals.variable(atom.aval) for atom in held]
+        found.append(_barrier().replace(invars=held, outvars=after))
+        names.update(zip(leaves, after, strict=False))
+        if tie is not None:
+            new[tie] = after[-1]
+    for equation in chosen:
+        made = [_internals.variable(each.aval) for each in equation.outvars]
+        reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
+        found.append(equation.replace(invars=reads, outvars=made))
+        names.update(zip(equation.outvars, made, strict=True))
+        new.update(zip(equation.outvars, made, strict=True))
+    return found
+
+
+def _tie(late: list[Any], before: set[Any], repeated: set[Any]) -> Any:
+    """The gradient that a part is read with: of the first reader that reads one."""
+    derived: set[Any] = set(repeated)
+    for equation in late:
+        reads = [atom for atom in equation.invars if not is_literal(atom)]
+        if derived.isdisjoint(reads):
+            continue
+        gradients = [atom for atom in reads if atom in before and atom not in derived]
+        if gradients:
+            return gradients[-1]
+        derived.update(equation.outvars)
+    return None

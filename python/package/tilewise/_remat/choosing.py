@@ -1,0 +1,184 @@
+"""One choice of what is kept, made in all regions of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilewise import _internals
+from tilewise._internals import Scan
+from tilewise._remat.again import repeated, spread
+from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
+from tilewise._remat.cut import minimum_cut
+from tilewise._remat.equations import Block, bytes_of, is_literal, read_by
+from tilewise._remat.hosts import moved_back, there_and_back
+from tilewise._remat.loops import Loops
+from tilewise._remat.regions import Pair, Region, fullest
+from tilewise._remat.segments import segments
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How to choose what is kept.
+
+    Attributes:
+        price: bytes that a second is worth.
+        share: of what is made between two places where all that is alive is kept, how much counts as held while it
+            is repeated; ``None`` for no such places.
+        is_tied: whether a part is repeated only once the gradient has come to it.
+        is_of_loops: whether only what loops stack is chosen anew.
+        keeps_products: whether products and convolutions are never repeated.
+        offloads: whether what is kept lies in the host's memory.
+    """
+
+    price: float
+    share: float | None = None
+    is_tied: bool = False
+    is_of_loops: bool = False
+    keeps_products: bool = False
+    offloads: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that is kept or computed again, and how many times a step does it.
+
+    Attributes:
+        variable, equation: the value and its maker; ``None`` for what a loop hands on.
+        times: how many there are in a step.
+        ends_line: whether it is the value of its maker's line of the program.
+    """
+
+    variable: Any
+    equation: Any
+    times: int
+    ends_line: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """All of them together."""
+        return bytes_of(self.variable) * self.times
+
+
+@dataclass
+class Chosen:
+    """What a choice comes to.
+
+    Attributes:
+        kept, again: values.
+        seconds: what repeating takes, as it is guessed.
+        in_line: how many equations are repeated that are in no loop with its own backward pass.
+    """
+
+    kept: list[Value] = field(default_factory=list[Value])
+    again: list[Value] = field(default_factory=list[Value])
+    seconds: float = 0.0
+    in_line: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """What is kept."""
+        return sum(each.bytes for each in self.kept)
+
+    @property
+    def key(self) -> Any:
+        """What tells it from others."""
+        # Variables are new each time that a choice is made; their equations' outputs are in one order.
+        return tuple((str(each.variable.aval), each.times) for each in self.kept), len(self.again)
+
+
+@dataclass
+class Chooser:
+    """Makes one choice in all regions of a step."""
+
+    costs: Costs
+    choice: Choice
+    chosen: Chosen = field(default_factory=Chosen)
+    _stacked: set[Any] = field(default_factory=set[Any])
+
+    def program(self, region: Region, times: int = 1) -> Block:
+        """The program with this choice."""
+        block, equations = region.block, list(region.block.equations)
+        for at, body in region.bodies.items():
+            loop, equation = Scan.of(equations[at]), equations[at]
+            inner = self.program(body, times * int(equation.params["length"]))
+            parts = Scan(loop.consts, loop.carry, inner.closed())
+            equations[at] = parts.put_into(equation, equation.invars, equation.outvars)
+        ends = {atom for atom in block.outputs if not is_literal(atom)}
+        self._apply(region.pairs, equations, ends, times)
+        return Block(block.inputs, self._in_line(equations, ends, times), block.outputs, block.constants)
+
+    def _seconds(self, equation: Any) -> float:
+        if self.choice.keeps_products and equation.primitive.name in PRODUCTS:
+            return NEVER
+        return self.costs.seconds(equation)
+
+    def _apply(self, pairs: list[Pair], equations: list[Any], ends: set[Any], times: int) -> None:
+        for pair in pairs:
+            one, two = pair.at
+            others = read_by(each for at, each in enumerate(equations) if at not in pair.at)
+            equations[one], equations[two] = self._pair(pair, equations[one], equations[two], ends.union(others), times)
+
+    def _note(self, kept: list[Any], equations: list[Any], again: list[int], seconds: list[float], times: int) -> None:
+        places = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+        readers: dict[Any, list[Any]] = {}
+        for each in equations:
+            for atom in each.invars:
+                if not is_literal(atom):
+                    readers.setdefault(atom, []).append(each)
+        for variable in kept:
+            at = places.get(variable)
+            if variable in self._stacked:
+                continue
+            maker = None if at is None else equations[at]
+            # What nothing of the forward pass reads is a line's value where no other equation of the line follows.
+            others = [] if at is None else readers.get(variable, equations[at + 1 : at + 2])
+            line = None if maker is None else _internals.place(maker)
+            ends = maker is None or not others or any(_internals.place(each) != line for each in others)
+            self.chosen.kept.append(Value(variable, maker, times, ends))
+        self.chosen.again += [Value(equations[at].outvars[0], equations[at], times) for at in again]
+        self.chosen.seconds += times * sum(seconds[at] for at in again)
+
+    def _pair(self, pair: Pair, forward: Any, backward: Any, elsewhere: set[Any], times: int) -> tuple[Any, Any]:
+        times *= int(forward.params["length"])
+        inside = [*pair.early, *pair.late]
+        outs = {atom for atom in (*pair.first.outputs, *pair.second.outputs) if not is_literal(atom)}
+        self._apply(pair.within, inside, outs, times)
+        early, late = inside[: len(pair.early)], inside[len(pair.early) :]
+        made = {variable for each in early for variable in each.outvars}
+        read = dict.fromkeys([*read_by(late), *(atom for atom in pair.second.outputs if not is_literal(atom))])
+        wanted = [atom for atom in read if atom in made or atom in pair.carried]
+        seconds = list(map(self._seconds, early))
+        cut = minimum_cut(early, wanted, seconds, self.choice.price, given=pair.carried)
+        self._note(cut.kept, early, cut.again, seconds, times)
+        loops = Loops(pair, early, late, cut, there_and_back(cut.kept if self.choice.offloads else ()))
+        first, stacks = loops.ahead(forward, backward, elsewhere)
+        self._stacked.update(stacks)
+        return first, loops.behind(forward, backward, stacks)
+
+    def _in_line(self, equations: list[Any], ends: set[Any], times: int) -> list[Any]:
+        """What lies before the fullest moment and is read behind it is kept, or computed again there."""
+        if self.choice.is_of_loops:
+            return equations
+        turn = fullest(equations) + 1
+        seconds = list(map(self._seconds, equations[:turn]))
+        fixed = set[Any]()
+        if self.choice.share is not None:
+            # The backward pass begins with the last segment, whose values would be repeated at once.
+            fixed, turn = segments(equations[:turn], seconds, ends, self.choice.share)
+        early, late = equations[:turn], equations[turn:]
+        made = {variable: at for at, each in enumerate(early) for variable in each.outvars}
+        wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
+        if not any(map(is_of_gradient, late)) or not wanted:
+            return equations
+        cut = minimum_cut(early, wanted, seconds, self.choice.price, free=ends, fixed=fixed)
+        self._note(cut.kept, early, cut.again, seconds, times)
+        again = set(cut.again)
+        self.chosen.in_line += len(again)
+        lost = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
+        anew = {variable for at in again if seconds[at] == 0 for variable in spread(early[at])}
+        late = repeated(early, late, made, again, lost, anew, self.choice.is_tied)
+        if not self.choice.offloads:
+            return [*early, *late]
+        _, there, back = there_and_back(each for each in cut.kept if each not in self._stacked)
+        return [*early, *there, *moved_back(late, back)]

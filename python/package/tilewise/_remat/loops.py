@@ -1,0 +1,87 @@
+"""A pair of loops, of which the second computes again what the first one doesn't keep for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilewise import _internals
+from tilewise._internals import Scan
+from tilewise._remat.cut import Cut
+from tilewise._remat.equations import Block, is_literal, needed, read_by
+from tilewise._remat.regions import Pair
+
+
+@dataclass
+class Loops:
+    """A pair with a choice.
+
+    Attributes:
+        pair: the pair.
+        early, late: its equations, with the choices of the pairs within.
+        cut: what is kept, and what is computed again.
+        host: by kept value its place in the host's memory, the equations that move it there, and those back.
+    """
+
+    pair: Pair
+    early: list[Any]
+    late: list[Any]
+    cut: Cut
+    host: tuple[dict[Any, Any], list[Any], list[Any]]
+
+    @property
+    def _stored(self) -> list[Any]:
+        return [self.host[0].get(each, each) for each in self.cut.kept]
+
+    def ahead(self, forward: Any, backward: Any, elsewhere: set[Any]) -> tuple[Any, list[Any]]:
+        """The first loop, which makes its carry, what others read, and what is kept; and the stacks of that."""
+        pair, (one, _) = self.pair, self.pair.loops
+        constants, inputs = pair.first.constants, pair.first.inputs
+        of_first = {*inputs, *(variable for each in pair.early for variable in each.outvars)}
+        whole = {
+            atom
+            for atom, inner in zip(backward.invars, pair.second.inputs, strict=True)
+            if not is_literal(atom) and inner not in of_first
+        }
+        other = [at for at, each in enumerate(forward.outvars[one.carry :]) if each in elsewhere or each in whole]
+        outputs = pair.first.outputs
+        results = [*outputs[: one.carry], *(outputs[one.carry + at] for at in other), *self._stored]
+        equations = needed([*self.early, *self.host[1]], results, lambda atom: atom in constants or atom in inputs)
+        body = Block(inputs, equations, results, constants).closed()
+        length = int(forward.params["length"])
+        stacks = [
+            _internals.variable(each.aval.update(shape=(length, *each.aval.shape), weak_type=False))
+            for each in self._stored
+        ]
+        outvars = [*forward.outvars[: one.carry], *(forward.outvars[one.carry + at] for at in other), *stacks]
+        return Scan(one.consts, one.carry, body).put_into(forward, forward.invars, outvars), stacks
+
+    def behind(self, forward: Any, backward: Any, stacks: list[Any]) -> Any:
+        """The second loop, which needs of the first one's constants and slices, its own, and what was kept."""
+        pair, (one, two) = self.pair, self.pair.loops
+        inputs, constants = pair.second.inputs, pair.first.constants
+        carry, kept = inputs[two.consts : two.consts + two.carry], set(self.cut.kept)
+        made = {variable for each in self.early for variable in each.outvars}
+        known = {*pair.first.inputs, *inputs, *constants} - made - set(pair.carried) | kept
+        again = [self.early[at] for at in self.cut.again]
+        equations = needed([*again, *self.late], pair.second.outputs, known.__contains__)
+        read = {*read_by(equations), *(atom for atom in pair.second.outputs if not is_literal(atom))}
+        read -= made | kept | set(carry)
+        operands = zip(
+            _operands(pair.first.inputs, forward.invars, one), _operands(inputs, backward.invars, two), strict=True
+        )
+        fixed, rows = (
+            {inner: atom for inner, atom in {**first, **second}.items() if inner in read} for first, second in operands
+        )
+        body = Block(
+            [*fixed, *carry, *rows, *self._stored], [*self.host[2], *equations], pair.second.outputs, constants
+        ).closed()
+        starts = backward.invars[two.consts : two.consts + two.carry]
+        given = [*fixed.values(), *starts, *rows.values(), *stacks]
+        return Scan(len(fixed), two.carry, body).put_into(backward, given, backward.outvars)
+
+
+def _operands(inner: list[Any], outer: list[Any], loop: Scan) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """By variable of a loop's body, the constant or what is sliced for it."""
+    slices = loop.consts + loop.carry
+    return dict(zip(inner[: loop.consts], outer, strict=False)), dict(zip(inner[slices:], outer[slices:], strict=True))
