@@ -287,7 +287,7 @@ def equinox_mixer(choice: str, batch: int = 256) -> Step:
 
         return (jax.vmap(solve)(x) ** 2).mean()
 
-    return descent(loss, arrays, S((batch * 8, width), jnp.float32))
+    return descent(loss, arrays, S((batch * 2, width), jnp.float32))
 
 
 # Plain JAX with a kernel

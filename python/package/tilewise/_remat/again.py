@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from typing import Any
 
 from tilewise import _internals
@@ -23,12 +24,14 @@ def repeated(
     again: set[int],
     repeated: set[Any],
     spread: set[Any],
-    is_tied: bool,
+    held: Collection[Any] = (),
+    is_tied: bool = False,
 ) -> list[Any]:
     """The backward pass, with what it needs again before its first reader.
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part, which is all that
-    leads to one another without a kept value between, begins once the gradient that it is read with is there. What is
+    leads to one another without a kept value between, begins once the gradient that it is read with is there; what is
+    kept (`held`) is read no earlier either, since what follows from it may be larger. What is
     spread from little, such as a mask that all layers have, is made anew for each: shared, it would always be alive.
     """
     parts = _parts(early, again, repeated - spread)
@@ -39,7 +42,14 @@ def repeated(
 
     found: list[Any] = []
     before: set[Any] = set()
+    waiting_for = set(held) if is_tied else set[Any]()
     for at, equation in enumerate(late):
+        kept = [atom for atom in equation.invars if not is_literal(atom) and atom in waiting_for]
+        if kept:
+            waiting_for.difference_update(kept)
+            tie = _tie(late[at:], before, repeated | set(kept))
+            if tie is not None:
+                found.append(_behind(kept, new, tie))
         missing = [atom for atom in equation.invars if is_missing(atom)]
         if missing:
             if is_tied:
@@ -78,6 +88,16 @@ def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, s
                 large |= small
                 part.update(dict.fromkeys(small, large))
     return part
+
+
+def _behind(kept: list[Any], new: dict[Any, Any], tie: Any) -> Any:
+    """A barrier before values that are read once a gradient is there."""
+    both = list(dict.fromkeys([*kept, tie]))
+    barrier = _barrier().replace(
+        invars=[new.get(each, each) for each in both], outvars=[_internals.variable(each.aval) for each in both]
+    )
+    new.update(zip(both, barrier.outvars, strict=True))
+    return barrier
 
 
 def _again(chosen: list[Any], new: dict[Any, Any], tie: Any) -> list[Any]:

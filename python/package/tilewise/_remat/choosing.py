@@ -177,7 +177,7 @@ class Chooser:
         self.chosen.in_line += len(again)
         lost = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
         anew = {variable for at in again if seconds[at] == 0 for variable in spread(early[at])}
-        late = repeated(early, late, made, again, lost, anew, self.choice.is_tied)
+        late = repeated(early, late, made, again, lost, anew, cut.kept, self.choice.is_tied)
         if not self.choice.offloads:
             return [*early, *late]
         _, there, back = there_and_back(each for each in cut.kept if each not in self._stacked)

@@ -20,7 +20,7 @@ from tilewise._ways import ways
 
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FIRST = (4, 3, 6, 1)
+_FIRST = (4, 3, 6, 2, 1)
 """Places of the prices that are asked about first."""
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""

@@ -18,8 +18,9 @@ def segments(
 ) -> tuple[set[Any], int]:
     """What is alive between segments, and where the last one begins: of the ways to cut, the one that holds least.
 
-    A way holds what it keeps, and a share of what its largest segment makes. What costs nothing to make again, such as
-    a mask that is broadcast or a copy in another precision, is neither kept nor counted: what it is made of is.
+    A way holds what it keeps, and a share of what its last segment makes and of what the largest of the others does. What
+    costs nothing to make again, such as a mask that is broadcast or a copy in another precision, is neither kept nor
+    counted: what it is made of is.
 
     Args:
         early: the equations of the forward pass, in order.
@@ -35,11 +36,12 @@ def segments(
     weight = list(itertools.accumulate(change))[:-1]
     best, least = (set[Any](), 0), float("inf")
     for parts in _PARTS:
-        places = cheapest(weight, made, made[-1] / parts)
+        places = cheapest(weight, made, made[-1] / parts, share)
         kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
-        bounds = [0, *(made[at + 1] for at in places), made[-1]]
-        longest = max(two - one for one, two in itertools.pairwise(bounds))
-        held = sum(map(bytes_of, kept)) + share * longest
+        bounds = [0, *(made[at + 1] for at in places)]
+        # The last segment isn't repeated: what it makes is there once.
+        longest = max((two - one for one, two in itertools.pairwise(bounds)), default=0)
+        held = sum(map(bytes_of, kept)) + share * (longest + made[-1] - bounds[-1])
         if held < least:
             best, least = (kept, places[-1] + 1 if places else 0), held
     return best
@@ -66,10 +68,15 @@ def _alive(
     return spans, made
 
 
-def cheapest(weight: Sequence[int], made: Sequence[int], segment: float) -> list[int]:
-    """The places of least weight, ascending, such that no segment between them makes more."""
-    if made[-1] <= segment:
-        return []
+def cheapest(weight: Sequence[int], made: Sequence[int], segment: float, share: float) -> list[int]:
+    """The places of least weight, ascending, such that no segment that ends at one makes more; the last one may.
+
+    Args:
+        weight: of each place, what is alive there.
+        made: what is made before each place, and in all.
+        segment: what a segment may make.
+        share: what the last segment makes beyond that weighs so much.
+    """
     best: list[tuple[int, int]] = []
     # Places before the present one that a segment may begin behind, the least sum first.
     window: deque[int] = deque()
@@ -87,8 +94,13 @@ def cheapest(weight: Sequence[int], made: Sequence[int], segment: float) -> list
         while window and best[window[-1]][0] >= best[at][0]:
             window.pop()
         window.append(at)
-    reach = [at for at in range(len(weight)) if made[-1] - made[at + 1] <= segment]
-    at = min(reach, key=lambda place: best[place][0], default=-1)
+    # Where nothing is alive, nothing is cut.
+    ends = (-1, *(place for place, held in enumerate(weight) if held))
+
+    def cost(end: int) -> float:
+        return (best[end][0] if end >= 0 else 0) + share * max(0.0, made[-1] - made[end + 1] - segment)
+
+    at = min(ends, key=cost)
     found: list[int] = []
     while at >= 0:
         found.append(at)
