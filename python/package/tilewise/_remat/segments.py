@@ -18,9 +18,9 @@ def segments(
 ) -> tuple[set[Any], int]:
     """What is alive between segments, and where the last one begins: of the ways to cut, the one that holds least.
 
-    A way holds what it keeps, and a share of what its last segment makes and of what the largest of the others does. What
-    costs nothing to make again, such as a mask that is broadcast or a copy in another precision, is neither kept nor
-    counted: what it is made of is.
+    A way holds what it keeps, and a share of what its last segment makes and of what the largest of the others does.
+    What costs nothing to make again, such as a mask that is broadcast or a copy in another precision, is neither kept
+    nor counted: what it is made of is.
 
     Args:
         early: the equations of the forward pass, in order.
