@@ -18,7 +18,7 @@ import pytest
 import tilewise as tw
 from tilewise._remat import hosts, picture
 from tilewise._remat.choosing import Choice, Chooser
-from tilewise._remat.costs import Costs
+from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import region
@@ -289,7 +289,10 @@ def layer(x, w):
     said = capsys.readouterr().out
     found = re.findall(r"^f32\[([\d,]*)\] (?!from the arg)", said, re.MULTILINE)
     assert sum(4 * math.prod(map(int, each.split(","))) for each in found if each) == sum(
-        each.bytes for each in chosen.kept if each.ends_line
+        each.bytes
+        for each in chosen.kept
+        # The passes may meet behind the first operations of the gradient.
+        if each.ends_line and (each.equation is None or not is_of_gradient(each.equation))
     )
 
 
