@@ -10,7 +10,7 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,30 @@ def rounding(name: str) -> float:
     return max(difference(traced.form.flat, run(traced.chosen(each)[0].closed()), given) for each in choices)
 
 
+def table(rows: Iterable[dict[str, Any]]) -> str:
+    """TABLE.md: a row for each choice that fits."""
+
+    def price(row: dict[str, Any], begin: str) -> str:
+        peak, seconds = row.get(f"{begin}peak_bytes"), row.get(f"{begin}seconds")
+        return f"{int(peak) / 2**30:.2f} GiB, {1e3 * float(seconds):.0f} ms" if peak and seconds else ""
+
+    lines = [
+        "# What `tw.remat` finds, beside what people choose by hand",
+        "",
+        "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, of the compiler's bytes and",
+        "estimated times. `none` keeps all; `block` and `recursive` are the library's own; the others are `jax.checkpoint` around a",
+        "layer, with a policy of JAX's.",
+        "",
+        "| step | TPU | by hand | | found | not worse |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    said = {"True": "yes", "False": "no"}
+    for row in rows:
+        cells = [row["step"], row["tpu"], f"`{row['choice']}`", price(row, ""), price(row, "found_")]
+        lines.append(f"| {' | '.join(cells)} | {said.get(str(row['holds']), row['holds'])} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     """Renew the rows that were asked for, and print them."""
     parser = argparse.ArgumentParser()
@@ -130,6 +154,7 @@ def main() -> int:
                     writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
                     writer.writeheader()
                     writer.writerows(kept.values())
+                given.output.with_name("TABLE.md").write_text(table(kept.values()))
     return int(wrong > 0)
 
 
