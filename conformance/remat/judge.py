@@ -39,7 +39,7 @@ NEAR = 1.02
 
 
 def priced(step: Any, args: Any, options: Any, tpu: str, topology: str | None) -> tuple[int, float | None] | None:
-    """Bytes and seconds of a program that is compiled in full; ``None`` where it is refused."""
+    """Bytes and seconds of a program that is compiled in full; ``None`` where it is refused, or has no estimate."""
     try:
         report = tw.audit(step, *args, tpu=tpu, topology=topology, jit_options=options, confirm=True)
     except tw.Error:
@@ -61,7 +61,7 @@ def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
     for choice, price in known:
         row = {"step": name, "tpu": tpu, "choice": choice}
         if price is None:
-            yield {**row, "holds": "doesn't fit"}
+            yield {**row, "holds": "doesn't fit, or has no estimate"}
             continue
         if choice == "none":
             # Its own memory is no budget.
@@ -109,9 +109,9 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     lines = [
         "# What `tw.remat` finds, beside what people choose by hand",
         "",
-        "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, of the compiler's bytes and",
-        "estimated times. `none` keeps all; `block` and `recursive` are the library's own; the others are `jax.checkpoint` around a",
-        "layer, with a policy of JAX's.",
+        "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, of the",
+        "compiler's bytes and estimated times. `none` keeps all; `block` and `recursive` are the library's own; the others are",
+        "`jax.checkpoint` around a layer, with a policy of JAX's.",
         "",
         "| step | TPU | by hand | | found | not worse |",
         "| --- | --- | --- | --- | --- | --- |",
