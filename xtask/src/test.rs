@@ -5,7 +5,7 @@ use crate::{
     checks::Checks,
     gpu, kernels,
     package::{self, Profile},
-    python, tpu, web,
+    python, stub, tpu, web,
 };
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -178,6 +178,7 @@ fn package(shell: &Shell, checks: &mut Checks, python: &Path, all: bool) {
     if checks.make("the Python package", || package::install(shell, python, profile)).is_some() {
         checks.run("the package's tests", package::tests(shell, python, all));
         if all {
+            checks.make("the package's stub", || stub::check(shell, python));
             checks.run("advice for the CPU", gpu::command(shell, python, gpu::CPU));
         }
     }
