@@ -8,7 +8,6 @@ use crate::{
     errors::Result,
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
-    report_json,
     space::PySpaceTotal,
     table::{Column, Columns, PyTable, Tabular},
     travel::{Reduced, native, not_held},
@@ -366,23 +365,6 @@ impl PyReport {
         plot(slf, memory_space, theme)
     }
 
-    /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
-    ///
-    /// Args:
-    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`, `libtpu`,
-    ///         `buffer_assignment`}, from which `from_json` makes the
-    ///         report again.
-    ///
-    /// Examples:
-    ///     >>> import json
-    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-    ///     >>> json.loads(report.to_json())["buffers"][0]["padding_bytes"]
-    ///     185600000
-    #[pyo3(signature = (*, program = true))]
-    fn to_json(&self, py: Python<'_>, program: bool) -> PyResult<String> {
-        report_json::write(py, self, program)
-    }
-
     /// The report as an HTML page in one file, which opens without network: what the program holds over time, what to
     /// change, and pictures of the layouts.
     ///
@@ -392,21 +374,6 @@ impl PyReport {
     ///     '<!doctype html>'
     fn to_html(&self, py: Python<'_>) -> String {
         py.detach(|| self.audited.to_html())
-    }
-
-    /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
-    ///
-    /// Raises:
-    ///     HloError: the text is no such JSON, or was written without its program.
-    ///
-    /// Examples:
-    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-    ///     >>> Report.from_json(report.to_json()) == report
-    ///     True
-    #[staticmethod]
-    #[pyo3(signature = (json, /), text_signature = "(json, /)")]
-    fn from_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, Self>> {
-        report_json::read(py, json)
     }
 
     /// What differs between this report and another, such as that of the program after a change.

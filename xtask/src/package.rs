@@ -1,6 +1,9 @@
 //! The Python package: built as a wheel, installed where its tests run, and checked.
 
-use crate::{python, stub, test::FEATURES, tools::target_folder};
+use crate::{
+    python, stub,
+    tools::{FEATURES, target_folder},
+};
 use anyhow::Context;
 use std::{
     env,
