@@ -22,13 +22,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
-        "crates/tilewise-memory",
-        &[
-            &["assign", "buffers", "error", "heap", "in_place", "machine", "rules", "rules::tpu", "size", "storage"],
-            &["plan", "planner"],
-        ],
-    ),
-    (
         "crates/tilewise-report",
         &[
             &["comparison::program", "comparison::time"],
