@@ -12,15 +12,6 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Circles that are still there. None is added; one that is undone leaves.
 const KNOWN: &[(&str, &[&[&str]])] = &[
-    ("crates/tilewise", &[&["tpu::generation", "tpu::kernel::limits"]]),
-    (
-        "crates/tilewise-hlo",
-        &[
-            &["dataflow::factors::indexed", "dataflow::factors::rules"],
-            &["dataflow::graph", "dataflow::positions"],
-            &["profile", "proto::profile"],
-        ],
-    ),
     (
         "crates/tilewise-report",
         &[
