@@ -16,7 +16,8 @@ use tilewise_report::AuditOutput;
 
 /// Audits HLO text, beside the compiler's own buffer assignment where it is given.
 #[pyfunction]
-#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None, libtpu = None, buffer_assignment = None))]
+#[pyo3(signature = (text, source, tpu: "Tpu | None" = None, hbm_limit: "int | None" = None, machine = None,
+                    libtpu = None, buffer_assignment = None))]
 #[expect(clippy::too_many_arguments, reason = "each is one in Python")]
 pub(crate) fn audit_text<'py>(
     py: Python<'py>,

@@ -1,13 +1,13 @@
 //! `Buffer`: an array that an instruction defines.
 
 use crate::{
-    builtins::tuple,
     row::{PyRow, PySourceLine, Taken},
     shape::PyShape,
     table::{Column, Framed},
     travel::{Reduced, reduced},
+    typed::Tuple,
 };
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tilewise_audit::BufferRow;
@@ -36,7 +36,9 @@ pub(crate) struct PyBuffer {
     /// The shape of the array.
     #[pyo3(get)]
     shape: PyShape,
-    shape_index: Vec<usize>,
+    /// The array's index in the instruction's result; `()` if the result is not a tuple.
+    #[pyo3(get)]
+    shape_index: Tuple<usize>,
     /// The memory space's number, 0 for HBM.
     #[pyo3(get)]
     memory_space: u8,
@@ -57,7 +59,7 @@ impl PyBuffer {
             computation: row.computation,
             opcode: row.opcode,
             shape: PyShape::new(row.shape),
-            shape_index: row.shape_index,
+            shape_index: Tuple(row.shape_index),
             memory_space: row.memory_space,
         }
     }
@@ -69,10 +71,16 @@ impl PyBuffer {
 
 #[pymethods]
 impl PyBuffer {
-    /// The array's index in the instruction's result; `()` if the result is not a tuple.
+    /// Bytes of data, computed from the shape.
     #[getter]
-    fn shape_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.shape_index)
+    fn logical_bytes(&self) -> u64 {
+        self.row.logical_bytes.unwrap_or(0)
+    }
+
+    /// Bytes taken, computed from the shape.
+    #[getter]
+    fn physical_bytes(&self) -> u64 {
+        self.row.physical_bytes.unwrap_or(0)
     }
 
     fn __repr__(&self) -> String {

@@ -1,22 +1,11 @@
-//! Python's own types, strings and tuples, and the command line's texts in its words.
+//! Python's own types, strings and the `repr` of tuples, and the command line's texts in its words.
 
 use crate::errors::{Error, Result};
-use pyo3::{
-    prelude::*,
-    types::{PyString, PyTuple},
-};
+use pyo3::{prelude::*, types::PyString};
 
 /// The UTF-8 text of a `str`.
 pub(crate) fn str_of<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str> {
     text.to_str().map_err(|_| Error::not_unicode())
-}
-
-/// A `tuple` of these items.
-pub(crate) fn tuple<'py, T: IntoPyObject<'py>>(
-    py: Python<'py>,
-    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, items)
 }
 
 /// The `repr` of a `tuple` whose items have these: `(1, 0)`, `(1,)`.

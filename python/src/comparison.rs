@@ -68,6 +68,7 @@ pub(crate) fn compare_programs(
 
 /// Comparisons in words: `human`, `markdown` or `github`.
 #[pyfunction]
+#[pyo3(signature = (held: "Sequence[str]", format))]
 pub(crate) fn comparison_words(held: Vec<String>, format: &str) -> PyResult<String> {
     let compared = held.iter().map(|held| parsed::<Comparison>(held)).collect::<PyResult<Vec<_>>>()?;
     let each = |words: fn(&Comparison) -> String| compared.iter().map(words).collect::<Vec<_>>().join("\n");
@@ -91,6 +92,7 @@ pub(crate) fn read_lock(file: &[u8]) -> PyResult<(Compiler, BTreeMap<String, Str
 
 /// The text of a lock of these programs.
 #[pyfunction]
+#[pyo3(signature = (compiler: "Mapping[str, str]", programs: "Mapping[str, str]"))]
 pub(crate) fn lock_text(compiler: Compiler, programs: BTreeMap<String, String>) -> PyResult<String> {
     let programs = programs.into_iter().map(|(name, held)| Ok((name, parsed(&held)?)));
     Ok(Lock::new(compiler, programs.collect::<PyResult<_>>()?).to_string())

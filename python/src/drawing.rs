@@ -6,11 +6,7 @@ use crate::{
     travel::{Reduced, native},
     whole::whole,
 };
-use pyo3::{
-    exceptions::PyValueError,
-    prelude::*,
-    types::{PyBytes, PyTuple},
-};
+use pyo3::{IntoPyObjectExt, exceptions::PyValueError, prelude::*, types::PyBytes};
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -149,6 +145,7 @@ pub(crate) fn arrays(shape: &Shape) -> Result<Vec<(Vec<usize>, Tiled)>> {
 
 /// The picture of the shape in a text. Pickled pictures call it.
 #[pyfunction]
+#[pyo3(signature = (shape, view, compare, highlight: "Sequence[int] | None", slices: "Mapping[int, int]", theme))]
 pub(crate) fn draw(
     shape: &str,
     view: String,
@@ -185,7 +182,7 @@ impl PyDrawing {
     /// Examples:
     ///     >>> Shape("f32[2,2]").draw().to_text(width=60).splitlines()[0]
     ///     'f32[2,2]{1,0}'
-    #[pyo3(signature = (*, width = 100))]
+    #[pyo3(signature = (*, width: "int" = 100))]
     fn to_text(&self, #[pyo3(from_py_with = whole)] width: usize) -> String {
         self.0.text(width)
     }
@@ -258,17 +255,17 @@ impl PyDrawing {
         Ok(hasher.finish())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyAny>>> {
         let py = slf.py();
         match &slf.get().0 {
             Picture::Layout { request, .. } => {
                 let Request { shape, view, compare, highlight, slices, theme } = &**request;
                 let compare = compare.as_ref().map(PyShape::to_string);
                 let arguments = (shape.to_string(), view, compare, highlight.clone(), slices.clone(), theme);
-                Ok((native(py, "draw")?, arguments.into_pyobject(py)?))
+                Ok((native(py, "draw")?, arguments.into_bound_py_any(py)?))
             }
             Picture::Memory(MemoryRequest { report, memory_space, theme, .. }) => {
-                Ok((native(py, "plot")?, (report, memory_space, theme).into_pyobject(py)?))
+                Ok((native(py, "plot")?, (report, memory_space, theme).into_bound_py_any(py)?))
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::{
     builtins::str_of,
     errors::{Class, Error, Result},
+    typed::{self, Typed},
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
@@ -35,7 +36,7 @@ pub(crate) struct PyElementType(pub(crate) ElementType);
 #[pymethods]
 impl PyElementType {
     #[new]
-    #[pyo3(signature = (value, /), text_signature = "(value, /)")]
+    #[pyo3(signature = (value: "ElementType | DtypeLike", /), text_signature = "(value, /)")]
     fn new(value: &Bound<'_, PyAny>) -> Result<Self> {
         element_type(value).map(Self)
     }
@@ -48,14 +49,14 @@ impl PyElementType {
 
     /// The kind of value: `'predicate'`, `'signed'`, `'unsigned'`, `'float'` or `'complex'`.
     #[getter]
-    fn kind(&self) -> &'static str {
-        match self.0.kind() {
+    fn kind(&self) -> Typed<&'static str, typed::ElementKind> {
+        Typed::new(match self.0.kind() {
             ElementKind::Predicate => "predicate",
             ElementKind::Signed => "signed",
             ElementKind::Unsigned => "unsigned",
             ElementKind::Complex => "complex",
             _ => "float",
-        }
+        })
     }
 
     /// Bits of information in one element: 1 for `pred`, 4 for `s4`, 128 for `c128`.
@@ -80,8 +81,8 @@ impl PyElementType {
     ///     >>> ElementType("s16").dtype
     ///     dtype('int16')
     #[getter]
-    fn dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArrayDescr>> {
-        dtype_of(py, self.0)
+    fn dtype<'py>(&self, py: Python<'py>) -> Result<Typed<Bound<'py, PyArrayDescr>, typed::Dtype>> {
+        dtype_of(py, self.0).map(Typed::new)
     }
 
     /// Every element type, in the order of XLA's documentation.

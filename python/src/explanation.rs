@@ -1,7 +1,7 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
-    builtins::{in_python, tuple},
+    builtins::in_python,
     errors::{Class, Error, Result},
     recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, Taken},
@@ -9,12 +9,13 @@ use crate::{
     table::{Column, Columns, Framed, PyTable, Tabular},
     tpu::generation,
     travel::{Reduced, native, reduced},
+    typed::{Items, Section, Typed},
     whole::whole,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyIterator, PyString},
+    types::PyString,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -28,6 +29,7 @@ use tilewise_report::{AsJson, JsonLine, WriteText, causes_in_words, notebook};
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]
+#[pyo3(signature = (text: "str", tpu: "Tpu | None"))]
 pub(crate) fn explain_text<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyAny>,
@@ -180,7 +182,7 @@ impl PyExplanation {
     ///     >>> print(explain(pathlib.Path("../examples/out_of_memory.txt")).table())
     ///     Out of memory in hbm: 314.47 MiB needed, 314.00 MiB available, 477.5 KiB over.
     ///     ...
-    #[pyo3(signature = (*, width = 100))]
+    #[pyo3(signature = (*, width: "int" = 100))]
     fn table(&self, #[pyo3(from_py_with = whole)] width: usize) -> String {
         in_python(&self.explained.to_text(width))
     }
@@ -238,8 +240,8 @@ impl PyExplanation {
         self.explained.allocations.len()
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        tuple(py, self.allocations(py)?)?.try_iter()
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Items<'py, Bound<'py, PyAllocation>>> {
+        Items::of(py, self.allocations(py)?)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String, Option<&'static str>)>> {
@@ -271,7 +273,7 @@ pub(crate) struct PyAllocation {
     row: Arc<Taken>,
     /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
     #[pyo3(get)]
-    section: String,
+    section: Typed<String, Section>,
     /// The name of the instruction; `None` if the message does not name it.
     #[pyo3(get)]
     instruction: Option<String>,
@@ -299,7 +301,7 @@ impl PyAllocation {
                 op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
                 source: allocation.source.as_ref().map(PySourceLine::of),
             }),
-            section: entry.section.as_str().to_owned(),
+            section: entry.section.as_str().into(),
             instruction: entry.instruction().map(|(name, _)| name.to_owned()),
             label: entry.label.clone(),
             shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),

@@ -1,5 +1,7 @@
 //! Arguments with an item a dimension.
 
+#[cfg(feature = "stub")]
+use pyo3::inspect::PyStaticExpr;
 use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
     prelude::*,
@@ -12,11 +14,16 @@ pub(crate) const MOST: usize = 1 << 16;
 /// Items of an argument. Whoever calls may pass what claims to have any number of them, and memory is reserved by what it claims.
 pub(crate) struct Few<T>(pub(crate) Vec<T>);
 
-impl<'a, 'py, T> FromPyObject<'a, 'py> for Few<T>
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Few<T>
 where
     Vec<T>: FromPyObject<'a, 'py, Error = PyErr>,
 {
     type Error = PyErr;
+    #[cfg(feature = "stub")]
+    const INPUT_TYPE: PyStaticExpr = PyStaticExpr::Subscript {
+        value: &PyStaticExpr::Attribute { value: &PyStaticExpr::Name { id: "collections.abc" }, attr: "Sequence" },
+        slice: &T::INPUT_TYPE,
+    };
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(length) = value.len() {

@@ -28,6 +28,7 @@ pub(crate) fn programs_in(py: Python<'_>, path: PathBuf) -> Result<Option<Vec<Pa
 
 /// Bytes as text, plain or gzip.
 #[pyfunction]
+#[pyo3(signature = (bytes: "bytes"))]
 pub(crate) fn decode(py: Python<'_>, bytes: Vec<u8>) -> Result<String> {
     Ok(py.detach(|| tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT))?)
 }

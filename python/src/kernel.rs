@@ -6,6 +6,7 @@ use crate::{
     shape::PyShape,
     tpu::generation,
     travel::{Reduced, reduced},
+    typed::{Access, ForcedBy, Remedies, Side, Typed},
     whole::whole,
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -85,7 +86,7 @@ pub(crate) struct PyKernelUse {
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyKernelArray {
     /// `'operand'` or `'result'`.
-    side: String,
+    side: Typed<String, Side>,
     /// Its number among the operands, or among the arrays that the kernel makes.
     index: usize,
     /// The array as the kernel takes or makes it.
@@ -99,7 +100,7 @@ pub(crate) struct PyKernelArray {
     /// Bytes that the copies among these read and write, in all runs of the program.
     copied_bytes: u64,
     /// Why it is copied: `'kernel'`, `'interface'`, `'loop'`, `'branch'`, `'donation'`; `None` where it isn't.
-    forced_by: Option<String>,
+    forced_by: Option<Typed<String, ForcedBy>>,
     /// What to do so that it isn't; `None` where that isn't known.
     remedy: Option<PyRemedy>,
 }
@@ -153,11 +154,11 @@ pub(crate) struct PyBoundaryChange {
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyRemedy {
     /// `'layout'`, `'view'`, `'stored'`, `'donate'` or `'drop_alias'`.
-    kind: String,
+    kind: Typed<String, Remedies>,
     /// The array that the kernel reads or writes instead; `None` of other kinds than a view or a stored shape.
     shape: Option<String>,
     /// What becomes of a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` where `shape` is.
-    access: Option<String>,
+    access: Option<Typed<String, Access>>,
     /// What to do.
     sentence: String,
     /// The code for it: outside the kernel, then inside.
@@ -167,14 +168,14 @@ pub(crate) struct PyRemedy {
 impl PyKernelArray {
     fn of(array: &KernelArray) -> Self {
         Self {
-            side: array.side.as_str().to_owned(),
+            side: array.side.as_str().into(),
             index: array.index,
             shape: PyShape::new(array.shape.clone()),
             other: array.other.clone(),
             other_opcode: array.other_opcode.as_str().to_owned(),
             between: array.between.iter().map(PyBoundaryChange::of).collect(),
             copied_bytes: array.copied_bytes(),
-            forced_by: array.forced_by.map(|forced_by| forced_by.as_str().to_owned()),
+            forced_by: array.forced_by.map(|forced_by| forced_by.as_str().into()),
             remedy: RemedyWords::of(array).map(PyRemedy::of),
         }
     }
@@ -199,9 +200,9 @@ impl PyBoundaryChange {
 impl PyRemedy {
     fn of(words: RemedyWords) -> Self {
         Self {
-            kind: words.kind.to_owned(),
+            kind: words.kind.into(),
             shape: words.shape,
-            access: words.access.map(str::to_owned),
+            access: words.access.map(Into::into),
             sentence: words.sentence,
             code: words.code,
         }
@@ -211,7 +212,7 @@ impl PyRemedy {
 #[pymethods]
 impl PyKernelArray {
     fn __repr__(&self) -> String {
-        format!("<KernelArray {} {}: {}, {} bytes copied>", self.side, self.index, self.shape, self.copied_bytes)
+        format!("<KernelArray {} {}: {}, {} bytes copied>", self.side.0, self.index, self.shape, self.copied_bytes)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
@@ -233,7 +234,7 @@ impl PyBoundaryChange {
 #[pymethods]
 impl PyRemedy {
     fn __repr__(&self) -> String {
-        format!("<Remedy {}: {}>", self.kind, self.sentence)
+        format!("<Remedy {}: {}>", self.kind.0, self.sentence)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
@@ -384,14 +385,14 @@ fn budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelBudget> {
 
 /// What a kernel takes.
 #[pyfunction]
-#[pyo3(signature = (text, *, tpu = None))]
+#[pyo3(signature = (text, *, tpu: "Tpu | None" = None) -> "dict[str, Any]")]
 pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelFields> {
     budget(text, tpu).map(KernelFields::of)
 }
 
 /// The same as a table.
 #[pyfunction]
-#[pyo3(signature = (text, *, tpu = None, measured_bytes = None))]
+#[pyo3(signature = (text, *, tpu: "Tpu | None" = None, measured_bytes: "int | None" = None))]
 pub(crate) fn kernel_table(
     text: &str,
     tpu: Option<&Bound<'_, PyAny>>,
@@ -408,7 +409,7 @@ pub(crate) fn kernel_table(
 /// Declared bytes of VMEM, the guess of what the body takes, whether both fit the limit, by itself or as given, and the
 /// limit that both need, if any is enough.
 #[pyfunction]
-#[pyo3(signature = (text, limit = None, *, tpu = None))]
+#[pyo3(signature = (text, limit: "int | None" = None, *, tpu: "Tpu | None" = None))]
 pub(crate) fn kernel_fits(
     text: &str,
     #[pyo3(from_py_with = whole)] limit: Option<u64>,
@@ -430,7 +431,7 @@ fn is_supported(budget: &Budget) -> bool {
 
 /// Bytes of a block with its tiles: packed as in a window, and as scratch.
 #[pyfunction]
-#[pyo3(signature = (shape, *, tpu))]
+#[pyo3(signature = (shape, *, tpu: "Tpu"))]
 pub(crate) fn block_bytes(shape: &str, tpu: &Bound<'_, PyAny>) -> Result<(u64, u64)> {
     let read = Shape::parse_as_written(shape).map_err(|error| Error::in_text(error, shape))?;
     let bounds: Vec<u64> = read.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();

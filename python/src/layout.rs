@@ -1,17 +1,18 @@
 //! `Layout`.
 
 use crate::{
-    builtins::{str_of, tuple, tuple_repr},
+    builtins::{str_of, tuple_repr},
     element_type::{PyElementType, element_type},
     errors::{Error, Result},
     few::{self, Few},
     travel::{Reduced, native},
+    typed::Tuple,
     whole::whole,
 };
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyBytes, PyString, PyTuple},
+    types::{PyBytes, PyString},
 };
 use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 
@@ -52,9 +53,13 @@ type Split = (usize, Few<u64>);
 #[pymethods]
 impl PyLayout {
     #[new]
-    #[pyo3(signature = (minor_to_major, *, tiles = Few(Vec::new()), tail_padding_alignment = 1, element_size_in_bits = None,
-                        memory_space = 0, split_configs = Few(Vec::new()), dynamic_shape_metadata_prefix_bytes = 0,
-                        index_primitive_type = None, pointer_primitive_type = None),
+    #[pyo3(signature = (minor_to_major: "Sequence[int] | str", *,
+                        tiles: "Sequence[Sequence[int | None] | str]" = Few(Vec::new()),
+                        tail_padding_alignment: "int" = 1, element_size_in_bits: "int | None" = None,
+                        memory_space: "int" = 0, split_configs: "Sequence[tuple[int, Sequence[int]]]" = Few(Vec::new()),
+                        dynamic_shape_metadata_prefix_bytes: "int" = 0,
+                        index_primitive_type: "ElementType | DtypeLike | None" = None,
+                        pointer_primitive_type: "ElementType | DtypeLike | None" = None),
            text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, \
                              memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0, \
                              index_primitive_type=None, pointer_primitive_type=None)")]
@@ -107,7 +112,7 @@ impl PyLayout {
     ///     >>> Layout.row_major(3)
     ///     Layout((2, 1, 0))
     #[staticmethod]
-    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    #[pyo3(signature = (rank: "int", /), text_signature = "(rank, /)")]
     fn row_major(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::row_major(rank)))
@@ -119,7 +124,7 @@ impl PyLayout {
     ///     >>> Layout.ascending(3)
     ///     Layout((0, 1, 2))
     #[staticmethod]
-    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    #[pyo3(signature = (rank: "int", /), text_signature = "(rank, /)")]
     fn ascending(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::ascending(rank)))
@@ -131,7 +136,7 @@ impl PyLayout {
     ///     >>> Layout.descending(3)
     ///     Layout((2, 1, 0))
     #[staticmethod]
-    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    #[pyo3(signature = (rank: "int", /), text_signature = "(rank, /)")]
     fn descending(#[pyo3(from_py_with = whole)] rank: usize) -> Result<Self> {
         few::check(rank)?;
         Ok(Self(Layout::descending(rank)))
@@ -182,7 +187,7 @@ impl PyLayout {
     /// Examples:
     ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_major(2))
     ///     '{1,0,2:T(2,2)}'
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn move_dim_to_major(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self(self.0.move_dim_to_major(dimension)?))
     }
@@ -195,7 +200,7 @@ impl PyLayout {
     /// Examples:
     ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_minor(0))
     ///     '{0,2,1:T(2,2)}'
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn move_dim_to_minor(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self(self.0.move_dim_to_minor(dimension)?))
     }
@@ -205,8 +210,8 @@ impl PyLayout {
     /// Examples:
     ///     >>> Layout((0, 2, 1)).logical_to_physical()
     ///     (2, 0, 1)
-    fn logical_to_physical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, self.0.logical_to_physical())
+    fn logical_to_physical(&self) -> Tuple<usize> {
+        Tuple(self.0.logical_to_physical())
     }
 
     /// Whether these dimensions are neighbours in memory, in any order.
@@ -221,15 +226,14 @@ impl PyLayout {
 
     /// Dimension numbers from the fastest-varying to the slowest.
     #[getter]
-    fn minor_to_major<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, self.0.minor_to_major())
+    fn minor_to_major(&self) -> Tuple<usize> {
+        self.0.minor_to_major().into()
     }
 
     /// The tiles in the order of their application, each a tuple of sizes in elements; `None` is XLA's `*`.
     #[getter]
-    fn tiles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let sizes = |tile: &Tile| tuple(py, tile.dimensions().iter().map(|d| d.size()));
-        tuple(py, self.0.tiles().iter().map(sizes).collect::<PyResult<Vec<_>>>()?)
+    fn tiles(&self) -> Tuple<Tuple<Option<u64>>> {
+        self.0.tiles().iter().map(|tile| tile.dimensions().iter().map(|d| d.size()).collect()).collect()
     }
 
     /// The element count is padded to a multiple of this; 1 means no padding at the end.
@@ -258,9 +262,9 @@ impl PyLayout {
 
     /// The physical dimensions that are split between memories: (dimension, indices) pairs.
     #[getter]
-    fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let pair = |split: &SplitConfig| Ok((split.dimension, tuple(py, &split.split_indices)?));
-        tuple(py, self.0.split_configs().iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+    fn split_configs(&self) -> Tuple<(usize, Tuple<u64>)> {
+        let pair = |split: &SplitConfig| (split.dimension, split.split_indices.as_slice().into());
+        self.0.split_configs().iter().map(pair).collect()
     }
 
     /// The index type of a sparse array, which XLA still reads but no longer validates.

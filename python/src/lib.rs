@@ -43,6 +43,7 @@ mod threads;
 mod together;
 mod tpu;
 mod travel;
+mod typed;
 mod warning;
 mod whole;
 
@@ -51,7 +52,7 @@ use pyo3::prelude::*;
 // Every class is immutable, so free-threaded Python needs no lock.
 #[pymodule(gil_used = false)]
 mod _tilewise {
-    use super::{PyModule, PyModuleMethods, PyResult};
+    use super::tpu::Generations;
     #[pymodule_export]
     use super::{
         audit::audit_text,
@@ -86,14 +87,12 @@ mod _tilewise {
         tpu::{generation_name, hbm_bytes, machine_name, rates},
         warning::PyReportWarning,
     };
-    use pyo3::Bound;
-    use tilewise::tpu::{CHECKED_WITH, Generation};
 
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        let names: Vec<_> = Generation::ALL.iter().map(|generation| generation.name()).collect();
-        module.add("TPU_GENERATIONS", super::builtins::tuple(module.py(), names)?)?;
-        module.add("CHECKED_WITH", CHECKED_WITH)
-    }
+    #[pymodule_export]
+    const CHECKED_WITH: &str = tilewise::tpu::CHECKED_WITH;
+    #[pymodule_export]
+    const TPU_GENERATIONS: Generations = Generations;
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }

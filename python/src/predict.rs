@@ -31,7 +31,7 @@ use tilewise_report::parse_shape_as_written;
 ///     >>> predict("f32[400000,12]{1,0}", tpu="v5e").expansion
 ///     10.666666666666666
 #[pyfunction]
-#[pyo3(signature = (shape, *, tpu))]
+#[pyo3(signature = (shape: "ShapeLike | HasShape", *, tpu: "Tpu"))]
 pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Result<PyShape> {
     Ok(PyShape::new(tpu::predict(&open_shape_of(shape)?, generation(tpu)?)?.shape))
 }
@@ -54,7 +54,7 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 ///     bf16[8,512,768]{1,2,0:T(8,128)(2,1)} bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}
 ///     bf16[8,512,768]{1,0,2:T(8,128)(2,1)} bf16[8,512,12,64]{1,0,3,2:T(8,128)(2,1)}
 #[pyfunction]
-#[pyo3(signature = (shape, dimensions, *, tpu))]
+#[pyo3(signature = (shape: "ShapeLike | HasShape", dimensions, *, tpu: "Tpu"))]
 pub(crate) fn free_reshapes(
     shape: &Bound<'_, PyAny>,
     dimensions: Few<u64>,

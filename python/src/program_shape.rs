@@ -1,13 +1,14 @@
 //! `ProgramShape`: the shapes of a computation's parameters and result.
 
 use crate::{
-    builtins::{str_of, tuple},
+    builtins::str_of,
     errors::{Error, Result},
     shape::PyShape,
+    typed::Tuple,
 };
 use pyo3::{
     prelude::*,
-    types::{PyString, PyTuple, PyType},
+    types::{PyString, PyType},
 };
 use tilewise::ProgramShape;
 
@@ -52,8 +53,8 @@ impl PyProgramShape {
 
     /// Each parameter's name, `None` where it has none, and its shape.
     #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, self.0.parameters.iter().map(|(name, shape)| (name.clone(), PyShape::new(shape.clone()))))
+    fn parameters(&self) -> Tuple<(Option<String>, PyShape)> {
+        self.0.parameters.iter().map(|(name, shape)| (name.clone(), PyShape::new(shape.clone()))).collect()
     }
 
     /// The result's shape.

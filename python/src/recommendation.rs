@@ -4,6 +4,7 @@ use crate::{
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
+    typed::{Change, Target, Typed},
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -24,10 +25,10 @@ pub(crate) struct PyRecommendation {
     /// The sort of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'chunk'`, `'checkpoint'`, `'donate'`,
     /// `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a `'limit'` to raise, memory to
     /// `'free'`, `'audit'` where the program tells more than the message, or `'none'` where none of these helps.
-    kind: String,
+    kind: Typed<String, Change>,
     /// What is changed: an `'argument'`, a `'result'`, what is `'upstream'` of a gather or scatter, a `'kernel'`, what a
     /// `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the program.
-    target: String,
+    target: Typed<String, Target>,
     /// The instruction that makes the array it is about; `None` if it follows from a message.
     instruction: Option<String>,
     /// The array it is about, of several the largest; `None` if it is about none, or the message cuts its shape off.
@@ -66,8 +67,8 @@ impl PyRecommendation {
     pub(crate) fn of(advice: &Recommendation) -> Self {
         let (array, said) = (advice.array.as_ref(), words(advice));
         Self {
-            kind: advice.change.as_str().to_owned(),
-            target: advice.target.as_str().to_owned(),
+            kind: advice.change.as_str().into(),
+            target: advice.target.as_str().into(),
             instruction: array.and_then(|array| array.instruction.clone()),
             shape: array.and_then(|array| array.shape()).map(PyShape::new),
             shape_text: array.map(|array| array.shape_text.clone()),
@@ -95,7 +96,7 @@ impl PyRecommendation {
 
     fn __repr__(&self) -> String {
         let frees = self.peak_bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
-        format!("<Recommendation {}: {}{frees}>", self.kind, self.sentence)
+        format!("<Recommendation {}: {}{frees}>", self.kind.0, self.sentence)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

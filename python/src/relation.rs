@@ -1,11 +1,11 @@
 //! `Relation`: how the bytes of one array relate to another.
 
 use crate::{
-    builtins::tuple,
     errors::Result,
     travel::{Reduced, reduced},
+    typed::{Relations, Tuple, Typed},
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Deserialize, Serialize};
 use tilewise::{BitcastAs, Counterexample, Relation};
 
@@ -15,30 +15,28 @@ use tilewise::{BitcastAs, Counterexample, Relation};
 ///     >>> relation = Shape("f32[64,128]{1,0:T(8,128)}").bitcast("f32[128,64]{0,1:T(8,128)}")
 ///     >>> relation.kind, relation.permutation, bool(relation)
 ///     ('transpose', (1, 0), True)
-#[pyclass(frozen, eq, hash, module = "tilewise", name = "Relation")]
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Relation")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyRelation {
     /// The relation: `'identical'`, `'reshape'`, `'transpose'`, `'transpose_reshape'` (a transpose, then a
     /// reshape, then a second transpose), `'exposes_padding'` or `'none'`.
-    #[pyo3(get)]
-    kind: String,
-    permutation: Option<Vec<usize>>,
-    reshape: Option<Vec<u64>>,
-    then: Option<Vec<usize>>,
+    kind: Typed<String, Relations>,
+    /// Dimension k of the second array is this dimension of the first; `None` without a transpose.
+    permutation: Option<Tuple<usize>>,
+    /// The bounds of the reshape behind the transpose; `None` unless the relation is `'transpose_reshape'`.
+    reshape: Option<Tuple<u64>>,
+    /// The transpose behind the reshape; `None` unless the relation is `'transpose_reshape'`.
+    then: Option<Tuple<usize>>,
     /// Elements of the second array that are padding of the first; `None` unless padding is exposed.
-    #[pyo3(get)]
     exposed: Option<u64>,
     /// Elements of the first array that are padding of the second; `None` unless padding is exposed.
-    #[pyo3(get)]
     hidden: Option<u64>,
     /// Why it is no bitcast, in a clause; `None` if it is one.
-    #[pyo3(get)]
     reason: Option<String>,
-    counterexample: Option<(Vec<u64>, Vec<u64>, u64, u64)>,
+    /// The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in either
+    /// buffer, in elements; `None` if there is none.
+    counterexample: Option<(Tuple<u64>, Tuple<u64>, u64, u64)>,
 }
-
-/// The index in either array, and the offset in either buffer.
-type Elsewhere<'py> = (Bound<'py, PyTuple>, Bound<'py, PyTuple>, u64, u64);
 
 impl PyRelation {
     pub(crate) fn of(relation: &Relation) -> Self {
@@ -47,18 +45,22 @@ impl PyRelation {
             _ => (None, None),
         };
         let (reshape, then) = match relation {
-            Relation::TransposeReshape { bounds, then, .. } => (Some(bounds.clone()), Some(then.clone())),
+            Relation::TransposeReshape { bounds, then, .. } => {
+                (Some(bounds.as_slice().into()), Some(then.as_slice().into()))
+            }
             _ => (None, None),
         };
         let reason = match relation {
             Relation::None { reason, .. } => Some(reason.to_string()),
             _ => None,
         };
-        let element =
-            |found: &Counterexample| (found.index.clone(), found.to_index.clone(), found.from_offset, found.to_offset);
+        let element = |found: &Counterexample| {
+            let (index, to_index) = (found.index.as_slice().into(), found.to_index.as_slice().into());
+            (index, to_index, found.from_offset, found.to_offset)
+        };
         Self {
-            kind: relation.as_str().to_owned(),
-            permutation: relation.permutation().map(<[usize]>::to_vec),
+            kind: relation.as_str().into(),
+            permutation: relation.permutation().map(Into::into),
             reshape,
             then,
             exposed,
@@ -83,39 +85,13 @@ pub(crate) fn reading_of(name: &str) -> Result<BitcastAs> {
 
 #[pymethods]
 impl PyRelation {
-    /// Dimension k of the second array is this dimension of the first; `None` without a transpose.
-    #[getter]
-    fn permutation<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
-        Ok(self.permutation.as_ref().map(|permutation| tuple(py, permutation)).transpose()?)
-    }
-
-    /// The bounds of the reshape behind the transpose; `None` unless the relation is `'transpose_reshape'`.
-    #[getter]
-    fn reshape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
-        Ok(self.reshape.as_ref().map(|bounds| tuple(py, bounds)).transpose()?)
-    }
-
-    /// The transpose behind the reshape; `None` unless the relation is `'transpose_reshape'`.
-    #[getter]
-    fn then<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
-        Ok(self.then.as_ref().map(|permutation| tuple(py, permutation)).transpose()?)
-    }
-
-    /// The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in either
-    /// buffer, in elements; `None` if there is none.
-    #[getter]
-    fn counterexample<'py>(&self, py: Python<'py>) -> Result<Option<Elsewhere<'py>>> {
-        let Some((index, to_index, from, to)) = &self.counterexample else { return Ok(None) };
-        Ok(Some((tuple(py, index)?, tuple(py, to_index)?, *from, *to)))
-    }
-
     fn __bool__(&self) -> bool {
         self.reason.is_none()
     }
 
     fn __repr__(&self) -> String {
         match &self.reason {
-            None => format!("<Relation {}>", self.kind),
+            None => format!("<Relation {}>", self.kind.0),
             Some(reason) => format!("<Relation none: {reason}>"),
         }
     }

@@ -49,7 +49,9 @@ use tilewise_relayout::{Padding, Plan};
 ///     >>> y.view(np.float32)[17] == x[2, 3]
 ///     np.True_
 #[pyfunction]
-#[pyo3(signature = (buffer, from_shape, to_shape, *, out = None, padding = "zero", threads = 1))]
+#[pyo3(signature = (buffer: "BytesLike", from_shape: "ShapeLike", to_shape: "ShapeLike", *, out: "Out" = None,
+                    padding: "Literal['zero', 'leave']" = "zero",
+                    threads: "int" = 1) -> "Out | npt.NDArray[np.uint8]")]
 pub(crate) fn relayout<'py>(
     buffer: &Bound<'py, PyAny>,
     from_shape: &Bound<'py, PyAny>,
@@ -227,7 +229,8 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
 ///     >>> tile(x, "{1,0:T(2,2)}").view(np.float32)[:4]
 ///     array([0., 1., 5., 6.], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (array, layout, *, out = None, threads = 1))]
+#[pyo3(signature = (array: "ArrayLike", layout: "Layout | Shape | str", *, out: "Out" = None,
+                    threads: "int" = 1) -> "Out | npt.NDArray[np.uint8]")]
 pub(crate) fn tile<'py>(
     array: &Bound<'py, PyAny>,
     layout: &Bound<'py, PyAny>,
@@ -277,7 +280,8 @@ pub(crate) fn tile<'py>(
 ///     >>> np.array_equal(untile(tile(x, "{1,0:T(2,2)}"), "f32[3,5]{1,0:T(2,2)}"), x)
 ///     True
 #[pyfunction]
-#[pyo3(signature = (buffer, shape, *, out = None, threads = 1))]
+#[pyo3(signature = (buffer: "BytesLike", shape: "ShapeLike", *, out: "Out" = None,
+                    threads: "int" = 1) -> "Out | npt.NDArray[Any]")]
 pub(crate) fn untile<'py>(
     buffer: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,

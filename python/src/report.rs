@@ -2,24 +2,20 @@
 
 use crate::{
     buffer::PyBuffer,
-    builtins::{in_python, tuple},
+    builtins::in_python,
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
     errors::Result,
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
-    report_json,
     space::PySpaceTotal,
     table::{Column, Columns, PyTable, Tabular},
     travel::{Reduced, native, not_held},
+    typed::{self, Items, Typed},
     warning::PyReportWarning,
     whole::whole,
 };
-use pyo3::{
-    prelude::*,
-    sync::PyOnceLock,
-    types::{PyIterator, PyTuple},
-};
+use pyo3::{IntoPyObjectExt, prelude::*, sync::PyOnceLock};
 use std::{
     collections::BTreeMap,
     hash::{Hash, Hasher},
@@ -32,6 +28,7 @@ use tilewise_report::{AuditOutput, ReportView, WriteText, note, notebook};
 
 /// Says what function a report is of, for its `check`.
 #[pyfunction]
+#[pyo3(signature = (report, origin: "object"))]
 pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
     // The first is the report's.
     let _ = report.get().origin.set(report.py(), origin);
@@ -39,6 +36,7 @@ pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
 
 /// The picture of a report's memory plan. Pickled pictures call it.
 #[pyfunction]
+#[pyo3(signature = (report, memory_space: "int", theme))]
 pub(crate) fn plot(
     report: &Bound<'_, PyReport>,
     #[pyo3(from_py_with = whole)] memory_space: u8,
@@ -251,8 +249,8 @@ impl PyReport {
     ///     >>> print(audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").time)
     ///     None
     #[getter]
-    fn time<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tilewise._time")?.call_method1("time", (slf,))
+    fn time<'py>(slf: &Bound<'py, Self>) -> PyResult<Typed<Bound<'py, PyAny>, typed::Time>> {
+        slf.py().import("tilewise._time")?.call_method1("time", (slf,)).map(Typed::new)
     }
 
     /// Why there is no `time`; `None` where there is one.
@@ -320,7 +318,7 @@ impl PyReport {
     ///     >>> report = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"))
     ///     >>> [buffer.instruction for buffer in report.largest_padding(2)]
     ///     ['fusion.6', 'gather_fusion']
-    #[pyo3(signature = (count = None))]
+    #[pyo3(signature = (count: "int | None" = None))]
     fn largest_padding<'py>(
         &self,
         py: Python<'py>,
@@ -343,7 +341,7 @@ impl PyReport {
     ///     Fits a TPU v5e: needs 311.37 MiB of 15.75 GiB, 15.45 GiB left.
     ///     jit_f  ../examples/gnn_large.v5e.hlo, entry main.2
     ///     ...
-    #[pyo3(signature = (*, all = false, width = 100))]
+    #[pyo3(signature = (*, all = false, width: "int" = 100))]
     fn table(&self, py: Python<'_>, all: bool, #[pyo3(from_py_with = whole)] width: usize) -> String {
         py.detach(|| in_python(&AuditOutput { all, ..(*self.audited).clone() }.to_text(width)))
     }
@@ -362,26 +360,9 @@ impl PyReport {
     ///     >>> import pathlib
     ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).plot()
     ///     <Drawing of jit_f: HBM>
-    #[pyo3(signature = (*, memory_space = 0, theme = "auto"))]
+    #[pyo3(signature = (*, memory_space: "int" = 0, theme: "Literal['auto', 'light', 'dark']" = "auto"))]
     fn plot(slf: &Bound<'_, Self>, #[pyo3(from_py_with = whole)] memory_space: u8, theme: &str) -> Result<PyDrawing> {
         plot(slf, memory_space, theme)
-    }
-
-    /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
-    ///
-    /// Args:
-    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`, `libtpu`,
-    ///         `buffer_assignment`}, from which `from_json` makes the
-    ///         report again.
-    ///
-    /// Examples:
-    ///     >>> import json
-    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-    ///     >>> json.loads(report.to_json())["buffers"][0]["padding_bytes"]
-    ///     185600000
-    #[pyo3(signature = (*, program = true))]
-    fn to_json(&self, py: Python<'_>, program: bool) -> PyResult<String> {
-        report_json::write(py, self, program)
     }
 
     /// The report as an HTML page in one file, which opens without network: what the program holds over time, what to
@@ -393,21 +374,6 @@ impl PyReport {
     ///     '<!doctype html>'
     fn to_html(&self, py: Python<'_>) -> String {
         py.detach(|| self.audited.to_html())
-    }
-
-    /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
-    ///
-    /// Raises:
-    ///     HloError: the text is no such JSON, or was written without its program.
-    ///
-    /// Examples:
-    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-    ///     >>> Report.from_json(report.to_json()) == report
-    ///     True
-    #[staticmethod]
-    #[pyo3(signature = (json, /), text_signature = "(json, /)")]
-    fn from_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, Self>> {
-        report_json::read(py, json)
     }
 
     /// What differs between this report and another, such as that of the program after a change.
@@ -422,7 +388,7 @@ impl PyReport {
     ///     [('layout', '{1,0:T(8,128)}', '{0,1:T(8,128)}')]
     ///     >>> bool(before.diff(before))
     ///     False
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other, /) -> "Comparison", text_signature = "($self, other, /)")]
     fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tilewise._comparison")?.call_method1("compare", (slf, other))
     }
@@ -445,7 +411,7 @@ impl PyReport {
     ///     >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
     ///     >>> print(audit(lambda x: x + 1, x, tpu="v5e").check())
     ///     promised  freed ...
-    #[pyo3(signature = (*, confirm = false))]
+    #[pyo3(signature = (*, confirm = false) -> "AdviceCheck")]
     fn check<'py>(slf: &Bound<'py, Self>, confirm: bool) -> PyResult<Bound<'py, PyAny>> {
         let origin = slf.get().origin.get(slf.py());
         slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin, confirm))
@@ -455,8 +421,8 @@ impl PyReport {
         self.audited.report.buffer_count()
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        tuple(py, self.buffers(py)?)?.try_iter()
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Items<'py, Py<PyBuffer>>> {
+        Items::of(py, self.buffers(py)?)
     }
 
     /// A report is there, whether it has buffers or not.
@@ -464,12 +430,12 @@ impl PyReport {
         true
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyAny>>> {
         let (text, source, tpu, limit, machine) = slf.get().made_of();
         let (machine, libtpu) = (machine.map(|machine| machine.to_string()), slf.get().libtpu());
         let tpu = tpu.map(Generation::name);
         let arguments =
-            (text, source, tpu, limit, machine, libtpu, slf.get().buffer_assignment()).into_pyobject(slf.py())?;
+            (text, source, tpu, limit, machine, libtpu, slf.get().buffer_assignment()).into_bound_py_any(slf.py())?;
         Ok((native(slf.py(), "audit_text")?, arguments))
     }
 

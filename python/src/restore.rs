@@ -16,11 +16,11 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
 
 /// The value of that class that holds that. Pickled values call it.
 #[pyfunction]
-pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
+pub(crate) fn restore<'py>(class_: &Bound<'py, PyType>, held: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = class_.py();
     macro_rules! first_of {
         ($($type:ty)*) => {
-            $(if class.is(&py.get_type::<$type>()) {
+            $(if class_.is(&py.get_type::<$type>()) {
                 return Ok(Bound::new(py, parsed::<$type>(held)?)?.into_any());
             })*
         };
@@ -29,11 +29,11 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
         PyBoundaryChange PyCopy PyKernelArray PyKernelUse PyPeakBuffer PyRecommendation PyRelation PyRemedy PyReportWarning
         PySourceLine PySpaceTotal
     );
-    if class.is(py.get_type::<PyBuffer>()) {
+    if class_.is(py.get_type::<PyBuffer>()) {
         return Ok(parsed::<PyBuffer>(held)?.into_python(py)?.into_any());
     }
-    if class.is(py.get_type::<PyAllocation>()) {
+    if class_.is(py.get_type::<PyAllocation>()) {
         return Ok(parsed::<PyAllocation>(held)?.into_python(py)?.into_any());
     }
-    Err(PyTypeError::new_err(format!("values of {class} are not restored from text")))
+    Err(PyTypeError::new_err(format!("values of {class_} are not restored from text")))
 }

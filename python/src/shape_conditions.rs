@@ -1,14 +1,14 @@
 //! The constructors of everything but plain arrays, the walks in post order, and the questions of XLA's `ShapeUtil` about shapes.
 
 use crate::{
-    builtins::tuple,
     element_type::element_type,
     errors::{Error, Result},
     few::Few,
     shape::{PyShape, shape_of},
+    typed::Tuple,
     whole::whole,
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use tilewise::{Dimension, Shape};
 use tilewise_report::Equation;
 
@@ -40,6 +40,7 @@ impl PyShape {
     ///     >>> Shape.dynamic_array("f32", ("<=8", 5))
     ///     Shape('f32[<=8,5]{1,0}')
     #[staticmethod]
+    #[pyo3(signature = (element_type: "ElementType | DtypeLike", dimensions: "Sequence[int | str]"))]
     fn dynamic_array(element_type: &Bound<'_, PyAny>, dimensions: Few<Bound<'_, PyAny>>) -> Result<Self> {
         let dimensions = dimensions.0.iter().map(dimension).collect::<Result<Vec<_>>>()?;
         Ok(Self::new(Shape::dynamic_array(self::element_type(element_type)?, dimensions)?))
@@ -74,7 +75,7 @@ impl PyShape {
     ///     >>> Shape.buffer("f32[3]")
     ///     Shape('b(f32[3]{0})')
     #[staticmethod]
-    #[pyo3(signature = (array, /), text_signature = "(array, /)")]
+    #[pyo3(signature = (array: "ShapeLike", /), text_signature = "(array, /)")]
     fn buffer(array: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(Shape::buffer(shape_of(array)?)?))
     }
@@ -84,7 +85,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[8,5]{0,1}").update_dynamic_dimension(0, True)
     ///     Shape('f32[<=8,5]{0,1}')
-    #[pyo3(signature = (dimension, is_dynamic, /), text_signature = "($self, dimension, is_dynamic, /)")]
+    #[pyo3(signature = (dimension: "int", is_dynamic, /), text_signature = "($self, dimension, is_dynamic, /)")]
     fn update_dynamic_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64, is_dynamic: bool) -> Result<Self> {
         Ok(Self::new(self.as_shape().update_dynamic_dimension(self.array()?.dimension_number(dimension)?, is_dynamic)?))
     }
@@ -94,9 +95,9 @@ impl PyShape {
     /// Examples:
     ///     >>> [path for path, _ in Shape("(f32[2], (token[], s8[]))").subshapes_post_order()]
     ///     [(0,), (1, 0), (1, 1), (1,), ()]
-    fn subshapes_post_order<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyTuple>, Self)>> {
+    fn subshapes_post_order(&self) -> Vec<(Tuple<usize>, Self)> {
         let parts = self.as_shape().subshapes_post_order().into_iter();
-        parts.map(|(path, part)| Ok((tuple(py, &path)?, Self::new(part)))).collect()
+        parts.map(|(path, part)| (Tuple(path), Self::new(part))).collect()
     }
 
     /// The shape with each part, a tuple behind its elements, as the function makes it of its path and itself.
@@ -104,11 +105,11 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2], (s8[]))").map_subshapes_post_order(lambda path, part: "u8[]" if path == (1,) else part)
     ///     Shape('(f32[2]{0}, u8[])')
-    #[pyo3(signature = (map, /), text_signature = "($self, map, /)")]
-    fn map_subshapes_post_order(&self, py: Python<'_>, map: &Bound<'_, PyAny>) -> Result<Self> {
+    #[pyo3(signature = (map: "Callable[[tuple[int, ...], Shape], ShapeLike]", /), text_signature = "($self, map, /)")]
+    fn map_subshapes_post_order(&self, map: &Bound<'_, PyAny>) -> Result<Self> {
         let mapped = self
             .as_shape()
-            .map_subshapes_post_order(|path, part| shape_of(&map.call1((tuple(py, path)?, Self::new(part.clone())))?));
+            .map_subshapes_post_order(|path, part| shape_of(&map.call1((Tuple::from(path), Self::new(part.clone())))?));
         Ok(Self::new(mapped?))
     }
 
@@ -117,7 +118,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2])").is_prefix_of("(f32[2], s8[])")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn is_prefix_of(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().is_prefix_of(&shape_of(other)?))
     }
@@ -127,7 +128,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[<=3]").dynamic_shape_is_compatible("f32[<=8]")
     ///     True
-    #[pyo3(signature = (bounded, /), text_signature = "($self, bounded, /)")]
+    #[pyo3(signature = (bounded: "ShapeLike", /), text_signature = "($self, bounded, /)")]
     fn dynamic_shape_is_compatible(&self, bounded: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().dynamic_shape_is_compatible(&shape_of(bounded)?))
     }
@@ -137,7 +138,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[256], s32[])").byte_size_of()
     ///     16
-    #[pyo3(signature = (pointer_bytes = 8))]
+    #[pyo3(signature = (pointer_bytes: "int" = 8))]
     fn byte_size_of(&self, #[pyo3(from_py_with = whole)] pointer_bytes: u64) -> Result<u64> {
         Ok(self.as_shape().byte_size_of(pointer_bytes)?)
     }
@@ -147,8 +148,8 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("bf16[5,8,10]{1,2,0}").byte_strides()
     ///     (160, 2, 16)
-    fn byte_strides<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(PyTuple::new(py, self.array()?.byte_strides()?)?)
+    fn byte_strides(&self) -> Result<Tuple<u64>> {
+        Ok(Tuple(self.array()?.byte_strides()?))
     }
 
     /// Whether a dimension varies slowest of those that are not of size 1.
@@ -156,7 +157,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[1,16,279]").is_effectively_most_major_dimension(1)
     ///     True
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn is_effectively_most_major_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<bool> {
         let array = self.array()?;
         Ok(array.is_effectively_most_major_dimension(array.dimension_number(dimension)?)?)

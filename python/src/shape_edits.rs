@@ -1,14 +1,14 @@
 //! The methods of `Shape` that make one shape from another, compare shapes, and walk over arrays, as XLA's `ShapeUtil` has them.
 
 use crate::{
-    builtins::tuple,
     element_type::element_type,
     errors::Result,
     few::Few,
     shape::{PyShape, shape_of},
+    typed::Tuple,
     whole::whole,
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyValueError, prelude::*};
 use std::ops::ControlFlow;
 use tilewise::ShapeEqual;
 
@@ -71,7 +71,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").change_element_type("s8")
     ///     Shape('s8[3,5]{1,0:T(2,2)}')
-    #[pyo3(signature = (element_type, /), text_signature = "($self, element_type, /)")]
+    #[pyo3(signature = (element_type: "ElementType | DtypeLike", /), text_signature = "($self, element_type, /)")]
     fn change_element_type(&self, element_type: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(self.as_shape().change_element_type(self::element_type(element_type)?)?))
     }
@@ -96,7 +96,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").append_major_dimension(7)
     ///     Shape('f32[3,5,7]{1,0,2:T(2,2)}')
-    #[pyo3(signature = (bound, /), text_signature = "($self, bound, /)")]
+    #[pyo3(signature = (bound: "int", /), text_signature = "($self, bound, /)")]
     fn append_major_dimension(&self, #[pyo3(from_py_with = whole)] bound: u64) -> Result<Self> {
         Ok(Self::new(self.as_shape().append_major_dimension(bound)?))
     }
@@ -109,7 +109,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").append_minor_dimension(7)
     ///     Shape('f32[3,5,7]{2,1,0:T(2,2)}')
-    #[pyo3(signature = (bound, /), text_signature = "($self, bound, /)")]
+    #[pyo3(signature = (bound: "int", /), text_signature = "($self, bound, /)")]
     fn append_minor_dimension(&self, #[pyo3(from_py_with = whole)] bound: u64) -> Result<Self> {
         Ok(Self::new(self.as_shape().append_minor_dimension(bound)?))
     }
@@ -124,7 +124,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]{0,1}").insert_dimension_at_index(1, 7)
     ///     Shape('f32[3,7,5]{0,2,1}')
-    #[pyo3(signature = (index, bound, /), text_signature = "($self, index, bound, /)")]
+    #[pyo3(signature = (index: "int", bound: "int", /), text_signature = "($self, index, bound, /)")]
     fn insert_dimension_at_index(
         &self,
         #[pyo3(from_py_with = whole)] index: usize,
@@ -138,7 +138,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]").insert_dimensions_at_index(0, [1, 2])
     ///     Shape('f32[1,2,3,5]{3,2,1,0}')
-    #[pyo3(signature = (index, bounds, /), text_signature = "($self, index, bounds, /)")]
+    #[pyo3(signature = (index: "int", bounds, /), text_signature = "($self, index, bounds, /)")]
     fn insert_dimensions_at_index(&self, #[pyo3(from_py_with = whole)] index: usize, bounds: Few<u64>) -> Result<Self> {
         Ok(Self::new(self.as_shape().insert_dimensions_at_index(index, &bounds)?))
     }
@@ -153,7 +153,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,4,5]{0,2,1:T(2,2)}").delete_dimension(0)
     ///     Shape('f32[4,5]{1,0:T(2,2)}')
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn delete_dimension(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<Self> {
         Ok(Self::new(self.as_shape().delete_dimension(number(self, dimension)?)?))
     }
@@ -173,7 +173,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,4,5]").filter_dimensions(lambda dimension: dimension != 1)
     ///     Shape('f32[3,5]{1,0}')
-    #[pyo3(signature = (is_kept, /), text_signature = "($self, is_kept, /)")]
+    #[pyo3(signature = (is_kept: "Callable[[int], object]", /), text_signature = "($self, is_kept, /)")]
     fn filter_dimensions(&self, is_kept: &Bound<'_, PyAny>) -> Result<Self> {
         let kept = |dimension: usize| is_kept.call1((dimension,))?.is_truthy();
         let kept: Vec<bool> = (0..self.array()?.rank()).map(kept).collect::<PyResult<_>>()?;
@@ -212,7 +212,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,4,5]").move_dim_to_major(2)
     ///     Shape('f32[3,4,5]{1,0,2}')
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn move_dim_to_major(&self, #[pyo3(from_py_with = whole)] dimension: usize) -> Result<Self> {
         Ok(Self::new(self.as_shape().move_dim_to_major(dimension)?))
     }
@@ -303,7 +303,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2], (token[], s8[]))").replace_subshape((1, 0), "u8[4]")
     ///     Shape('(f32[2]{0}, (u8[4]{0}, s8[]))')
-    #[pyo3(signature = (index, part, /), text_signature = "($self, index, part, /)")]
+    #[pyo3(signature = (index, part: "ShapeLike", /), text_signature = "($self, index, part, /)")]
     fn replace_subshape(&self, index: Few<usize>, part: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(self.as_shape().replace_subshape(&index, &shape_of(part)?)?))
     }
@@ -313,8 +313,8 @@ impl PyShape {
     /// Examples:
     ///     >>> [path for path, _ in Shape("(f32[2], (token[], s8[]))").subshapes()]
     ///     [(), (0,), (1,), (1, 0), (1, 1)]
-    fn subshapes<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyTuple>, Self)>> {
-        self.as_shape().subshapes().map(|(path, part)| Ok((tuple(py, &path)?, Self::new(part)))).collect()
+    fn subshapes(&self) -> Vec<(Tuple<usize>, Self)> {
+        self.as_shape().subshapes().map(|(path, part)| (Tuple(path), Self::new(part))).collect()
     }
 
     /// The shape with each leaf as the function makes it of its path and itself.
@@ -322,10 +322,11 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2], s8[])").map_leaves(lambda path, leaf: leaf.change_element_type("bf16") if path == (0,) else leaf)
     ///     Shape('(bf16[2]{0}, s8[])')
-    #[pyo3(signature = (map, /), text_signature = "($self, map, /)")]
-    fn map_leaves(&self, py: Python<'_>, map: &Bound<'_, PyAny>) -> Result<Self> {
-        let mapped =
-            self.as_shape().map_leaves(|path, leaf| shape_of(&map.call1((tuple(py, path)?, Self::new(leaf.clone())))?));
+    #[pyo3(signature = (map: "Callable[[tuple[int, ...], Shape], ShapeLike]", /), text_signature = "($self, map, /)")]
+    fn map_leaves(&self, map: &Bound<'_, PyAny>) -> Result<Self> {
+        let mapped = self
+            .as_shape()
+            .map_leaves(|path, leaf| shape_of(&map.call1((Tuple::from(path), Self::new(leaf.clone())))?));
         Ok(Self::new(mapped?))
     }
 
@@ -337,7 +338,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2])").append_shape_to_tuple("s8[]")
     ///     Shape('(f32[2]{0}, s8[])')
-    #[pyo3(signature = (element, /), text_signature = "($self, element, /)")]
+    #[pyo3(signature = (element: "ShapeLike", /), text_signature = "($self, element, /)")]
     fn append_shape_to_tuple(&self, element: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(self.as_shape().append_shape_to_tuple(&shape_of(element)?)?))
     }
@@ -351,7 +352,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[], s32[], u32[])").slice_tuple(1, 3)
     ///     Shape('(s32[], u32[])')
-    #[pyo3(signature = (start, limit, /), text_signature = "($self, start, limit, /)")]
+    #[pyo3(signature = (start: "int", limit: "int", /), text_signature = "($self, start, limit, /)")]
     fn slice_tuple(
         &self,
         #[pyo3(from_py_with = whole)] start: usize,
@@ -365,7 +366,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3]{0,1}").compatible("f32[2,<=3]")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn compatible(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().compatible(&shape_of(other)?))
     }
@@ -375,7 +376,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3]").compatible_ignoring_element_type("s8[2,3]")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn compatible_ignoring_element_type(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().compatible_ignoring_element_type(&shape_of(other)?))
     }
@@ -385,7 +386,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3]").compatible_ignoring_fp_precision("bf16[2,3]")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn compatible_ignoring_fp_precision(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().compatible_ignoring_fp_precision(&shape_of(other)?))
     }
@@ -395,7 +396,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2,3], token[])").compatible_kind("(s8[4,5], token[])")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn compatible_kind(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().compatible_kind(&shape_of(other)?))
     }
@@ -414,7 +415,8 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[8,128]{1,0:T(8,128)S(1)}").equal("f32[8,128]", ignore=["tiles_in_layout", "memory_space_in_layout"])
     ///     True
-    #[pyo3(signature = (other, /, *, ignore = Few(Vec::new())), text_signature = "($self, other, /, *, ignore=())")]
+    #[pyo3(signature = (other: "ShapeLike", /, *, ignore = Few(Vec::new())),
+           text_signature = "($self, other, /, *, ignore=())")]
     fn equal(&self, other: &Bound<'_, PyAny>, ignore: Few<String>) -> Result<bool> {
         Ok(ignoring(ignore.0)?.holds(self.as_shape(), &shape_of(other)?))
     }
@@ -424,7 +426,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2], (s8[], token[]))").equal_structure("(u8[], (u8[], u8[]))")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn equal_structure(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().equal_structure(&shape_of(other)?))
     }
@@ -434,7 +436,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3]").same_dimensions("s8[2,3]{0,1}")
     ///     True
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn same_dimensions(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().same_dimensions(&shape_of(other)?))
     }
@@ -447,7 +449,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3,5,7,12]").dimensions_unmodified_by_reshape("f32[6,5,1,7,3,4]")
     ///     [(2, 1), (3, 3)]
-    #[pyo3(signature = (to, /), text_signature = "($self, to, /)")]
+    #[pyo3(signature = (to: "ShapeLike", /), text_signature = "($self, to, /)")]
     fn dimensions_unmodified_by_reshape(&self, to: &Bound<'_, PyAny>) -> Result<Vec<(usize, usize)>> {
         Ok(self.as_shape().dimensions_unmodified_by_reshape(&shape_of(to)?)?)
     }
@@ -476,7 +478,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[2,3,5,7,12]").reshape_leaves_dimensions_unmodified("f32[6,5,1,7,3,4]", [2, 3])
     ///     [1, 3]
-    #[pyo3(signature = (to, dimensions, /), text_signature = "($self, to, dimensions, /)")]
+    #[pyo3(signature = (to: "ShapeLike", dimensions, /), text_signature = "($self, to, dimensions, /)")]
     fn reshape_leaves_dimensions_unmodified(
         &self,
         to: &Bound<'_, PyAny>,
@@ -493,7 +495,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,1,5]").inserted_or_deleted_1_sized_dimensions("f32[3,5,1]")
     ///     ([1], [2])
-    #[pyo3(signature = (to, /), text_signature = "($self, to, /)")]
+    #[pyo3(signature = (to: "ShapeLike", /), text_signature = "($self, to, /)")]
     fn inserted_or_deleted_1_sized_dimensions(
         &self,
         to: &Bound<'_, PyAny>,
@@ -512,9 +514,9 @@ impl PyShape {
     ///     >>> Shape("f32[2,3]").bump_indices((0, 2))
     ///     (1, 0)
     #[pyo3(signature = (index, /), text_signature = "($self, index, /)")]
-    fn bump_indices<'py>(&self, py: Python<'py>, mut index: Few<u64>) -> Result<Option<Bound<'py, PyTuple>>> {
+    fn bump_indices(&self, mut index: Few<u64>) -> Result<Option<Tuple<u64>>> {
         let goes_on = self.array()?.bump_indices(&mut index.0)?;
-        Ok(if goes_on { Some(tuple(py, &index.0)?) } else { None })
+        Ok(goes_on.then_some(Tuple(index.0)))
     }
 
     /// Calls a function with the index of each element, in the order of the dimensions in memory, the most minor counting fastest, until it
@@ -538,11 +540,10 @@ impl PyShape {
     ///     (0, 1)
     ///     (1, 1)
     ///     True
-    #[pyo3(signature = (visit, /, *, base = None, count = None, step = None),
+    #[pyo3(signature = (visit: "Callable[[tuple[int, ...]], object]", /, *, base = None, count = None, step = None),
            text_signature = "($self, visit, /, *, base=None, count=None, step=None)")]
     fn for_each_index(
         &self,
-        py: Python<'_>,
         visit: &Bound<'_, PyAny>,
         base: Option<Few<u64>>,
         count: Option<Few<u64>>,
@@ -554,7 +555,7 @@ impl PyShape {
         let all = || bounds.map(|(dimension, base)| dimension.bound().unwrap_or(0).saturating_sub(*base)).collect();
         let count = count.map_or_else(all, |count| count.0);
         let step = step.map_or_else(|| vec![1; array.rank()], |step| step.0);
-        let call = |index: &[u64]| flow(tuple(py, index).and_then(|index| visit.call1((index,))));
+        let call = |index: &[u64]| flow(visit.call1((Tuple::from(index),)));
         walked(array.for_each_index_in(&base, &count, &step, call)?)
     }
 
@@ -574,12 +575,10 @@ impl PyShape {
     ///     2 (0, 2)
     ///     3 None
     ///     True
-    #[pyo3(signature = (visit, /), text_signature = "($self, visit, /)")]
-    fn for_each_in_memory(&self, py: Python<'_>, visit: &Bound<'_, PyAny>) -> Result<bool> {
-        walked(self.tiled()?.for_each_in_memory(|offset, index| {
-            let index = index.map(|index| tuple(py, index)).transpose();
-            flow(index.and_then(|index| visit.call1((offset, index))))
-        }))
+    #[pyo3(signature = (visit: "Callable[[int, tuple[int, ...] | None], object]", /),
+           text_signature = "($self, visit, /)")]
+    fn for_each_in_memory(&self, visit: &Bound<'_, PyAny>) -> Result<bool> {
+        walked(self.tiled()?.for_each_in_memory(|offset, index| flow(visit.call1((offset, index.map(Tuple::from))))))
     }
 
     /// How many elements lie between neighbours along a dimension, without tiles.
@@ -587,7 +586,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[5,8,10,4]").dimension_stride(1)
     ///     40
-    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    #[pyo3(signature = (dimension: "int", /), text_signature = "($self, dimension, /)")]
     fn dimension_stride(&self, #[pyo3(from_py_with = whole)] dimension: i64) -> Result<u64> {
         Ok(self.array()?.dimension_stride(number(self, dimension)?)?)
     }

@@ -1,7 +1,6 @@
 //! The methods and properties of `Shape`.
 
 use crate::{
-    builtins::tuple,
     drawing::{PyDrawing, Request},
     element_type::{PyElementType, element_type},
     errors::{Class, Error, Result},
@@ -14,13 +13,11 @@ use crate::{
     slices,
     steps::PySteps,
     travel::Reduced,
+    typed::{ShapeKind, Tuple, Typed},
     whole::whole,
 };
 use numpy::{PyArray2, PyArrayDyn};
-use pyo3::{
-    prelude::*,
-    types::{PyBytes, PyTuple},
-};
+use pyo3::{prelude::*, types::PyBytes};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tilewise::{Shape, interop::Notation};
 use tilewise_report::{notebook, parse_shape_as_written};
@@ -28,7 +25,7 @@ use tilewise_report::{notebook, parse_shape_as_written};
 #[pymethods]
 impl PyShape {
     #[new]
-    #[pyo3(signature = (text, /), text_signature = "(text, /)")]
+    #[pyo3(signature = (text: "ShapeLike", /), text_signature = "(text, /)")]
     fn parse(text: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(shape_of(text)?))
     }
@@ -61,7 +58,7 @@ impl PyShape {
     ///     >>> Shape.array("f32", (3, 5))
     ///     Shape('f32[3,5]{1,0}')
     #[staticmethod]
-    #[pyo3(name = "array", signature = (element_type, dimensions, layout = None))]
+    #[pyo3(name = "array", signature = (element_type: "ElementType | DtypeLike", dimensions, layout = None))]
     fn of_array(
         element_type: &Bound<'_, PyAny>,
         dimensions: Few<u64>,
@@ -89,7 +86,8 @@ impl PyShape {
     ///     >>> Shape.of(np.zeros((16, 256), np.float32), layout="{1,0:T(8,128)}")
     ///     Shape('f32[16,256]{1,0:T(8,128)}')
     #[staticmethod]
-    #[pyo3(signature = (array, /, *, layout = None), text_signature = "(array, /, *, layout=None)")]
+    #[pyo3(signature = (array: "ShapeLike | HasShape", /, *, layout: "Layout | str | None" = None),
+           text_signature = "(array, /, *, layout=None)")]
     fn of(array: &Bound<'_, PyAny>, layout: Option<&Bound<'_, PyAny>>) -> Result<Self> {
         let shape = open_shape_of(array)?;
         Ok(Self::new(match layout {
@@ -104,7 +102,7 @@ impl PyShape {
     ///     >>> Shape.tuple(["f32[2]", "token[]"])
     ///     Shape('(f32[2]{0}, token[])')
     #[staticmethod]
-    #[pyo3(name = "tuple", signature = (elements, /), text_signature = "(elements, /)")]
+    #[pyo3(name = "tuple", signature = (elements: "Iterable[ShapeLike]", /), text_signature = "(elements, /)")]
     fn of_tuple(elements: &Bound<'_, PyAny>) -> Result<Self> {
         let elements = elements.try_iter()?.map(|element| shape_of(&element?)).collect::<Result<Vec<_>>>()?;
         Ok(Self::new(Shape::tuple(elements)))
@@ -135,8 +133,8 @@ impl PyShape {
 
     /// The kind of shape: `'array'`, `'tuple'`, `'token'`, `'opaque'` or `'buffer'`.
     #[getter]
-    fn kind(&self) -> &'static str {
-        self.as_shape().kind().name()
+    fn kind(&self) -> Typed<&'static str, ShapeKind> {
+        Typed::new(self.as_shape().kind().name())
     }
 
     /// The element type of an array.
@@ -157,8 +155,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,<=5,?]").dimensions
     ///     (3, 5, None)
     #[getter]
-    fn dimensions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(tuple(py, self.array()?.dimensions().iter().map(|d| d.bound()))?)
+    fn dimensions(&self) -> Result<Tuple<Option<u64>>> {
+        Ok(self.array()?.dimensions().iter().map(|d| d.bound()).collect())
     }
 
     /// For each dimension, whether it is dynamic.
@@ -166,8 +164,8 @@ impl PyShape {
     /// Raises:
     ///     ShapeError: not an array.
     #[getter]
-    fn dynamic_dimensions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(tuple(py, self.array()?.dimensions().iter().map(|d| d.is_dynamic()))?)
+    fn dynamic_dimensions(&self) -> Result<Tuple<bool>> {
+        Ok(self.array()?.dimensions().iter().map(|d| d.is_dynamic()).collect())
     }
 
     /// The number of dimensions of an array.
@@ -208,8 +206,8 @@ impl PyShape {
 
     /// The elements of a tuple; empty for other kinds.
     #[getter]
-    fn elements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, self.as_shape().elements().map(Self::new).collect::<Vec<_>>())
+    fn elements(&self) -> Tuple<Self> {
+        self.as_shape().elements().map(Self::new).collect()
     }
 
     /// Every leaf as a (path through the tuples, shape) pair; a shape that is not a tuple is its only leaf, at `()`.
@@ -217,8 +215,8 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("(f32[2], (token[], s8[]))").leaves()[2]
     ///     ((1, 1), Shape('s8[]'))
-    fn leaves<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyTuple>, Self)>> {
-        self.as_shape().leaves().map(|(path, leaf)| Ok((tuple(py, &path)?, Self::new(leaf)))).collect()
+    fn leaves(&self) -> Vec<(Tuple<usize>, Self)> {
+        self.as_shape().leaves().map(|(path, leaf)| (Tuple(path), Self::new(leaf))).collect()
     }
 
     /// The same array with another layout.
@@ -233,7 +231,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]").with_layout(Layout((0, 1), tiles=[(2, 2)]))
     ///     Shape('f32[3,5]{0,1:T(2,2)}')
-    #[pyo3(signature = (layout, /), text_signature = "($self, layout, /)")]
+    #[pyo3(signature = (layout: "Layout | str", /), text_signature = "($self, layout, /)")]
     fn with_layout(&self, layout: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(self.as_shape().with_layout(layout_of(layout)?)?))
     }
@@ -275,7 +273,8 @@ impl PyShape {
     ///     <Relation reshape>
     ///     >>> Shape("f32[16,16]").bitcast("f32[16,16]{0,1}", reading="reshape").counterexample
     ///     ((0, 1), (0, 1), 1, 16)
-    #[pyo3(signature = (to, /, *, reading = "any"), text_signature = "($self, to, /, *, reading='any')")]
+    #[pyo3(signature = (to: "ShapeLike", /, *, reading: "Literal['any', 'reshape', 'transpose']" = "any"),
+           text_signature = "($self, to, /, *, reading='any')")]
     fn bitcast(&self, to: &Bound<'_, PyAny>, reading: &str) -> Result<PyRelation> {
         let to = Self::new(shape_of(to)?);
         Ok(PyRelation::of(&self.tiled()?.bitcast(to.tiled()?, reading_of(reading)?)?))
@@ -291,7 +290,7 @@ impl PyShape {
     ///     >>> one, other = Shape("f32[3,5]{1,0:T(1,1)}"), Shape("f32[3,5]")
     ///     >>> one == other, one.same_bytes(other)
     ///     (False, True)
-    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    #[pyo3(signature = (other: "ShapeLike", /), text_signature = "($self, other, /)")]
     fn same_bytes(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
         Ok(self.as_shape().same_bytes(&shape_of(other)?)?)
     }
@@ -308,7 +307,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("bf16[64,512]{1,0:T(8,128)(2,1)}").to_notation("cute")
     ///     '((2,4,8),(128,4)):((1,256,4096),(2,1024))'
-    #[pyo3(signature = (notation, /), text_signature = "($self, notation, /)")]
+    #[pyo3(signature = (notation: "Notation", /), text_signature = "($self, notation, /)")]
     fn to_notation(&self, notation: &str) -> Result<String> {
         Ok(notation.parse::<Notation>()?.write(self.tiled()?)?)
     }
@@ -328,7 +327,8 @@ impl PyShape {
     ///     >>> Shape.from_notation("memref", "memref<3x5xf32, strided<[8, 1]>>", "f32[3,5]")
     ///     Shape('f32[3,5]{1,0:T(8)}')
     #[staticmethod]
-    #[pyo3(signature = (notation, text, array, /), text_signature = "(notation, text, array, /)")]
+    #[pyo3(signature = (notation: "Notation", text, array: "ShapeLike", /),
+           text_signature = "(notation, text, array, /)")]
     fn from_notation(notation: &str, text: &str, array: &Bound<'_, PyAny>) -> Result<Self> {
         Ok(Self::new(notation.parse::<Notation>()?.read(text, &shape_of(array)?)?))
     }
@@ -346,7 +346,7 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("bf16[8,256]{1,0:T(8,128)(2,1)}").offset((1, 0))
     ///     1
-    #[pyo3(signature = (index, /), text_signature = "($self, index, /)")]
+    #[pyo3(signature = (index: "Iterable[SupportsIndex]", /), text_signature = "($self, index, /)")]
     fn offset(&self, index: &Bound<'_, PyAny>) -> Result<u64> {
         index::offset(self.tiled()?, index)
     }
@@ -370,7 +370,8 @@ impl PyShape {
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").offsets([[0, 4], [2, 3]])
     ///     array([ 8, 17])
-    #[pyo3(signature = (indices, /, *, out = None, threads = 1),
+    #[pyo3(signature = (indices: "Integers", /, *, out: "npt.NDArray[np.int64] | None" = None,
+                        threads: "int" = 1) -> "npt.NDArray[np.int64]",
            text_signature = "($self, indices, /, *, out=None, threads=1)")]
     fn offsets<'py>(
         &self,
@@ -396,12 +397,9 @@ impl PyShape {
     ///     (2, 3)
     ///     >>> s.index(9) is None
     ///     True
-    #[pyo3(signature = (offset, /), text_signature = "($self, offset, /)")]
-    fn index<'py>(&self, py: Python<'py>, offset: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyTuple>>> {
-        match index::index(self.tiled()?, offset)? {
-            Some(index) => Ok(Some(tuple(py, &index)?)),
-            None => Ok(None),
-        }
+    #[pyo3(signature = (offset: "SupportsIndex", /), text_signature = "($self, offset, /)")]
+    fn index(&self, offset: &Bound<'_, PyAny>) -> Result<Option<Tuple<u64>>> {
+        Ok(index::index(self.tiled()?, offset)?.map(Tuple))
     }
 
     /// The indices of the elements at many offsets.
@@ -425,7 +423,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").indices([17, 9])
     ///     array([[ 2,  3],
     ///            [-1, -1]])
-    #[pyo3(signature = (offsets, /, *, out = None, threads = 1),
+    #[pyo3(signature = (offsets: "Integers", /, *, out: "npt.NDArray[np.int64] | None" = None,
+                        threads: "int" = 1) -> "npt.NDArray[np.int64]",
            text_signature = "($self, offsets, /, *, out=None, threads=1)")]
     fn indices<'py>(
         &self,
@@ -461,7 +460,8 @@ impl PyShape {
     ///     >>> cache = Shape("bf16[4096,8,128]{2,1,0:T(8,128)(2,1)}")
     ///     >>> cache.slice_runs((32, 0, 0), (48, 8, 128)) // 8    # a block of 16 tokens is one run, in bytes
     ///     array([[65536, 32768]])
-    #[pyo3(signature = (start, limit, /, *, strides = None, order = "memory"),
+    #[pyo3(signature = (start, limit, /, *, strides = None,
+                        order: "Literal['memory', 'slice']" = "memory") -> "npt.NDArray[np.int64]",
            text_signature = "($self, start, limit, /, *, strides=None, order='memory')")]
     fn slice_runs<'py>(
         &self,
@@ -509,7 +509,10 @@ impl PyShape {
     ///     f32[2,2]{0,1}
     ///     4 elements, no padding, 16 bytes.
     ///     ...
-    #[pyo3(signature = (*, view = "both", compare = None, highlight = None, slices = None, theme = "auto"))]
+    #[pyo3(signature = (*, view: "Literal['logical', 'memory', 'both', 'word', 'steps']" = "both",
+                        compare: "ShapeLike | None" = None, highlight = None,
+                        slices: "Mapping[int, int] | None" = None,
+                        theme: "Literal['auto', 'light', 'dark']" = "auto"))]
     fn draw(
         &self,
         view: &str,

@@ -1,7 +1,7 @@
 //! The properties of `Shape` about memory: what the array takes, and why.
 
-use crate::{builtins::tuple, errors::Result, shape::PyShape};
-use pyo3::{prelude::*, types::PyTuple};
+use crate::{errors::Result, shape::PyShape, typed::Tuple};
+use pyo3::prelude::*;
 
 #[pymethods]
 impl PyShape {
@@ -39,8 +39,8 @@ impl PyShape {
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").physical_dimensions
     ///     (2, 3, 2, 2)
     #[getter]
-    fn physical_dimensions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
-        Ok(tuple(py, self.tiled()?.physical_dimensions())?)
+    fn physical_dimensions(&self) -> Result<Tuple<u64>> {
+        Ok(self.tiled()?.physical_dimensions().into())
     }
 
     /// Elements the buffer has room for, padding included.

@@ -76,6 +76,8 @@ pub(crate) fn slice_runs<'py>(
 ///     >>> reshard(rows, "u8[2,4]", "{devices=[2,1]<=[2]}", "u8[2,4]", "{devices=[1,2]<=[2]}")
 ///     [array([0, 1, 4, 5], dtype=uint8), array([2, 3, 6, 7], dtype=uint8)]
 #[pyfunction]
+#[pyo3(signature = (shards: "Sequence[npt.NDArray[np.uint8] | None]", from_shape: "ShapeLike", from_sharding,
+                    to_shape: "ShapeLike", to_sharding) -> "list[npt.NDArray[np.uint8]]")]
 pub(crate) fn reshard<'py>(
     shards: Vec<Option<Bound<'py, PyArray1<u8>>>>,
     from_shape: &Bound<'py, PyAny>,

@@ -1,16 +1,12 @@
 //! `Steps` and `Step`: how the buffer is made from the array.
 
 use crate::{
-    builtins::tuple,
     errors::{Class, Error, Result},
     shape::PyShape,
     travel::{Reduced, native},
+    typed::{self, Items, Tuple, Typed},
 };
-use pyo3::{
-    exceptions::PyIndexError,
-    prelude::*,
-    types::{PyIterator, PyTuple},
-};
+use pyo3::{exceptions::PyIndexError, prelude::*};
 use std::{
     hash::{Hash, Hasher},
     sync::Arc,
@@ -115,9 +111,9 @@ impl PySteps {
             .ok_or_else(|| PyIndexError::new_err("step index out of range"))
     }
 
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Items<'py, PyStep>> {
         let steps = (0..self.0.derivation.steps().len()).map(|number| PyStep { of: self.clone(), number });
-        tuple(py, steps)?.try_iter()
+        Items::of(py, steps)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
@@ -168,20 +164,20 @@ impl Hash for PyStep {
 impl PyStep {
     /// `'pad'`, `'reshape'` or `'transpose'`.
     #[getter]
-    fn operation(&self) -> &'static str {
-        self.step().operation.name()
+    fn operation(&self) -> Typed<&'static str, typed::Operation> {
+        Typed::new(self.step().operation.name())
     }
 
     /// The bounds before, major to minor, in elements.
     #[getter]
-    fn before<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.step().from)
+    fn before(&self) -> Tuple<u64> {
+        self.step().from.as_slice().into()
     }
 
     /// The bounds after, major to minor, in elements.
     #[getter]
-    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.step().to)
+    fn after(&self) -> Tuple<u64> {
+        self.step().to.as_slice().into()
     }
 
     /// The number of the tile it belongs to, from 0; `None` for steps before the first tile and after the last.
@@ -192,25 +188,25 @@ impl PyStep {
 
     /// What it does to the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
     #[getter]
-    fn effect(&self) -> &'static str {
-        self.step().effect.as_str()
+    fn effect(&self) -> Typed<&'static str, typed::Effect> {
+        Typed::new(self.step().effect.as_str())
     }
 
     /// For a transpose, the operand's axis for each axis of the result; otherwise `None`.
     #[getter]
-    fn permutation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn permutation(&self) -> Option<Tuple<usize>> {
         match &self.step().operation {
-            Operation::Transpose { permutation } => tuple(py, permutation).map(Some),
-            _ => Ok(None),
+            Operation::Transpose { permutation } => Some(permutation.as_slice().into()),
+            _ => None,
         }
     }
 
     /// For a pad, the number of elements added to each axis; otherwise `None`.
     #[getter]
-    fn padding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn padding(&self) -> Option<Tuple<u64>> {
         match &self.step().operation {
-            Operation::Pad { padding } => tuple(py, padding).map(Some),
-            _ => Ok(None),
+            Operation::Pad { padding } => Some(padding.as_slice().into()),
+            _ => None,
         }
     }
 

@@ -48,6 +48,7 @@ impl PyTable {
     /// Examples:
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_dict()["logical_bytes"]
     ///     array([19200000])
+    #[pyo3(signature = () -> "dict[str, Any]")]
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         py.detach(|| self.0.columns()).into_dict(py)
     }
@@ -81,7 +82,7 @@ impl PyTable {
     }
 
     /// Every row, as an Arrow C stream of the PyCapsule interface.
-    #[pyo3(signature = (requested_schema = None))]
+    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,

@@ -10,6 +10,7 @@ const WIDTH: usize = 120;
 
 /// The sum of programs, each with its name and the bytes of its code: its JSON, its text and its page.
 #[pyfunction]
+#[pyo3(signature = (programs: "Sequence[tuple[Report, str | None, int | None]]", limit: "int | None", pages))]
 pub(crate) fn sum_together(
     py: Python<'_>,
     programs: Vec<(Py<PyReport>, Option<String>, Option<u64>)>,

@@ -3,8 +3,15 @@
 use crate::{
     builtins::str_of,
     errors::{Class, Error, Result},
+    typed::Tuple,
 };
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+#[cfg(feature = "stub")]
+use pyo3::inspect::PyStaticExpr;
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyString, PyTuple},
+};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Machine, UnknownMachine};
 use tilewise_time::{Cores, Rates};
@@ -38,6 +45,21 @@ pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
     Ok((machine.to_string(), machine.memory_bytes()))
 }
 
+/// The names of the TPU generations that are known, as a `tuple`.
+pub(crate) struct Generations;
+
+impl<'py> IntoPyObject<'py> for Generations {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+    #[cfg(feature = "stub")]
+    const OUTPUT_TYPE: PyStaticExpr = <Tuple<&str>>::OUTPUT_TYPE;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        Generation::ALL.iter().map(|generation| generation.name()).collect::<Tuple<_>>().into_pyobject(py)
+    }
+}
+
 /// The HBM that one device of a TPU generation offers to programs, in bytes.
 ///
 /// Raises:
@@ -47,13 +69,14 @@ pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
 ///     >>> hbm_bytes("v5e") / 2**30
 ///     15.75
 #[pyfunction]
-#[pyo3(signature = (tpu, /))]
+#[pyo3(signature = (tpu: "Tpu", /))]
 pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(generation(tpu)?.hbm_bytes())
 }
 
 /// What a device does in a second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
 #[pyfunction]
+#[pyo3(signature = (tpu: "Tpu"))]
 pub(crate) fn rates(tpu: &Bound<'_, PyAny>) -> Result<(f64, f64, f64)> {
     let rates = Rates::of(generation(tpu)?, Cores::Both);
     Ok((rates.flops, rates.hbm_bytes, rates.link_bytes))
@@ -61,6 +84,7 @@ pub(crate) fn rates(tpu: &Bound<'_, PyAny>) -> Result<(f64, f64, f64)> {
 
 /// The name of a TPU generation, as `TPU_GENERATIONS` has it.
 #[pyfunction]
+#[pyo3(signature = (tpu: "Tpu"))]
 pub(crate) fn generation_name(tpu: &Bound<'_, PyAny>) -> Result<&'static str> {
     Ok(generation(tpu)?.name())
 }

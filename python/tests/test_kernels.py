@@ -290,7 +290,7 @@ ONE_BUFFER = (
     "i-i, i^i, i&0, i+j-j-i, i*1-i, (i<<0)-i, i%1, i*0, i*2-2*i, (i+j)-(j+i), (i+1)-(i+1), ((i+j)+1)-(i+j), (-i)+i, "
     "i-(i-j)-j, (i|0)-i, ~(~i)^i, i&(~i), (i^j)^j^i, (i>>0)-i, i*-1+i, i//1-i, (i*3)*0+1, i*i-i*i, (i*j)-(j*i), "
     "(i&1)&2, (i|-1)+1, (i+5)-5-i, 5-i-(5-i), (i*2)*3-i*6, i**0, where(i==i;0;i), where(i==0;i;0), where(i<j;0;0), "
-    "minimum(i;i)^i, where(i<2;j;j)-j"
+    "minimum(i;i)^i, where(i<2;j;j)-j, ((i|1)|-2)+1"
 )
 TWO_BUFFERS = (
     "i, minimum(i;0), i//4, clip(i;0;0), (i-j)+(j-i), (i<<1)-(i*2), ((i<<1)>>1)-i, where(i<2;0;i), i*2-i-i, i*2-(i+i), "
@@ -299,7 +299,7 @@ TWO_BUFFERS = (
 
 
 def test_index_maps_that_the_compiler_simplifies() -> None:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", minversion="0.10")  # Older ones come with a canonicalizer of fewer rules.
     names = {name: getattr(jax.numpy, name) for name in ("minimum", "maximum", "clip", "where")}
     for buffers, forms in ((1, ONE_BUFFER), (2, TWO_BUFFERS)):
         for form in forms.split(", "):

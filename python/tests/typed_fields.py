@@ -1,59 +1,13 @@
-"""A user's program that reads every field, which only the type checkers read."""
+"""A user's program that reads what the package returns, which only the type checkers read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from typing_extensions import assert_type
 
 import tilewise as tw
-
-
-def recommendation_fields(advice: tw.Recommendation) -> None:
-    texts: list[str] = [advice.kind, advice.target, advice.sentence]
-    shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
-    maybe_counts: list[int | None] = [advice.peak_bytes_saved, advice.parts]
-    flags: list[bool] = [advice.is_bound, advice.is_estimate]
-    axes: dict[str, int] = advice.inputs
-    donated: list[str] = advice.donate
-    maybe_texts: list[str | None] = [
-        advice.instruction,
-        advice.shape_text,
-        advice.code,
-        advice.imports,
-        advice.op_name,
-    ]
-    lines: list[tw.SourceLine | None] = [advice.source]
-    print(texts, shapes, maybe_counts, flags, axes, donated, maybe_texts, lines)
-
-
-def allocation_fields(allocation: tw.Allocation) -> None:
-    texts: list[str] = [allocation.section]
-    maybe_texts: list[str | None] = [allocation.instruction, allocation.label, allocation.shape_text]
-    maybe_shapes: list[tw.Shape | None] = [allocation.shape]
-    maybe_counts: list[int | None] = [allocation.reported_bytes, allocation.logical_bytes, allocation.physical_bytes]
-    print(texts, maybe_texts, maybe_shapes, maybe_counts)
-
-
-def buffer_fields(buffer: tw.Buffer) -> None:
-    texts: list[str] = [buffer.instruction, buffer.computation, buffer.opcode]
-    shapes: list[tw.Shape] = [buffer.shape]
-    numbers: list[tuple[int, ...]] = [buffer.shape_index]
-    counts: list[int] = [buffer.memory_space, buffer.logical_bytes, buffer.physical_bytes]
-    print(texts, shapes, numbers, counts)
-
-
-def copy_fields(copy: tw.Copy) -> None:
-    texts: list[str] = [copy.instruction, copy.computation, copy.class_name, copy.why]
-    shapes: list[tw.Shape] = [copy.from_shape, copy.to_shape]
-    counts: list[int] = [copy.read_bytes, copy.written_bytes]
-    maybe_texts: list[str | None] = [copy.op_name, copy.cancels]
-    lines: list[tw.SourceLine | None] = [copy.source]
-    maybe_counts: list[int | None] = [copy.trips]
-    fixes: list[tw.Recommendation | None] = [copy.fix]
-    print(texts, shapes, counts, maybe_texts, lines, maybe_counts, fixes)
 
 
 def kernel_fields(found: tw.KernelBudgets) -> None:
@@ -79,34 +33,6 @@ def suggested_blocks_fields(found: tw.BlockSuggestions, choice: tw.SuggestedBloc
     assert_type(tw.suggest_blocks(print, tpu="v6e", space={"rows": [256]}), tw.BlockSuggestions)
 
 
-def kernel_use_fields(kernel: tw.KernelUse) -> None:
-    texts: list[str] = [kernel.instruction, kernel.computation]
-    maybe_counts: list[int | None] = [kernel.used_bytes, kernel.limit_bytes, kernel.cap_bytes]
-    maybe_texts: list[str | None] = [kernel.op_name]
-    flags: list[bool] = [kernel.is_near_limit]
-    lines: list[tw.SourceLine | None] = [kernel.source]
-    print(texts, maybe_counts, maybe_texts, flags, lines)
-    arrays: list[tw.KernelArray] = [*kernel.operands, *kernel.results]
-    counts: list[int] = [kernel.copied_bytes, kernel.held_bytes]
-    moves: list[str] | None = kernel.body_moves
-    blocks: dict[str, int] = kernel.block_sizes
-    print(arrays, counts, moves, blocks)
-
-
-def kernel_array_fields(array: tw.KernelArray, change: tw.BoundaryChange, remedy: tw.Remedy) -> None:
-    texts: list[str] = [array.side, array.other, array.other_opcode, change.instruction, change.opcode]
-    sentences: list[str] = [remedy.kind, remedy.sentence]
-    maybe_texts: list[str | None] = [array.forced_by, remedy.shape, remedy.access, remedy.code]
-    shapes: list[tw.Shape] = [array.shape, change.from_shape, change.to_shape]
-    counts: list[int] = [array.index, array.copied_bytes, change.bytes]
-    flags: list[bool] = [change.is_relayout, change.is_duplicate]
-    maybe_counts: list[int | None] = [change.trips]
-    lines: list[tw.SourceLine | None] = [change.source]
-    between: list[tw.BoundaryChange] = array.between
-    maybe_remedy: tw.Remedy | None = array.remedy
-    print(texts, sentences, maybe_texts, shapes, counts, flags, maybe_counts, lines, between, maybe_remedy)
-
-
 def machine_fields(found: tw.Machines) -> None:
     row: tw.OnMachine = found[0]
     texts: list[str] = [row.machine]
@@ -117,134 +43,6 @@ def machine_fields(found: tw.Machines) -> None:
     assert_type(tw.compare_machines(print, 1, machines=["cpu"]), tw.Machines)
     assert_type(tw.audit(print, 1, machine="cpu"), tw.Report)
     assert_type(tw.audit("x", machine="cpu"), tw.Report)
-
-
-def element_type_fields(element_type: tw.ElementType) -> None:
-    texts: list[str] = [element_type.name, element_type.kind]
-    counts: list[int] = [element_type.bits, element_type.natural_bits]
-    dtypes: list[np.dtype[Any]] = [element_type.dtype]
-    print(texts, counts, dtypes)
-
-
-def explanation_fields(explanation: tw.Explanation) -> None:
-    texts: list[str] = [explanation.verdict, explanation.form]
-    maybe_texts: list[str | None] = [explanation.code, explanation.module, explanation.memory_space_name]
-    maybe_counts: list[int | None] = [explanation.used_bytes, explanation.limit_bytes, explanation.exceeded_bytes]
-    counts: list[int] = [explanation.padding_bytes]
-    flags: list[bool] = [explanation.truncated]
-    assert_type(explanation.allocations, "list[tw.Allocation]")
-    assert_type(explanation.advice, "list[tw.Recommendation]")
-    print(texts, maybe_texts, maybe_counts, counts, flags)
-
-
-def relation_fields(relation: tw.Relation) -> None:
-    texts: list[str | None] = [relation.kind, relation.reason]
-    counts: list[int | None] = [relation.exposed, relation.hidden]
-    assert_type(relation.permutation, "tuple[int, ...] | None")
-    orders: list[tuple[int, ...] | None] = [relation.reshape, relation.then]
-    assert_type(relation.counterexample, "tuple[tuple[int, ...], tuple[int, ...], int, int] | None")
-    print(texts, counts, orders, bool(relation))
-
-
-def layout_fields(layout: tw.Layout) -> None:
-    numbers: list[tuple[int, ...]] = [layout.minor_to_major]
-    assert_type(layout.tiles, "tuple[tuple[int | None, ...], ...]")
-    counts: list[int] = [layout.tail_padding_alignment, layout.memory_space, layout.dynamic_shape_metadata_prefix_bytes]
-    maybe_counts: list[int | None] = [layout.element_size_in_bits]
-    texts: list[str | None] = [layout.memory_space_name, layout.order_name]
-    assert_type(layout.split_configs, "tuple[tuple[int, tuple[int, ...]], ...]")
-    assert_type(layout.index_primitive_type, "tw.ElementType | None")
-    assert_type(layout.pointer_primitive_type, "tw.ElementType | None")
-    print(numbers, counts, maybe_counts, texts)
-
-
-def peak_buffer_fields(peak: tw.PeakBuffer) -> None:
-    texts: list[str] = [peak.instruction, peak.computation, peak.opcode, peak.role]
-    shapes: list[tw.Shape] = [peak.shape]
-    counts: list[int] = [peak.count, peak.bytes, peak.logical_bytes, peak.padding_bytes]
-    sentences: list[list[str]] = [peak.causes]
-    maybe_texts: list[str | None] = [peak.op_name]
-    lines: list[tw.SourceLine | None] = [peak.source]
-    print(texts, shapes, counts, sentences, maybe_texts, lines)
-
-
-def report_fields(report: tw.Report) -> None:
-    texts: list[str] = [report.module, report.source, report.text, report.buffer_assignment or "", report.machine]
-    maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu, report.no_time]
-    flags: list[bool] = [report.is_scheduled]
-    assert_type(report.memory_spaces, "list[tw.SpaceTotal]")
-    assert_type(report.buffers, "list[tw.Buffer]")
-    assert_type(report.copies, "list[tw.Copy]")
-    assert_type(report.kernels, "list[tw.KernelUse]")
-    assert_type(report.warnings, "list[tw.ReportWarning]")
-    assert_type(report.time, "tw.Time | None")
-    counts: list[int] = [
-        report.padding_bytes,
-        report.argument_bytes,
-        report.output_bytes,
-        report.alias_bytes,
-        report.constant_bytes,
-        report.at_least_bytes,
-        report.at_most_bytes,
-        report.partitions,
-    ]
-    ratios: list[float] = [report.padding_share]
-    maybe_counts: list[int | None] = [
-        report.temporary_bytes,
-        report.hbm_limit,
-        report.peak_bytes,
-        report.peak_live_bytes,
-        report.peak_padding_bytes,
-    ]
-    maybe_flags: list[bool | None] = [report.fits]
-    assert_type(report.advice, "list[tw.Recommendation]")
-    lines: list[tw.SourceLine | None] = [report.peak_source]
-    assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
-    print(texts, maybe_texts, flags, counts, ratios, maybe_counts, maybe_flags, lines)
-
-
-def report_warning_fields(warning: tw.ReportWarning) -> None:
-    texts: list[str] = [warning.kind, warning.message]
-    print(texts)
-
-
-def row_fields(row: tw.Row) -> None:
-    counts: list[int] = [row.padding_bytes]
-    ratios: list[float] = [row.expansion]
-    sentences: list[list[str]] = [row.causes]
-    maybe_texts: list[str | None] = [row.op_name]
-    lines: list[tw.SourceLine | None] = [row.source]
-    print(counts, ratios, sentences, maybe_texts, lines)
-
-
-def shape_fields(shape: tw.Shape) -> None:
-    texts: list[str] = [shape.kind]
-    assert_type(shape.element_type, "tw.ElementType")
-    assert_type(shape.dimensions, "tuple[int | None, ...]")
-    assert_type(shape.dynamic_dimensions, "tuple[bool, ...]")
-    counts: list[int] = [
-        shape.rank,
-        shape.true_rank,
-        shape.logical_bytes,
-        shape.physical_bytes,
-        shape.padding_bytes,
-        shape.physical_elements,
-    ]
-    assert_type(shape.layout, "tw.Layout")
-    flags: list[bool] = [shape.has_layout]
-    assert_type(shape.elements, "tuple[tw.Shape, ...]")
-    ratios: list[float] = [shape.expansion]
-    numbers: list[tuple[int, ...]] = [shape.physical_dimensions]
-    maybe_counts: list[int | None] = [shape.xla_array_size]
-    print(texts, counts, flags, ratios, numbers, maybe_counts)
-
-
-def source_line_fields(line: tw.SourceLine) -> None:
-    texts: list[str] = [line.file]
-    counts: list[int] = [line.line]
-    maybe_texts: list[str | None] = [line.function]
-    lines: list[tw.SourceLine | None] = [line.library]
-    print(texts, counts, maybe_texts, lines)
 
 
 def time_fields(time: tw.Time) -> None:
@@ -277,36 +75,6 @@ def time_row_fields(row: tw.TimeRow) -> None:
     print(texts, counts, seconds, maybe_texts, maybe_counts)
 
 
-def space_total_fields(space: tw.SpaceTotal) -> None:
-    counts: list[int] = [
-        space.memory_space,
-        space.buffers,
-        space.logical_bytes,
-        space.physical_bytes,
-        space.padding_bytes,
-    ]
-    texts: list[str] = [space.memory_space_name]
-    ratios: list[float] = [space.padding_share]
-    maybe_counts: list[int | None] = [
-        space.peak_live_bytes,
-        space.peak_temporary_bytes,
-        space.peak_padding_bytes,
-        space.peak_fragmentation_bytes,
-    ]
-    maybe_texts: list[str | None] = [space.peak_instruction]
-    lines: list[tw.SourceLine | None] = [space.peak_source]
-    assert_type(space.peak_buffers, "list[tw.PeakBuffer] | None")
-    print(counts, texts, ratios, maybe_counts, maybe_texts, lines)
-
-
-def step_fields(step: tw.Step) -> None:
-    texts: list[str] = [step.operation, step.effect]
-    numbers: list[tuple[int, ...]] = [step.before, step.after]
-    maybe_counts: list[int | None] = [step.tile]
-    maybe_numbers: list[tuple[int, ...] | None] = [step.permutation, step.padding]
-    print(texts, numbers, maybe_counts, maybe_numbers)
-
-
 def calls_of_shapes(shape: tw.Shape) -> None:
     assert_type(tw.Shape.tuple([shape, "token[]"]).leaves(), "list[tuple[tuple[int, ...], tw.Shape]]")
     assert_type(tw.Shape.from_proto(shape.to_proto()).identical(tw.Shape.parse_as_written("f32[3]")), bool)
@@ -333,7 +101,7 @@ def calls_of_steps(steps: tw.Steps) -> Iterator[tw.Step]:
 
 
 def calls_of_tables(table: tw.Table, tree: tw.TreePrediction, leaf: tw.TreeLeaf) -> None:
-    assert_type((table.to_dict(), tree.to_dict()), "tuple[dict[str, Any], dict[str, list[Any]]]")
+    assert_type((table.to_dict(), tree.to_dict()), tuple[dict[str, Any], dict[str, list[Any]]])
     print(table.to_pandas(), table.to_polars(), tree.to_pandas())
     sizes: list[int] = [tree.logical_bytes, tree.physical_bytes, leaf.logical_bytes, leaf.physical_bytes]
     sizes += [tree.padding_bytes, leaf.padding_bytes, tw.hbm_bytes("v5e")]
@@ -381,7 +149,7 @@ def calls_of_advice(report: tw.Report) -> None:
 def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:
     assert_type(
         (found.largest, found.best, found.gaps),
-        "tuple[dict[str, Any] | None, dict[str, Any] | None, list[dict[str, Any]]]",
+        tuple[dict[str, Any] | None, dict[str, Any] | None, list[dict[str, Any]]],
     )
     assert_type(found.rows + found.errors, "list[tw.FitRow]")
     assert_type((found.interrupted, found.target is None, len(found)), "tuple[bool, bool, int]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +90,7 @@ def conditions(shape: tw.Shape, other: tw.Shape) -> None:
     assert_type(shape.is_scalar, bool)
     assert_type(shape.has_degenerate_dimensions, bool)
     assert_type(shape.index_in_bounds((0, 0)), bool)
-    assert_type(tw.equation("1 + 1 = 2"), "dict[str, Any]")
+    assert_type(tw.equation("1 + 1 = 2"), dict[str, Any])
 
 
 def slices(shape: tw.Shape, shards: list[npt.NDArray[np.uint8] | None]) -> None:

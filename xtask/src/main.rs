@@ -27,6 +27,7 @@ mod release;
 mod remat;
 mod sanitize;
 mod site;
+mod stub;
 mod test;
 mod time;
 mod tools;
@@ -91,6 +92,8 @@ enum Verb {
     Capi(capi::Options),
     /// Builds, installs and tests the Python package
     Python,
+    /// Renews the types of the Python package's native half
+    Stub,
     /// Builds and tests the core with the oldest supported compiler
     Msrv,
     /// Checks licenses, bans and sources of all dependencies
@@ -142,6 +145,7 @@ fn run() -> anyhow::Result<()> {
         Verb::Targets => emulated::targets(&shell),
         Verb::Capi(options) => capi::run(&shell, &options),
         Verb::Python => package::run(&shell),
+        Verb::Stub => stub::run(&shell),
         Verb::Msrv => msrv::run(&shell),
         Verb::Deny => release::deny(&shell),
         Verb::Publish => release::publish(&shell),

@@ -1,6 +1,9 @@
 //! The Python package: built as a wheel, installed where its tests run, and checked.
 
-use crate::{python, test::FEATURES, tools::target_folder};
+use crate::{
+    python, stub,
+    tools::{FEATURES, target_folder},
+};
 use anyhow::Context;
 use std::{
     env,
@@ -14,6 +17,7 @@ const MANIFEST: &str = "python/Cargo.toml";
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let python = python::environment(shell)?;
     lints(shell).run()?;
+    stub::check(shell, &python)?;
     install(shell, &python, Profile::Tests)?;
     Ok(tests(shell, &python, true).run()?)
 }

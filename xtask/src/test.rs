@@ -5,7 +5,9 @@ use crate::{
     checks::Checks,
     gpu, kernels,
     package::{self, Profile},
-    python, tpu, web,
+    python, stub,
+    tools::FEATURES,
+    tpu, web,
 };
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -54,13 +56,6 @@ struct Live {
 const SMOKE: Live = Live { shapes: "10000", cpu_programs: 4, tpu_programs: 2, kernels: 5, mutants: 0 };
 /// A few minutes' worth.
 const ALL: Live = Live { shapes: "100000", cpu_programs: 60, tpu_programs: 12, kernels: 40, mutants: 1200 };
-
-/// The features that lints, tests and documentation are built with, and the tests' wheel, so that each crate is compiled once.
-/// Parquet, which takes a minute to build, is left to `--all`.
-pub(crate) const FEATURES: [&str; 2] = [
-    "--features",
-    "tilewise/serde,tilewise-hlo/unstable-testing,tilewise-relayout/unstable-testing,tilewise-report/default",
-];
 
 /// What of the workspace has to do with Rust alone.
 const QUICK: [&str; 7] = [
@@ -178,6 +173,7 @@ fn package(shell: &Shell, checks: &mut Checks, python: &Path, all: bool) {
     if checks.make("the Python package", || package::install(shell, python, profile)).is_some() {
         checks.run("the package's tests", package::tests(shell, python, all));
         if all {
+            checks.make("the package's stub", || stub::check(shell, python));
             checks.run("advice for the CPU", gpu::command(shell, python, gpu::CPU));
         }
     }

@@ -4,6 +4,13 @@ use anyhow::Context;
 use std::{env, path::PathBuf};
 use xshell::{Shell, cmd};
 
+/// The features that lints, tests and documentation are built with, and the tests' wheel, so that each crate is compiled once.
+/// Parquet, which takes a minute to build, is left to `--all`.
+pub(crate) const FEATURES: [&str; 2] = [
+    "--features",
+    "tilewise/serde,tilewise-hlo/unstable-testing,tilewise-relayout/unstable-testing,tilewise-report/default",
+];
+
 /// Installs `cargo-TOOL` unless it is there.
 pub(crate) fn install(shell: &Shell, tool: &str) -> anyhow::Result<()> {
     if cmd!(shell, "cargo {tool} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {

@@ -93,7 +93,8 @@ pub fn is_profile(head: &[u8]) -> bool {
 
 #[cfg(feature = "proto")]
 fn programs(bytes: Vec<u8>) -> Result<Vec<ProfiledProgram>, Error> {
-    crate::proto::programs(bytes.into())
+    let programs = crate::proto::programs(bytes.into())?;
+    Ok(programs.into_iter().map(|(name, proto)| ProfiledProgram { name, proto }).collect())
 }
 
 #[cfg(not(feature = "proto"))]

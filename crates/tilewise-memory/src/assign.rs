@@ -14,7 +14,6 @@ use tilewise_hlo::{
 
 use crate::{
     buffers::{Buffer, BufferId, Buffers, LiveRange},
-    heap::Packing,
     rules::{HOST, Rules},
     storage::Storages,
 };
@@ -71,10 +70,10 @@ impl Assignment {
         rules: &dyn Rules,
         storages: &Storages,
         buffers: &Buffers,
-        packing: Packing,
+        assign: impl FnOnce(&mut Assigner<'_>),
     ) -> Self {
         let mut assigner = Assigner::new(flow, rules, storages, buffers);
-        rules.assign(&mut assigner, packing);
+        assign(&mut assigner);
         assigner.finish()
     }
 }

@@ -4,13 +4,7 @@ use std::collections::HashSet;
 
 use tilewise_hlo::{Opcode, dataflow::Dataflow};
 
-use crate::{
-    Error, Machine,
-    buffers::donations,
-    planner::Functions,
-    rules::{self, HOST},
-    storage::storages,
-};
+use crate::{Error, Machine, buffers::donations, compiler, planner::Functions, rules::HOST, size::storages};
 
 /// Bytes of the device's default memory that a program needs at the most, whatever the schedule: as if no two values
 /// shared memory but donated arguments and their results.
@@ -46,7 +40,7 @@ pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
         return Err(gap.into());
     }
     let entry = flow.entry().ok_or(Error::NoEntry)?;
-    let rules = rules::of(machine, flow);
+    let rules = compiler::of(machine, flow);
     let storages = storages(flow, &*rules)?;
     let mut total = Functions::new(flow.module(), &*rules)?.constant_bytes;
     let mut add = |bytes: Option<u64>| {

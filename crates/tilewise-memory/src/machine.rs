@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr};
 
 use tilewise::tpu::Generation;
 
-use crate::{Packing, rules::HBM_ALIGNMENT};
+use crate::Packing;
+
+/// Everything in HBM starts at a multiple of these bytes, and its temporaries take a multiple.
+pub(crate) const HBM_ALIGNMENT: u64 = 16384;
 
 /// A machine that a program is compiled for.
 ///

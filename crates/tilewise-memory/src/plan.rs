@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 use tilewise::Shape;
-use tilewise_hlo::{
-    Module,
-    dataflow::{Dataflow, NodeId, Position},
-};
+use tilewise_hlo::dataflow::{Dataflow, NodeId, Position};
 
-use crate::{Error, Machine, Packing, Role, planner::Planner};
+use crate::{Machine, Packing, Role};
 
 /// What a plan depends on beside the module.
 #[derive(Clone, Copy, Debug)]
@@ -195,16 +192,6 @@ impl AssignedValue {
 }
 
 impl MemoryPlan {
-    /// Plans the memory of a scheduled module.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
-    /// printed, or truncated ones.
-    pub fn new(module: &Module, options: &PlanOptions) -> Result<Self, Error> {
-        Planner::new(module, *options)?.plan()
-    }
-
     /// The plan of one memory space.
     #[must_use]
     pub fn space(&self, memory_space: u8) -> Option<&SpacePlan> {

@@ -12,10 +12,11 @@ use crate::{
     AssignedValue, Error, LiveBuffer, MemoryPlan, Packing, Peak, PlanOptions, SpacePlan,
     assign::{Allocation, Assignment, Interface, Part},
     buffers::Buffers,
+    compiler::{self, Compiler},
     heap::Heap,
-    rules::{self, Rules},
-    size,
-    storage::{Storages, storages},
+    rules::Rules,
+    size::{self, storages},
+    storage::Storages,
     timeline::Timeline,
 };
 
@@ -49,7 +50,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Planner {
     options: PlanOptions,
-    rules: Arc<dyn Rules>,
+    compiler: Arc<dyn Compiler>,
     flow: Dataflow,
     storages: Storages,
     timeline: Arc<Timeline>,
@@ -86,6 +87,18 @@ impl Layout {
     }
 }
 
+impl MemoryPlan {
+    /// Plans the memory of a scheduled module.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
+    /// printed, or truncated ones.
+    pub fn new(module: &Module, options: &PlanOptions) -> Result<Self, Error> {
+        Planner::new(module, *options)?.plan()
+    }
+}
+
 impl Planner {
     /// Reads a scheduled module.
     ///
@@ -109,14 +122,14 @@ impl Planner {
         if let Some(gap) = flow.gap() {
             return Err(gap.into());
         }
-        let rules = rules::of(options.machine, &flow);
-        let mut storages = storages(&flow, &*rules)?;
+        let compiler = compiler::of(options.machine, &flow);
+        let mut storages = storages(&flow, &*compiler)?;
         let timeline = Timeline::new(&flow);
-        let buffers = Buffers::new(&flow, &timeline, rules.ranks(&flow))?;
-        rules.settle_spaces(&flow, &buffers, &mut storages);
-        let functions = Functions::new(flow.module(), &*rules)?;
+        let buffers = Buffers::new(&flow, &timeline, compiler.ranks(&flow))?;
+        compiler.settle_spaces(&flow, &buffers, &mut storages);
+        let functions = Functions::new(flow.module(), &*compiler)?;
         let (timeline, buffers) = (Arc::new(timeline), Arc::new(buffers));
-        Ok(Self { options, rules, flow, storages, timeline, buffers, functions })
+        Ok(Self { options, compiler, flow, storages, timeline, buffers, functions })
     }
 
     /// The plan of the module as it is.
@@ -126,12 +139,12 @@ impl Planner {
     /// [`Error::Overflow`] if its bytes exceed 64 bits.
     pub fn plan(&self) -> Result<MemoryPlan, Error> {
         let plan = |packing| self.packed(packing).ok_or(Error::Overflow);
-        let (Some(limit), Some(near)) = (self.options.hbm_limit, self.rules.near_limit()) else {
+        let (Some(limit), Some(near)) = (self.options.hbm_limit, self.compiler.near_limit()) else {
             return plan(self.options.packing);
         };
         let mut kept = plan(Packing::FastMerge)?;
         // A text doesn't say whether it is compiled for one core of a chip. Then it fits the core's part.
-        let of_core = self.rules.core_memory_bytes().filter(|of_core| *of_core < limit);
+        let of_core = self.compiler.core_memory_bytes().filter(|of_core| *of_core < limit);
         let is_near = |limit: u64| kept.total_bytes() > limit.saturating_sub(near);
         if is_near(limit) || of_core.is_some_and(is_near) {
             let mut other = plan(Packing::BestFit)?;
@@ -170,12 +183,14 @@ impl Planner {
     }
 
     fn packed(&self, packing: Packing) -> Option<MemoryPlan> {
-        let assignment = Assignment::new(&self.flow, &*self.rules, &self.storages, &self.buffers, packing);
+        let assignment = Assignment::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, |assigner| {
+            self.compiler.assign(assigner, packing);
+        });
         let Interface { arguments, outputs, aliases } =
-            self.rules.interface(&self.flow, &self.storages, &self.buffers, &assignment)?;
+            self.compiler.interface(&self.flow, &self.storages, &self.buffers, &assignment)?;
         let spaces = self.spaces(&assignment, packing)?;
         let constants = spaces.iter().find(|space| space.memory_space == 0).map_or(0, SpacePlan::constant_bytes);
-        let device = spaces.iter().filter(|space| self.rules.is_device_memory(space.memory_space));
+        let device = spaces.iter().filter(|space| self.compiler.is_device_memory(space.memory_space));
         Some(MemoryPlan {
             constant_bytes: constants.checked_add(self.functions.constant_bytes)?,
             argument_bytes: arguments[0],
@@ -200,7 +215,7 @@ impl Planner {
                 by_space.entry(storage.memory_space).or_default().push(value);
             }
         }
-        let parts = self.rules.temporaries(assignment, self.functions.values);
+        let parts = self.compiler.temporaries(assignment, self.functions.values);
         by_space.into_iter().map(|(space, values)| self.space(assignment, &parts, packing, space, values)).collect()
     }
 
@@ -257,9 +272,9 @@ impl Planner {
 
     fn lay_out(&self, assignment: &Assignment, parts: &[Part], packing: Packing, memory_space: u8) -> Option<Layout> {
         let packed = assignment.packed.get(&memory_space).map_or(&[][..], Vec::as_slice);
-        let mut heap = Heap::new(&self.flow, &*self.rules, &self.storages, &self.buffers, packed)?;
+        let mut heap = Heap::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, packed)?;
         let (mut offsets, mut separate) = (Table::filled(self.flow.values().len(), None), Vec::new());
-        let Some(alignment) = self.rules.alignment(memory_space) else {
+        let Some(alignment) = self.compiler.alignment(memory_space) else {
             // Where things lie there isn't known, nor how much room is between them.
             let layout_bytes = heap.peak_bytes;
             return Some(Layout {
@@ -295,7 +310,7 @@ impl Planner {
             }
         }
         let temporary_bytes =
-            self.rules.reported_bytes(&self.flow, &self.storages, assignment, &heap, memory_space, layout_bytes)?;
+            self.compiler.reported_bytes(&self.flow, &self.storages, assignment, &heap, memory_space, layout_bytes)?;
         Some(Layout { heap, offsets, separate, has_offsets: true, layout_bytes, temporary_bytes })
     }
 

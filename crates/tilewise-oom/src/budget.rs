@@ -1,7 +1,7 @@
 //! What the memory holds, added up.
 
 use crate::entry::{Entry, Interface, Section};
-use crate::forms::Form;
+use crate::form::Form;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
 

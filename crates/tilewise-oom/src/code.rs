@@ -1,6 +1,6 @@
 //! XLA's error codes.
 
-use crate::forms::Form;
+use crate::form::Form;
 
 /// One of XLA's error codes.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::block_sizes::BlockSize;
 use crate::entry::Entry;
 use crate::facts::Facts;
-use crate::forms::Form;
+use crate::form::Form;
 use crate::framework::Framework;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};

@@ -6,7 +6,8 @@ use crate::device::Device;
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
-use crate::forms::{Form, Judged};
+use crate::form::Form;
+use crate::forms::Judged;
 use crate::framework::Framework;
 use crate::kernel_name;
 use crate::level::Level;
@@ -14,7 +15,6 @@ use crate::list::{self, List};
 use crate::memory;
 use crate::message::Message;
 use crate::prose;
-use crate::scan::Scanner;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
@@ -24,9 +24,6 @@ use crate::text::size::PrintedSize;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Texts above this are scanned for what may be a message before anything is parsed.
-const LARGE: usize = 4 << 20;
-
 /// What stands before the kernel whose stack doesn't fit, and what stands behind it.
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
@@ -35,38 +32,6 @@ const FIGURES: &str = "Scoped allocation with size";
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
 
 impl Message {
-    /// Reads the message that a text holds; of several the one that matters most, with the [`others`](Self::others).
-    ///
-    /// An error comes before a warning, a warning before a log; of two errors the last one of the text first, since the
-    /// program went on after the other. One that was printed several times is one, and the fullest of them.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`], if it holds none; its text says what is looked for.
-    ///
-    /// ```
-    /// use tilewise_oom::{Level, Message, Verdict};
-    ///
-    /// let log = "W hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \
-    ///            rematerialization; only reduced to 15.22GiB (16339342336 bytes)
-    /// Compilation failure: Ran out of memory in memory space hbm. Used 18.56G of 16.00G hbm.";
-    /// let message = Message::parse(log)?;
-    /// assert_eq!((message.verdict(), message.form.level()), (Verdict::Size, Level::Error));
-    /// assert_eq!(message.others[0].verdict(), Verdict::RematLimit);
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        if text.len() <= LARGE {
-            return Self::parse_whole(text);
-        }
-        let mut scanner = Scanner::new(text.len() as u64);
-        let at = |at| usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
-        while let Some(range) = scanner.wanted() {
-            scanner.take(&text.as_bytes()[at(range.start)..at(range.end)]);
-        }
-        scanner.finish()
-    }
-
     /// As [`parse`](Self::parse), of a text that is looked at in one piece.
     pub(crate) fn parse_whole(text: &str) -> Result<Self, Error> {
         let is_log = text.contains(COMPILERS_LOG);

@@ -1,7 +1,7 @@
 //! Logs of any size: read in pieces, the end first, and parsed only where a message may be.
 
 use crate::error::Error;
-use crate::forms::Form;
+use crate::form::Form;
 use crate::level::Level;
 use crate::message::Message;
 use crate::parse;
@@ -29,6 +29,9 @@ const OVERLAP: usize = 128 << 10;
 
 /// Of more messages than twice so many, those that matter least are dropped, and of equals the first ones.
 const MOST: usize = 64;
+
+/// Texts above this are scanned for what may be a message before anything is parsed.
+const LARGE: usize = 4 << 20;
 
 /// Parts of words, one of which every wording has; a test holds each to that.
 const SIGNS: [&str; 45] = [
@@ -218,6 +221,40 @@ impl Scanner {
     /// [`Error`], if the log has none.
     pub fn finish(self) -> Result<Message, Error> {
         parse::in_order(self.messages).ok_or_else(|| Error::of(&self.first))
+    }
+}
+
+impl Message {
+    /// Reads the message that a text holds; of several the one that matters most, with the [`others`](Self::others).
+    ///
+    /// An error comes before a warning, a warning before a log; of two errors the last one of the text first, since the
+    /// program went on after the other. One that was printed several times is one, and the fullest of them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], if it holds none; its text says what is looked for.
+    ///
+    /// ```
+    /// use tilewise_oom::{Level, Message, Verdict};
+    ///
+    /// let log = "W hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \
+    ///            rematerialization; only reduced to 15.22GiB (16339342336 bytes)
+    /// Compilation failure: Ran out of memory in memory space hbm. Used 18.56G of 16.00G hbm.";
+    /// let message = Message::parse(log)?;
+    /// assert_eq!((message.verdict(), message.form.level()), (Verdict::Size, Level::Error));
+    /// assert_eq!(message.others[0].verdict(), Verdict::RematLimit);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() <= LARGE {
+            return Self::parse_whole(text);
+        }
+        let mut scanner = Scanner::new(text.len() as u64);
+        let at = |at| usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
+        while let Some(range) = scanner.wanted() {
+            scanner.take(&text.as_bytes()[at(range.start)..at(range.end)]);
+        }
+        scanner.finish()
     }
 }
 

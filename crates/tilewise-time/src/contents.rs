@@ -2,27 +2,13 @@
 
 use tilewise_hlo::{Computation, Instruction, Opcode};
 
-use crate::{calls::Calls, flops::flops, kind::Opcodes, kind::is_collective, traffic::Arrays};
-
-/// A part of memory, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) physical: u64,
-    pub(crate) logical: u64,
-}
-
-impl Part {
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            physical: self.physical.saturating_add(other.physical),
-            logical: self.logical.saturating_add(other.logical),
-        }
-    }
-
-    pub(crate) fn min(self, other: Self) -> Self {
-        Self { physical: self.physical.min(other.physical), logical: self.logical.min(other.logical) }
-    }
-}
+use crate::{
+    calls::Calls,
+    flops::flops,
+    kind::Opcodes,
+    kind::is_collective,
+    traffic::{Arrays, Part, Traffic},
+};
 
 /// What is within an instruction.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +68,36 @@ impl Contents {
         contents.reads = reads(computation, &inner, arrays);
         contents.writes = writes(computation, &inner, arrays);
         contents
+    }
+}
+
+impl Traffic {
+    /// Of an instruction with its fusion's body, if it is one: operands and results in HBM; of what is only sliced or
+    /// gathered the slice, of what is updated in place the update.
+    pub(crate) fn of<'m>(instruction: &Instruction<'m>, fused: Option<&Contents>, arrays: &mut Arrays<'m>) -> Self {
+        let mut traffic = Self::default();
+        let opcode = instruction.opcode();
+        let update = || instruction.operands().nth(1).and_then(|operand| operand.instruction());
+        for (number, operand) in instruction.operands().enumerate() {
+            let Some(operand) = operand.instruction() else { continue };
+            let part = match opcode {
+                Opcode::Fusion => fused.and_then(|fused| fused.read(number)),
+                Opcode::Slice | Opcode::DynamicSlice | Opcode::Gather if number == 0 => Some(arrays.part(instruction)),
+                Opcode::DynamicUpdateSlice if number == 0 => Some(Part::default()),
+                _ => None,
+            };
+            match part {
+                Some(_) => traffic.add(&arrays.result(&operand), |_| part),
+                None => traffic.plus(&arrays.whole(&operand)),
+            }
+        }
+        let result = arrays.result(instruction);
+        let updated = update().filter(|_| opcode == Opcode::DynamicUpdateSlice).map(|update| arrays.part(&update));
+        traffic.add(&result, |element| match opcode {
+            Opcode::Fusion => fused.and_then(|fused| fused.written(element)),
+            _ => updated,
+        });
+        traffic
     }
 }
 

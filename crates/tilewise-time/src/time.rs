@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use tilewise::tpu::Generation;
-use tilewise_hlo::dataflow::Dataflow;
-
-use crate::{Basis, Cores, Estimate, Kind, Rates, walk};
+use crate::{Basis, Cores, Estimate, Kind, Rates};
 
 /// Where the time of one run of a program goes: an estimate from the compiler's own cycle counts, not measured.
 #[derive(Clone, Debug)]
@@ -196,25 +193,6 @@ impl fmt::Display for NoTime {
 impl std::error::Error for NoTime {}
 
 impl Time {
-    /// The time of a run of a program that is compiled for this generation.
-    ///
-    /// # Errors
-    ///
-    /// [`NoTime`] where the text has no cycle counts, or not all that a run does.
-    pub fn of(flow: &Dataflow, generation: Generation) -> Result<Self, NoTime> {
-        walk::time(flow, generation)
-    }
-
-    /// How many seconds a run takes at least, with every operation at the memory's full rate or at the peak of the matrix
-    /// unit. A plan tells it, too: no cycle counts are needed.
-    ///
-    /// # Errors
-    ///
-    /// [`NoTime`] where the text isn't scheduled, or has no entry.
-    pub fn floor_of(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
-        walk::floor(flow, generation)
-    }
-
     /// The compiler's cycles of a run, those of loops times their trips; as far as 64 bits go.
     #[must_use]
     pub fn cycles(&self) -> u64 {

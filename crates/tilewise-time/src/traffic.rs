@@ -5,10 +5,28 @@ use std::{collections::HashMap, rc::Rc};
 use tilewise::{Shape, Tiled};
 use tilewise_hlo::Instruction;
 
-use crate::contents::{Contents, Part};
-
 /// The memory space of the host.
 const HOST: u8 = 5;
+
+/// A part of memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) physical: u64,
+    pub(crate) logical: u64,
+}
+
+impl Part {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            physical: self.physical.saturating_add(other.physical),
+            logical: self.logical.saturating_add(other.logical),
+        }
+    }
+
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self { physical: self.physical.min(other.physical), logical: self.logical.min(other.logical) }
+    }
+}
 
 /// An array of a result.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +97,11 @@ impl<'m> Arrays<'m> {
         Rc::clone(&self.held(instruction).arrays)
     }
 
+    /// What reading or writing all of a result moves.
+    pub(crate) fn whole(&mut self, instruction: &Instruction<'m>) -> Traffic {
+        self.held(instruction).whole
+    }
+
     /// Bytes of the arrays of a result, together.
     pub(crate) fn part(&mut self, instruction: &Instruction<'m>) -> Part {
         self.held(instruction).part
@@ -102,42 +125,13 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Of an instruction with its fusion's body, if it is one: operands and results in HBM; of what is only sliced or
-    /// gathered the slice, of what is updated in place the update.
-    pub(crate) fn of<'m>(instruction: &Instruction<'m>, fused: Option<&Contents>, arrays: &mut Arrays<'m>) -> Self {
-        use tilewise_hlo::Opcode;
-        let mut traffic = Self::default();
-        let opcode = instruction.opcode();
-        let update = || instruction.operands().nth(1).and_then(|operand| operand.instruction());
-        for (number, operand) in instruction.operands().enumerate() {
-            let Some(operand) = operand.instruction() else { continue };
-            let part = match opcode {
-                Opcode::Fusion => fused.and_then(|fused| fused.read(number)),
-                Opcode::Slice | Opcode::DynamicSlice | Opcode::Gather if number == 0 => Some(arrays.part(instruction)),
-                Opcode::DynamicUpdateSlice if number == 0 => Some(Part::default()),
-                _ => None,
-            };
-            match part {
-                Some(_) => traffic.add(&arrays.result(&operand), |_| part),
-                None => traffic.plus(&arrays.held(&operand).whole),
-            }
-        }
-        let result = arrays.result(instruction);
-        let updated = update().filter(|_| opcode == Opcode::DynamicUpdateSlice).map(|update| arrays.part(&update));
-        traffic.add(&result, |element| match opcode {
-            Opcode::Fusion => fused.and_then(|fused| fused.written(element)),
-            _ => updated,
-        });
-        traffic
-    }
-
-    fn plus(&mut self, other: &Self) {
+    pub(crate) fn plus(&mut self, other: &Self) {
         self.hbm = self.hbm.plus(other.hbm);
         self.wide_bytes += other.wide_bytes;
         self.host_bytes = self.host_bytes.saturating_add(other.host_bytes);
     }
 
-    fn add(&mut self, arrays: &[Array], part: impl Fn(usize) -> Option<Part>) {
+    pub(crate) fn add(&mut self, arrays: &[Array], part: impl Fn(usize) -> Option<Part>) {
         for (element, array) in arrays.iter().enumerate() {
             match array.memory_space {
                 0 => {

@@ -17,14 +17,26 @@ use crate::{
     traffic::{Array, Arrays, Traffic},
 };
 
-pub(crate) fn time(flow: &Dataflow, generation: Generation) -> Result<Time, NoTime> {
-    let (body, cores, rates) = run(flow, generation)?;
-    body.finish(cores, rates)
-}
+impl Time {
+    /// The time of a run of a program that is compiled for this generation.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTime`] where the text has no cycle counts, or not all that a run does.
+    pub fn of(flow: &Dataflow, generation: Generation) -> Result<Self, NoTime> {
+        let (body, cores, rates) = run(flow, generation)?;
+        body.finish(cores, rates)
+    }
 
-/// What a run takes at least, in seconds.
-pub(crate) fn floor(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
-    run(flow, generation).map(|(body, ..)| body.total.floor)
+    /// How many seconds a run takes at least, with every operation at the memory's full rate or at the peak of the matrix
+    /// unit. A plan tells it, too: no cycle counts are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`NoTime`] where the text isn't scheduled, or has no entry.
+    pub fn floor_of(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
+        run(flow, generation).map(|(body, ..)| body.total.floor)
+    }
 }
 
 /// All that a run of the entry does.

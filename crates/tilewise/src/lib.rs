@@ -8,6 +8,7 @@ extern crate alloc;
 extern crate std;
 
 mod array;
+#[cfg(feature = "notations")]
 mod blocks;
 mod bulk;
 mod byte_size;
@@ -23,6 +24,7 @@ mod equivalence;
 mod error;
 mod index;
 mod inline;
+#[cfg(feature = "notations")]
 pub mod interop;
 mod layout;
 mod layout_parts;
@@ -45,6 +47,7 @@ mod size;
 mod steps;
 mod text;
 mod tile;
+#[cfg(feature = "notations")]
 mod tile_format;
 mod tiled;
 pub mod tpu;
@@ -80,6 +83,7 @@ pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
+#[cfg(feature = "notations")]
 pub use tile_format::TileFormat;
 pub use tiled::Tiled;
 pub use unmodified::OneSizedDimensions;

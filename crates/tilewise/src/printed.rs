@@ -55,10 +55,12 @@ fn other_form(text: &str, error: Error) -> Result<Form, Error> {
     if Shape::begins_like_text_proto(text) {
         return Shape::from_text_proto(text).map(Form::Message);
     }
-    let shape = if OperationLine::begins(text) {
-        text.parse().map(|line: OperationLine| line.result)
-    } else {
-        Shape::parse_with_tile_format(text).unwrap_or(Err(error))
-    };
-    shape.map(Form::Text)
+    if OperationLine::begins(text) {
+        return text.parse().map(|line: OperationLine| Form::Text(line.result));
+    }
+    #[cfg(feature = "notations")]
+    if let Some(read) = Shape::parse_with_tile_format(text) {
+        return read.map(Form::Text);
+    }
+    Err(error)
 }

@@ -36,6 +36,7 @@ use core::fmt;
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "notations"), expect(dead_code, reason = "notations write steps with the bounds around them"))]
 pub struct Derivation {
     pub(crate) shape: Shape,
     pub(crate) logical_dimensions: Vec<u64>,

@@ -183,6 +183,7 @@ impl Tiled {
     }
 
     /// The index along each axis of memory as a sum of digits, in the form of [`Tiled::digits`] and over the same nested axes.
+    #[cfg(feature = "notations")]
     pub(crate) fn physical_digits(&self) -> Vec<Vec<Digit>> {
         if self.tiled_elements == 0 {
             return vec![Vec::new(); self.physical_axes.len()];

@@ -448,3 +448,19 @@ def unusual_block(mapping: Any) -> list[str]:
 def is_tensor_core(mesh: Any) -> bool:
     """Whether the kernels over such a mesh run on TensorCores, not on SparseCores."""
     return str(getattr(mesh, "core_type", "")).rsplit(".", 1)[-1].lower() == "tc"
+
+
+def read_by_results(function: str) -> list[set[int]]:
+    """Which arguments each result of a function of MLIR depends on, once the canonicalizer has simplified it."""
+    with _of("passes of MLIR"), module("jax._src.interpreters.mlir").make_ir_context():
+        parsed = module("jaxlib.mlir.ir").Module.parse(function)
+        passes = module("jaxlib.mlir.passmanager").PassManager.parse("builtin.module(canonicalize,cse,canonicalize)")
+        passes.run(parsed.operation)
+        (body,) = parsed.body.operations[0].regions[0].blocks
+        # Operations come before those that read them.
+        reads: dict[Any, set[int]] = {each: {number} for number, each in enumerate(body.arguments)}
+        found: list[set[int]] = []
+        for operation in body.operations:
+            found = [reads[operand] for operand in operation.operands]
+            reads |= dict.fromkeys(operation.results, set[int]().union(*found))
+        return found

@@ -88,7 +88,7 @@ def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
 
     if isinstance(layout, Shape):
         layout = layout.layout
-    if not isinstance(layout, Layout):
+    if not isinstance(layout, Layout):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"to_jax takes a Layout or a Shape that has one, not {type(layout).__name__}"
         raise TypeError(message)
     order = tuple(reversed(layout.minor_to_major))

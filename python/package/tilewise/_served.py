@@ -130,7 +130,7 @@ def _definition(found: Any) -> Any:
     if isinstance(found, functools.partial):
         return _definition(found.func)
     is_definition = inspect.isroutine(found) or inspect.isclass(found)
-    return found if is_definition else type(found)
+    return found if is_definition else type(found)  # pyright: ignore[reportUnknownVariableType]
 
 
 if __name__ == "__main__":

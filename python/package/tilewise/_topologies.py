@@ -72,7 +72,7 @@ def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int]
         >>> devices.shape["data"], devices.shape["model"]
         (4, 2)
     """
-    if not isinstance(topology, str):
+    if not isinstance(topology, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"a topology is written as v5e:4x2, not {type(topology).__name__}"
         raise TypeError(message)
     jax = jax_for_tpus()

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tilewise._tilewise import Report
+from tilewise._tilewise import Report, Shape
 
 
 class HasDeviceKind(Protocol):
@@ -140,6 +140,18 @@ Generation: TypeAlias = (
 Tpu: TypeAlias = Generation | str | HasDeviceKind
 Limit: TypeAlias = int | float | str
 DtypeLike: TypeAlias = npt.DTypeLike | TorchDtype
+ShapeLike: TypeAlias = Shape | str
+Notation: TypeAlias = (
+    Literal["pjrt"]
+    | Literal["jax"]
+    | Literal["mlir"]
+    | Literal["memref"]
+    | Literal["mosaic"]
+    | Literal["numpy"]
+    | Literal["dlpack"]
+    | Literal["cute"]
+    | Literal["einops"]
+)
 Program: TypeAlias = (
     str | PathLike[str] | HasReadText | bytes | bytearray | memoryview | HasSerializeToString | HasAsText | HasToString
 )

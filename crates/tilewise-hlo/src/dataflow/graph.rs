@@ -4,7 +4,10 @@ use std::ops::{Index, Range};
 
 use crate::{CallRole, Computation, Instruction, Opcode};
 
-use super::{BodyId, Dataflow, NodeId, OpId, Position, Table, positions::Shapes};
+use super::{
+    BodyId, Dataflow, NodeId, OpId, Position, Table,
+    positions::{Shapes, Slot},
+};
 
 /// An instruction that runs, or that is in the body of a fusion whose result may lie in an operand.
 #[derive(Clone, Debug)]
@@ -54,10 +57,6 @@ impl Body {
         (at < self.ops.end as usize).then(|| OpId::new(at))
     }
 }
-
-/// The marker of a [`Position`].
-#[derive(Debug)]
-pub enum Slot {}
 
 /// What a text leaves open, so that a value may come from elsewhere: of programs that a compiler printed whole, nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,11 @@
 
 use tilewise::{Shape, ShapeKind};
 
-use super::{Dataflow, Id, NodeId, OpId, Position, Slot, Table};
+use super::{Dataflow, Id, NodeId, OpId, Position, Table};
+
+/// The marker of a [`Position`].
+#[derive(Debug)]
+pub enum Slot {}
 
 /// A node of a shape, in pre-order: a tuple, or a leaf. Instructions of the same shape share its nodes.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,6 @@ use prost::bytes::Bytes;
 
 use super::{begins_as_module, field};
 use crate::error::{Error, ErrorKind};
-use crate::profile::ProfiledProgram;
 
 /// The plane that programs are in.
 const METADATA: &str = "/host:metadata";
@@ -60,8 +59,8 @@ pub(crate) fn begins_as_profile(bytes: &[u8]) -> bool {
     name.is_some_and(|name| name.starts_with(b"/host:") || name.starts_with(b"/device:") || name == b"Task Environment")
 }
 
-/// The programs in a profile.
-pub(crate) fn programs(bytes: Bytes) -> Result<Vec<ProfiledProgram>, Error> {
+/// The programs in a profile: their names, and each as an `HloProto`.
+pub(crate) fn programs(bytes: Bytes) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut programs = Vec::new();
     for plane in message::<XSpace>(bytes)?.planes {
         let XPlane { name, event_metadata } = message(plane)?;
@@ -73,7 +72,7 @@ pub(crate) fn programs(bytes: Bytes) -> Result<Vec<ProfiledProgram>, Error> {
             for stat in stats {
                 let XStat { bytes_value: proto } = message(stat)?;
                 if begins_as_module(&proto) {
-                    programs.push(ProfiledProgram { name: name.clone(), proto: proto.into() });
+                    programs.push((name.clone(), proto.into()));
                 }
             }
         }

@@ -12,6 +12,7 @@ use tilewise_hlo::{
 };
 
 use crate::{
+    Packing,
     buffers::{Buffer, BufferId, Buffers, sort_by_range},
     rules::Rules,
     storage::Storages,
@@ -53,18 +54,6 @@ struct Event {
     is_definition: bool,
     value: ValueId,
     group: GroupId,
-}
-
-/// How the compiler packs a heap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Packing {
-    /// In the order of definition, each piece in the smallest free chunk: libtpu 0.0.51 where memory isn't short.
-    #[default]
-    FastMerge,
-    /// The largest first and the longest-lived first, each piece in the smallest gap; the lower of the two. libtpu 0.0.51
-    /// tries it near the limit of memory; 0.0.17 does nothing else.
-    BestFit,
 }
 
 /// The heap of a memory space.

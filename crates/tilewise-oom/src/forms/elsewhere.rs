@@ -1,6 +1,7 @@
 //! Machines without tiles but for GPUs: hosts, Tenstorrent's.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
+use crate::form::Form;
 use crate::level::Level::{Error, Warning};
 use crate::verdict::{UntiledMachine, Verdict};
 

@@ -1,8 +1,9 @@
 //! GPUs: memory of the device, shared memory of one kernel, autotuning.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::facts::{Fact, FactValue, Facts};
+use crate::form::Form;
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::tables::{Row, Usage};

@@ -1,7 +1,8 @@
 //! HBM at compile time: the program, its arguments and its results are larger than the memory.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
 use crate::entry::{Entry, Section, WrittenShape};
+use crate::form::Form;
 use crate::level::Level::Error;
 use crate::message::Message;
 use crate::pattern::shape_at;

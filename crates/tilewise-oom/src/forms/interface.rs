@@ -1,8 +1,9 @@
 //! What crosses a program's interface: arguments of another size, results in another memory, arrays donated in vain.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
 use crate::entry::{Entry, Section};
 use crate::facts::FactValue;
+use crate::form::Form;
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::text::reader::Reader;

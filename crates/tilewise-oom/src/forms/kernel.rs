@@ -1,7 +1,8 @@
 //! Kernels: memory of one instruction (VMEM, SMEM, a SparseCore's), and what Mosaic can't compile.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
 use crate::facts::{Fact, FactValue};
+use crate::form::Form;
 use crate::level::Level::Error;
 use crate::message::Message;
 use crate::text::reader::Reader;

@@ -11,6 +11,7 @@ mod kernel;
 mod report;
 mod run_time;
 
+use crate::form::Form;
 use crate::level::Level;
 use crate::message::Message;
 use crate::pattern::Pattern;
@@ -18,90 +19,6 @@ use crate::text::reader::Reader;
 use crate::verdict::{UntiledMachine, Verdict};
 use std::collections::HashMap;
 use std::sync::LazyLock;
-
-/// What a message reports, which decides the parts that it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Form {
-    /// Even the lower bound of what the program needs exceeds HBM (E1000): two figures, no lists.
-    Bound,
-    /// The final assignment of a memory space does not fit (E1000 for HBM): all tables and lists.
-    Assignment,
-    /// One instruction needs more scoped VMEM than it may have (E1001): the instruction, three figures.
-    Scoped,
-    /// One allocation is larger than its memory: one line, sizes in bytes.
-    Allocation,
-    /// The compiler gave up early: two figures.
-    EarlyAbort,
-    /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
-    RunTime,
-    /// What the TensorCore and the SparseCores need together exceeds HBM (E1000, E1002): three figures, no lists.
-    Cores,
-    /// A SparseCore's memory can't hold what its program allocates (E3000, E3001).
-    SparseCore,
-    /// Tables or lists without the headline that says what was exceeded.
-    Excerpt,
-    /// A server has no room for the cache of keys and values that it was asked for.
-    CacheRoom,
-    /// A server's pages of keys and values take more than it counted, because the kernel pads them.
-    CachePage,
-    /// Rematerialization stopped above its target: a warning, on TPUs and GPUs.
-    Rematerialization,
-    /// Donated arrays found no output to live in: a warning.
-    Donation,
-    /// A result ends in host memory, and the program's signature says device (E1200).
-    HostPlacement,
-    /// An argument has another size, type, layout or memory than it was compiled for (E0102).
-    InputMismatch,
-    /// A kernel multiplies matrices of types that this TPU's matrix unit can't read (E2001).
-    MatmulType,
-    /// A kernel's block does not fit the tiles of its array (E2002, and JAX's check before it).
-    Block,
-    /// A kernel's index can't be proved to be a multiple of a tile (E2003).
-    Index,
-    /// A kernel's slice cuts through a tile.
-    Slice,
-    /// A kernel takes an operand in another layout than XLA gives it.
-    OperandLayout,
-    /// A kernel has an operation or a layout that can't be compiled.
-    Lowering,
-    /// An array is replicated on its way from one sharding to another: a warning.
-    Resharding,
-    /// A value in host memory is computed with on the host: a warning.
-    HostCompute,
-    /// The compiler's log says what a program takes: nothing failed.
-    Usage,
-    /// Statistics of an allocator at run time.
-    AllocatorStatistics,
-    /// A server's log of its memory.
-    ServerStatistics,
-    /// A dump of XLA's buffer assignment.
-    BufferAssignment,
-    /// A GPU ran out of memory.
-    Gpu,
-    /// A device that the message doesn't name ran out of memory.
-    Device,
-    /// A kernel of a GPU needs more shared memory than a block may have.
-    SharedMemory,
-    /// XLA tried the algorithms of an operation on a GPU, and none had room for its workspace.
-    Autotuning,
-    /// An allocator of a GPU had no memory for what can be done without: a warning.
-    GpuRetry,
-    /// A GPU's scheduler says that the arguments leave no room: a warning.
-    GpuArguments,
-    /// The host ran out of memory.
-    Host,
-    /// The pool of pinned host memory is full.
-    HostPool,
-    /// A Tenstorrent device ran out of memory.
-    Tenstorrent,
-    /// A core stopped (E0200).
-    CoreHalt,
-    /// A check inside the compiler failed: a defect of the compiler.
-    CompilerCheck,
-    /// Resources were exhausted, but not in words that tell of memory.
-    Other,
-}
 
 impl Form {
     /// A stable name in snake case, for machines.

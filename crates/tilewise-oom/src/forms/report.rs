@@ -1,6 +1,7 @@
 //! Logs and statistics, of which nothing failed, and warnings.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
+use crate::form::Form;
 use crate::level::Level::{Report, Warning};
 use crate::message::Message;
 use crate::text::reader::Reader;

@@ -1,6 +1,7 @@
 //! Run time: the program compiled, and its buffers or the program itself find no place.
 
-use super::{Form, Judged, Rule};
+use super::{Judged, Rule};
+use crate::form::Form;
 use crate::level::Level::Error;
 use crate::verdict::Verdict;
 

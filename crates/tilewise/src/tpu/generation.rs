@@ -1,6 +1,5 @@
 //! The generations of TPUs that layouts are known for.
 
-use super::kernel::Limits;
 use crate::{Error, ErrorKind};
 use alloc::{format, string::String};
 use core::{fmt, str::FromStr};
@@ -127,18 +126,6 @@ impl Generation {
     pub const fn core_hbm_bytes(self) -> Option<u64> {
         match self {
             Self::V4 => Some(61 << 28),
-            _ => None,
-        }
-    }
-
-    /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
-    ///
-    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: what one kernel may ask for at most,
-    /// [`Limits::cap_bytes`]. If it asks for nothing it has less: 16 MiB on v5e.
-    #[must_use]
-    pub const fn vmem_bytes(self) -> Option<u64> {
-        match (self, Limits::of(self)) {
-            (Self::V5e | Self::V6e | Self::V7x, Some(limits)) => Some(limits.cap_bytes),
             _ => None,
         }
     }

@@ -5,8 +5,10 @@ mod documents;
 mod edits;
 mod equivalence;
 mod golden;
+#[cfg(feature = "notations")]
 mod interop;
 mod kernels;
+#[cfg(feature = "notations")]
 mod notations;
 mod oracle;
 mod proto;
@@ -14,6 +16,7 @@ mod runs;
 mod serde;
 mod sharding;
 mod steps;
+#[cfg(feature = "notations")]
 mod tile_formats;
 mod tpu;
 mod vectors;

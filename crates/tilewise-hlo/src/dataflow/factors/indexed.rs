@@ -2,7 +2,7 @@
 
 use crate::{IndexedDimensions, Instruction, Opcode};
 
-use super::{Array, FactorKind, Factors, rules::reduction};
+use super::{Array, FactorKind, Factors, applied::reduction};
 
 /// A gather's slices are like a scatter's updates.
 pub(super) fn add_gather(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors) -> Option<()> {

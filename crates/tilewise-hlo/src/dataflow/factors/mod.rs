@@ -5,6 +5,7 @@
 //! `op_sharding_rule_registry.cc`, but for two kinds: what an operation does differently from place to place is
 //! [`Mix`](FactorKind::Mix) here, also where a partitioner could correct indices, and sums are told from other reductions.
 
+mod applied;
 mod convolution;
 mod indexed;
 mod rules;

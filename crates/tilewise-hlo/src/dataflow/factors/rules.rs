@@ -1,9 +1,10 @@
 //! The factors of each opcode.
 
-use crate::{CallRole, Instruction, Opcode, WindowDimension};
+use crate::{Instruction, Opcode, WindowDimension};
 
 use super::{
     Array, FactorKind, Factors,
+    applied::reduction,
     convolution::add_convolution,
     indexed::{add_gather, add_part, add_scatter},
     views::{add_bitcast, add_reshape},
@@ -232,23 +233,6 @@ fn except(arrays: &[&Array], of: &[usize], is_left_out: impl Fn(usize) -> bool, 
 fn except_last(arrays: &[&Array], found: &mut Factors) {
     let last = arrays.first().map_or(0, |array| array.bounds.len()).saturating_sub(1);
     except(arrays, &all(arrays), |dimension| dimension == last, found);
-}
-
-/// What a computation that is applied to two elements, or to two of each array, does to all along a dimension.
-pub(super) fn reduction(at: &Instruction<'_>) -> FactorKind {
-    let applied = at.calls().find(|call| matches!(call.role, CallRole::ToApply | CallRole::Calls));
-    let root = applied.and_then(|call| call.computation()).and_then(|computation| computation.root());
-    let Some(root) = root else { return FactorKind::Mix };
-    let are_all = |opcode: Opcode| match root.opcode() {
-        Opcode::Tuple => root.operands().all(|of| of.instruction().is_some_and(|of| of.opcode() == opcode)),
-        of_root => of_root == opcode,
-    };
-    match () {
-        () if are_all(Opcode::Add) => FactorKind::Sum,
-        // What is written last stays.
-        () if are_all(Opcode::Parameter) => FactorKind::Mix,
-        () => FactorKind::Reduce,
-    }
 }
 
 /// Arrays, then what each begins with, then a result for each.

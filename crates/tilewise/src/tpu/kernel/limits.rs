@@ -62,3 +62,17 @@ impl Limits {
         }
     }
 }
+
+impl Generation {
+    /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
+    ///
+    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: what one kernel may ask for at most,
+    /// [`Limits::cap_bytes`]. If it asks for nothing it has less: 16 MiB on v5e.
+    #[must_use]
+    pub const fn vmem_bytes(self) -> Option<u64> {
+        match (self, Limits::of(self)) {
+            (Self::V5e | Self::V6e | Self::V7x, Some(limits)) => Some(limits.cap_bytes),
+            _ => None,
+        }
+    }
+}

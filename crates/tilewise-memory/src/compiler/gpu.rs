@@ -5,7 +5,8 @@ use tilewise_hlo::{
     dataflow::{Dataflow, Position},
 };
 
-use super::{Rules, fusion::Fusions, sharing};
+use super::{Compiler, fusion::Fusions};
+use crate::{rules::Rules, sharing};
 
 /// `kXlaAllocatedBufferAlignBytes` (xla/service/gpu/gpu_constants.h).
 const ALIGNMENT: u64 = 256;
@@ -20,6 +21,8 @@ impl Gpu {
         Self { fusions: Fusions::new(flow) }
     }
 }
+
+impl Compiler for Gpu {}
 
 impl Rules for Gpu {
     fn alignment(&self, _: u8) -> Option<u64> {

@@ -1,43 +1,24 @@
-//! What differs between machines: one set of rules for each.
+//! What values take, in which order, and which of them share: the rules that differ between machines.
 //!
 //! The default methods are XLA's own rules, as its sources have them (`BufferAssigner` in
 //! xla/service/buffer_assignment.cc and what that calls). A machine's compiler overrides some.
 
-mod cpu;
-mod fusion;
-mod gpu;
-mod sharing;
-mod tpu;
-
-pub(crate) use tpu::HBM_ALIGNMENT;
-
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt};
 
 use tilewise::{ArrayShape, Tiled};
 use tilewise_hlo::dataflow::{Dataflow, Op, Position, Table, Value, ValueId};
 
 use crate::{
-    Machine, Packing,
-    assign::{Assigner, Assignment, Interface, Part},
     buffers::Buffers,
-    heap::Heap,
     order::{callers_first, control_predecessors, post_order},
+    sharing,
     storage::Storages,
 };
 
 /// Host memory: charged to the host.
 pub(crate) const HOST: u8 = 5;
 
-/// The rules of a machine's compiler, for this program.
-pub(crate) fn of(machine: Machine, flow: &Dataflow) -> Arc<dyn Rules> {
-    match machine {
-        Machine::Tpu(generation) => Arc::new(tpu::Tpu { generation }),
-        Machine::Gpu(_) => Arc::new(gpu::Gpu::new(flow)),
-        Machine::Cpu => Arc::new(cpu::Cpu::new(flow)),
-    }
-}
-
-/// How a compiler sizes, orders, shares and lays out memory.
+/// How a compiler sizes and orders values, and lets them share memory.
 pub(crate) trait Rules: fmt::Debug + Send + Sync {
     /// Bytes of an array.
     fn array_bytes(&self, array: &ArrayShape) -> Result<u64, tilewise::Error> {
@@ -113,58 +94,9 @@ pub(crate) trait Rules: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Gives buffers allocations of their own, or leaves them to the heaps.
-    fn assign(&self, assigner: &mut Assigner<'_>, _: Packing) {
-        assigner.assign_by_size();
-    }
-
-    /// The temporaries in the order in which they lie in the memory of their space: what is left where XLA partitions all
-    /// allocations by swapping (`std::partition` in `BufferAssignment::CombineTempAllocations`). The `locals` are
-    /// allocations of functions, which take no memory here, but move others.
-    fn temporaries(&self, assignment: &Assignment, locals: usize) -> Vec<Part> {
-        let allocations = assignment.allocations.iter().enumerate();
-        let separate = allocations.map(|(at, allocation)| allocation.is_temporary.then_some(Part::Allocation(at)));
-        let heaps = assignment.packed.keys().map(|space| Some(Part::Heap(*space)));
-        let mut list: Vec<Option<Part>> = separate.chain(heaps).chain((0..locals).map(|_| None)).collect();
-        let (mut front, mut back) = (0, list.len());
-        loop {
-            while front < back && list[front].is_none() {
-                front += 1;
-            }
-            back = back.saturating_sub(1);
-            while front < back && list[back].is_some() {
-                back -= 1;
-            }
-            if front >= back {
-                break;
-            }
-            list.swap(front, back);
-            front += 1;
-        }
-        list.drain(front..).flatten().collect()
-    }
-
-    /// Bytes of a memory space's temporaries as the compiler reports them, which lie in so many.
-    fn reported_bytes(
-        &self,
-        _flow: &Dataflow,
-        _storages: &Storages,
-        _assignment: &Assignment,
-        _heap: &Heap,
-        _memory_space: u8,
-        layout_bytes: u64,
-    ) -> Option<u64> {
-        Some(layout_bytes)
-    }
-
     /// Whether temporaries of this memory space are the device's, as the compiler reports them.
     fn is_device_memory(&self, memory_space: u8) -> bool {
         memory_space != HOST
-    }
-
-    /// Bytes of arguments and results: of allocations, each once.
-    fn interface(&self, _: &Dataflow, _: &Storages, _: &Buffers, assignment: &Assignment) -> Option<Interface> {
-        Interface::of_allocations(&assignment.allocations)
     }
 
     /// How close to the limit of memory the compiler begins to try [`Packing::BestFit`], in bytes; `None` if it doesn't.

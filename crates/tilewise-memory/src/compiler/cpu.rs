@@ -5,7 +5,8 @@ use tilewise_hlo::{
     dataflow::{Dataflow, Position},
 };
 
-use super::{Rules, fusion::Fusions, sharing};
+use super::{Compiler, fusion::Fusions};
+use crate::{rules::Rules, sharing};
 
 /// `cpu_function_runtime::MinAlign` (xla/backends/cpu/alignment.h).
 const ALIGNMENT: u64 = 64;
@@ -20,6 +21,8 @@ impl Cpu {
         Self { fusions: Fusions::new(flow) }
     }
 }
+
+impl Compiler for Cpu {}
 
 impl Rules for Cpu {
     fn alignment(&self, _: u8) -> Option<u64> {

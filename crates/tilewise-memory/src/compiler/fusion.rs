@@ -8,7 +8,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
 };
 
-use super::sharing::{fused_computation, same_shape};
+use crate::sharing::{fused_computation, same_shape};
 
 /// A fusion with more operands shares none: of those, compilers make none (`MaxOperandsAndOutputsPerFusion` is 96).
 const MOST_OPERANDS: usize = 512;

@@ -11,13 +11,15 @@ use tilewise_hlo::{
     dataflow::{Dataflow, Op, OpId, Position, Table, Value, ValueId},
 };
 
-use super::{HOST, Rules};
+use super::Compiler;
 use crate::{
     Packing,
     assign::{Assigner, Assignment, Interface, Part},
     buffers::Buffers,
     heap::Heap,
+    machine::HBM_ALIGNMENT,
     order::post_order,
+    rules::{HOST, Rules},
     storage::{Storage, Storages},
 };
 
@@ -33,9 +35,6 @@ const SPARSE_CORE: u8 = 7;
 /// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
 /// `xla_tpu_max_hbm_size_mib`.
 const NEAR_LIMIT: u64 = 5 << 29;
-
-/// Everything in HBM starts at a multiple of these bytes, and its temporaries take a multiple.
-pub(crate) const HBM_ALIGNMENT: u64 = 16384;
 
 #[derive(Debug)]
 pub(super) struct Tpu {
@@ -136,6 +135,20 @@ impl Rules for Tpu {
         memory_space == VMEM
     }
 
+    fn is_device_memory(&self, memory_space: u8) -> bool {
+        memory_space == 0
+    }
+
+    fn near_limit(&self) -> Option<u64> {
+        Some(NEAR_LIMIT)
+    }
+
+    fn core_memory_bytes(&self) -> Option<u64> {
+        self.generation.core_hbm_bytes()
+    }
+}
+
+impl Compiler for Tpu {
     fn assign(&self, assigner: &mut Assigner<'_>, packing: Packing) {
         assigner.allocate_donated_and_tables();
         match packing {
@@ -170,10 +183,6 @@ impl Rules for Tpu {
         if is_used { layout_bytes.checked_next_multiple_of(HBM_ALIGNMENT) } else { Some(0) }
     }
 
-    fn is_device_memory(&self, memory_space: u8) -> bool {
-        memory_space == 0
-    }
-
     /// Of positions, each counted.
     fn interface(&self, flow: &Dataflow, storages: &Storages, buffers: &Buffers, _: &Assignment) -> Option<Interface> {
         let entry = &flow[flow.entry()?];
@@ -190,14 +199,6 @@ impl Rules for Tpu {
             outputs: [outputs(false)?, outputs(true)?],
             aliases: [aliases(false)?, aliases(true)?],
         })
-    }
-
-    fn near_limit(&self) -> Option<u64> {
-        Some(NEAR_LIMIT)
-    }
-
-    fn core_memory_bytes(&self) -> Option<u64> {
-        self.generation.core_hbm_bytes()
     }
 }
 

@@ -8,7 +8,7 @@ use tilewise_hlo::{
 
 /// Whether a result may lie where an operand does, of an instruction that is no fusion. Results that must lie in an
 /// operand are in its buffer already.
-pub(super) fn may_share(flow: &Dataflow, result: Position, operand: Position) -> bool {
+pub(crate) fn may_share(flow: &Dataflow, result: Position, operand: Position) -> bool {
     let (user, op) = (flow.op_at(result), flow.op_at(operand));
     if !same_shape(flow, result, operand) {
         return false;
@@ -32,17 +32,17 @@ pub(super) fn may_share(flow: &Dataflow, result: Position, operand: Position) ->
 }
 
 /// Whether two positions have the same type, dimensions and layout.
-pub(super) fn same_shape(flow: &Dataflow, a: Position, b: Position) -> bool {
+pub(crate) fn same_shape(flow: &Dataflow, a: Position, b: Position) -> bool {
     flow.node(a) == flow.node(b) || flow.shape(a) == flow.shape(b)
 }
 
-pub(super) fn reads_once(operands: &[OpId], op: OpId) -> bool {
+pub(crate) fn reads_once(operands: &[OpId], op: OpId) -> bool {
     operands.iter().filter(|operand| **operand == op).count() == 1
 }
 
 /// Whether an instruction makes no values of its own, but joins those of others: what goes around a loop, and what
 /// branches result in.
-pub(super) fn joins(flow: &Dataflow, op: OpId) -> bool {
+pub(crate) fn joins(flow: &Dataflow, op: OpId) -> bool {
     match flow[op].opcode {
         Opcode::While | Opcode::Conditional => true,
         Opcode::Parameter => flow.loop_around(op).is_some(),
@@ -55,7 +55,7 @@ fn bits(flow: &Dataflow, position: Position) -> Option<u32> {
 }
 
 /// The computation of a fusion, also of one that an abbreviated start runs.
-pub(super) fn fused_computation(flow: &Dataflow, fusion: OpId) -> Option<usize> {
+pub(crate) fn fused_computation(flow: &Dataflow, fusion: OpId) -> Option<usize> {
     let call = flow.instruction(fusion)?.calls().find(|call| call.role == CallRole::Calls)?;
     Some(call.computation()?.index())
 }

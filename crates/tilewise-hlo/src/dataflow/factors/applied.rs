@@ -1,0 +1,21 @@
+//! What the computation that an instruction applies makes of a dimension.
+
+use super::FactorKind;
+use crate::{CallRole, Instruction, Opcode};
+
+/// What a computation that is applied to two elements, or to two of each array, does to all along a dimension.
+pub(super) fn reduction(at: &Instruction<'_>) -> FactorKind {
+    let applied = at.calls().find(|call| matches!(call.role, CallRole::ToApply | CallRole::Calls));
+    let root = applied.and_then(|call| call.computation()).and_then(|computation| computation.root());
+    let Some(root) = root else { return FactorKind::Mix };
+    let are_all = |opcode: Opcode| match root.opcode() {
+        Opcode::Tuple => root.operands().all(|of| of.instruction().is_some_and(|of| of.opcode() == opcode)),
+        of_root => of_root == opcode,
+    };
+    match () {
+        () if are_all(Opcode::Add) => FactorKind::Sum,
+        // What is written last stays.
+        () if are_all(Opcode::Parameter) => FactorKind::Mix,
+        () => FactorKind::Reduce,
+    }
+}

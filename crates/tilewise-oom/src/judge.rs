@@ -1,0 +1,203 @@
+//! The verdict on a message.
+
+use crate::entry::Entry;
+use crate::form::Form;
+use crate::forms::Judged;
+use crate::message::Message;
+use crate::text::size::PrintedSize;
+use crate::verdict::{UntiledMachine, Verdict};
+
+/// A request below this is small: if it fails, others hold the memory.
+const SMALL: u64 = 64 << 20;
+
+/// So is one of this part of the pool: 1 in 16.
+const SMALL_PART: u64 = 16;
+
+/// No GPU of today has more.
+const LARGEST_GPU: u64 = 288 << 30;
+
+/// Where nothing says how much is missing, padding is the cause from this part of what is used on: 1 in 4.
+const MUCH_PADDING: u128 = 4;
+
+impl Message {
+    /// What is wrong.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Verdict};
+    ///
+    /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
+    ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
+    /// assert_eq!(Message::parse(text)?.verdict(), Verdict::Fragmentation);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match self.form.rule().judged {
+            Judged::As(Verdict::Fits) if self.is_over() => Verdict::Size,
+            Judged::As(verdict) => verdict,
+            Judged::Elsewhere(_) => Verdict::NotTpu,
+            Judged::RunTime => self.verdict_at_run_time(),
+            _ if self.is_spilled() => Verdict::Spills,
+            Judged::Kernel => Verdict::KernelMemory,
+            Judged::Memory => match self.memory_space.as_deref() {
+                Some("hbm" | "host") => self.verdict_on_hbm(),
+                Some(_) => Verdict::KernelMemory,
+                None if self.entries.iter().any(|entry| entry.window().is_some()) || self.is_list_of_kernel() => {
+                    Verdict::KernelMemory
+                }
+                None => self.verdict_on_hbm(),
+            },
+        }
+    }
+
+    /// The machine that the message is of, if it has no tiles.
+    #[must_use]
+    pub fn machine(&self) -> Option<UntiledMachine> {
+        match self.form.rule().judged {
+            Judged::Elsewhere(machine) => Some(machine),
+            _ => None,
+        }
+    }
+
+    /// What is wrong on a machine without tiles, in the words for TPUs, or what a warning follows from; `None` where the
+    /// message doesn't tell.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Verdict};
+    ///
+    /// let text = "Out of memory while trying to allocate 34912723376 bytes.
+    /// BufferAssignment stats:
+    ///      preallocated temp allocation:   32.51GiB";
+    /// let message = Message::parse(text)?;
+    /// assert_eq!((message.verdict(), message.cause()), (Verdict::NotTpu, Some(Verdict::Size)));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cause(&self) -> Option<Verdict> {
+        // The target is the memory less arguments and results.
+        if self.form == Form::Rematerialization && self.facts.has("below_zero") {
+            return Some(Verdict::Arguments);
+        }
+        let used = self.used.as_ref();
+        match self.machine()? {
+            UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
+            UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(Verdict::KernelMemory),
+            UntiledMachine::Gpu if matches!(self.form, Form::Autotuning | Form::GpuRetry) => None,
+            UntiledMachine::Gpu | UntiledMachine::Unnamed => self.cause_on_gpu(),
+            UntiledMachine::Host if self.form == Form::HostPool => None,
+            UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
+            UntiledMachine::Tenstorrent => {
+                let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
+                let (needed, bank) = (fact("needed"), fact("bank"));
+                match (needed, bank, fact("free"), fact("largest")) {
+                    (Some(needed), Some(bank), ..) if needed > bank => Some(Verdict::Size),
+                    (Some(needed), _, Some(free), Some(largest)) if free >= needed && needed > largest => {
+                        Some(Verdict::Fragmentation)
+                    }
+                    (Some(_), Some(_), ..) => Some(Verdict::Reservation),
+                    _ => self.is_over().then_some(Verdict::Size),
+                }
+            }
+        }
+    }
+
+    fn cause_on_gpu(&self) -> Option<Verdict> {
+        // The module lies outside the pool that the process set aside for itself.
+        if self.facts.has("loaded") {
+            return Some(Verdict::Reservation);
+        }
+        let used = self.used.as_ref()?;
+        let row = |name: &str| self.usage.as_ref()?.get(name);
+        // The figures are rounded, and the allocator rounds up.
+        let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
+        let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
+        if room.is_some_and(|room| used.bytes() > room) {
+            Some(Verdict::Size)
+        } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
+            Some(Verdict::Fragmentation)
+        } else if row("results").is_some_and(is)
+            || used.bytes() <= SMALL
+            || room.is_some_and(|room| used.bytes() <= room / SMALL_PART)
+        {
+            Some(Verdict::Reservation)
+        } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
+            Some(Verdict::Size)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a list without a headline is one kernel's.
+    fn is_list_of_kernel(&self) -> bool {
+        !self.entries.is_empty() && self.entries.iter().all(Entry::is_of_kernel)
+    }
+
+    /// Whether more is used than there is.
+    fn is_over(&self) -> bool {
+        self.used.as_ref().zip(self.limit.as_ref()).is_some_and(|(used, limit)| used.low() > limit.high())
+    }
+
+    fn verdict_at_run_time(&self) -> Verdict {
+        match (&self.used, &self.limit) {
+            (Some(asked), Some(free)) if free.bytes() >= asked.bytes() => Verdict::Fragmentation,
+            _ => Verdict::Reservation,
+        }
+    }
+
+    /// Whether [autotuning](Form::Autotuning) failed for a convolution, whose algorithms need workspaces, or for lack of memory.
+    ///
+    /// ```
+    /// use tilewise_oom::Message;
+    ///
+    /// let text = "Autotuning failed for HLO: %gemm_fusion_dot = f64[6,128] fusion(x): No valid config found!";
+    /// assert!(!Message::parse(text)?.lacks_workspace());
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn lacks_workspace(&self) -> bool {
+        self.used.is_some() || self.facts.text("instruction").is_none_or(|text| text.contains("conv"))
+    }
+
+    /// Whether spilled registers are what is missing, or the largest part; of a list without sizes, its first entry.
+    fn is_spilled(&self) -> bool {
+        if self.entries.iter().all(|entry| entry.size.is_none()) {
+            return self.entries.first().is_some_and(Entry::is_spill);
+        }
+        let size = |entry: &Entry| entry.size.as_ref().map_or(0, PrintedSize::bytes);
+        let (spilled, others) = self.entries.iter().fold((0_u64, 0_u64), |(spilled, others), entry| {
+            let size = size(entry);
+            if entry.is_spill() { (spilled.saturating_add(size), others) } else { (spilled, others.max(size)) }
+        });
+        spilled > 0 && (spilled >= others || self.budget().missing_bytes.is_some_and(|missing| spilled >= missing))
+    }
+
+    fn verdict_on_hbm(&self) -> Verdict {
+        let budget = self.budget();
+        let padding = budget.padding_bytes.unwrap_or(0);
+        // Without their padding, too.
+        let arguments =
+            budget.argument_bytes.map(|bytes| bytes.saturating_sub(budget.argument_padding_bytes.unwrap_or(0)));
+        if arguments.zip(budget.capacity_bytes).is_some_and(|(arguments, capacity)| arguments > capacity) {
+            return Verdict::Arguments;
+        }
+        let listed = || self.entries.iter().filter_map(|entry| entry.size.as_ref()).map(PrintedSize::bytes);
+        let used = budget.used_bytes.unwrap_or_else(|| listed().fold(0, u64::saturating_add));
+        let is_most = u128::from(padding) * 2 > u128::from(used);
+        let is_padding = match budget.missing_bytes {
+            Some(missing) => padding > 0 && padding >= missing || is_most,
+            None => padding > 0 && u128::from(padding) * MUCH_PADDING >= u128::from(used),
+        };
+        if is_padding {
+            return Verdict::Padding;
+        }
+        let fragmentation = budget.fragmentation_bytes.unwrap_or(0);
+        if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
+            return Verdict::Fragmentation;
+        }
+        // A list without its beginning doesn't show what is largest.
+        let is_beheaded = budget.used_bytes.is_none() && self.entries.first().is_some_and(Entry::is_of_the_tail);
+        let is_told = budget.missing_bytes.is_some() || self.form != Form::Excerpt || used > 0 && !is_beheaded;
+        if is_told { Verdict::Size } else { Verdict::Unknown }
+    }
+}
