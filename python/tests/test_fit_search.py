@@ -12,9 +12,10 @@ from typing import Any, get_args
 import pytest
 
 from tilewise._ask import Answer, Sizes, Status
+from tilewise._cache import Cache
 from tilewise._fit import combination
-from tilewise._fit.cache import Cache, Log
 from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.log import Log
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Found, Kind, search

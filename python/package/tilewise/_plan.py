@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Mode, Sizes, report_of, shared
+from tilewise._cache import Cache
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
-from tilewise._fit.cache import Cache
 from tilewise._kept import cache_folder
 from tilewise._modules import module
 from tilewise._place import lower_on

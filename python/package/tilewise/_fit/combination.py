@@ -11,8 +11,8 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Compiler, Mode
+from tilewise._cache import Cache
 from tilewise._errors import Error, Skip
-from tilewise._fit.cache import Cache
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._ask import Compiler
-from tilewise._fit.cache import Log
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.factory import Stretched, check_settings, travels
+from tilewise._fit.log import Log
 from tilewise._fit.progress import Progress
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow

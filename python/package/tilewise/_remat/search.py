@@ -10,8 +10,8 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Compiler, Mode
+from tilewise._cache import Cache
 from tilewise._errors import Error
-from tilewise._fit.cache import Cache
 from tilewise._program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen
 from tilewise._remat.step import SHARES, Step
