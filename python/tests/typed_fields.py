@@ -29,6 +29,19 @@ def recommendation_fields(advice: tw.Recommendation) -> None:
     print(texts, shapes, maybe_counts, flags, axes, donated, maybe_texts, lines)
 
 
+def screen_fields(headline: tw.Headline, cause: tw.Cause, change: tw.PlannedChange) -> None:
+    texts: list[str] = [headline.verdict, headline.sentence, cause.kind, cause.sentence, change.do, change.kind]
+    maybe_texts: list[str | None] = [cause.quote, change.code, change.caveat, change.quote]
+    counts: list[int] = [cause.bytes, cause.arrays]
+    maybe_counts: list[int | None] = [headline.needed_bytes, headline.limit_bytes, change.bytes_after]
+    flags: list[bool | None] = [headline.is_comfortable, change.fits]
+    numbers: list[float | None] = [cause.share, change.seconds_after]
+    assert_type(cause.axes, "list[tuple[str | None, int]]")
+    assert_type(cause.filled, "tuple[int, int] | None")
+    lines: list[tw.SourceLine | None] = [cause.source]
+    print(texts, maybe_texts, counts, maybe_counts, flags, numbers, lines)
+
+
 def allocation_fields(allocation: tw.Allocation) -> None:
     texts: list[str] = [allocation.section]
     maybe_texts: list[str | None] = [allocation.instruction, allocation.label, allocation.shape_text]
@@ -134,6 +147,10 @@ def explanation_fields(explanation: tw.Explanation) -> None:
     flags: list[bool] = [explanation.truncated]
     assert_type(explanation.allocations, "list[tw.Allocation]")
     assert_type(explanation.advice, "list[tw.Recommendation]")
+    assert_type(explanation.headline, "tw.Headline")
+    assert_type(explanation.causes, "list[tw.Cause]")
+    assert_type(explanation.changes, "list[tw.PlannedChange]")
+    assert_type(explanation.raised_at, "tuple[str, int] | None")
     print(texts, maybe_texts, maybe_counts, counts, flags)
 
 
@@ -198,6 +215,9 @@ def report_fields(report: tw.Report) -> None:
     ]
     maybe_flags: list[bool | None] = [report.fits]
     assert_type(report.advice, "list[tw.Recommendation]")
+    assert_type(report.headline, "tw.Headline")
+    assert_type(report.causes, "list[tw.Cause]")
+    assert_type(report.changes, "list[tw.PlannedChange]")
     lines: list[tw.SourceLine | None] = [report.peak_source]
     assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
     print(texts, maybe_texts, flags, counts, ratios, maybe_counts, maybe_flags, lines)

@@ -75,7 +75,7 @@ pub use shape::{
     answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{
-    CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Remark, Summary, in_span, memory_name,
+    CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Quote, Remark, Summary, in_span, memory_name,
 };
 pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

@@ -198,7 +198,7 @@ fn the_document_lists_what_is_printed() {
     checker.run("Comparison", &["audit", before, "--against", &out("plan.lock")]);
 
     checker.run("Explain", &["explain", "examples/out_of_memory.txt", "examples/README.md"]);
-    let log = "Can't reduce memory use below 2.58GiB (2766640263 bytes) by rematerialization; only reduced to 2.76TiB \
+    let log = "File \"train.py\", line 88, in main\n    state = step(state)\nCan't reduce memory use below 2.58GiB (2766640263 bytes) by rematerialization; only reduced to 2.76TiB \
                (3038617035172 bytes)\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate 3038615961416 bytes.\n";
     fs::write(out("json.txt"), log).expect("a folder");
     checker.run("Explain", &["explain", &out("json.txt")]);

@@ -118,7 +118,7 @@ pub(super) fn check(message: &Message) -> [String; 2] {
     let what = if is_of_layouts { "An array has another layout than a pass of the compiler expects: a" } else { "A" };
     [
         format!("A check inside the compiler failed{condition}{place}."),
-        format!("{what} defect of the compiler, or of what gave it the program; no memory ran out."),
+        format!("{what} defect of the compiler, or of what gave it the program."),
     ]
 }
 

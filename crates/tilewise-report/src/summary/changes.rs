@@ -38,6 +38,12 @@ pub struct PlannedChange<'a> {
 }
 
 impl PlannedChange<'_> {
+    /// Code for it: of the program's framework alone where there is such, without what it imports.
+    #[must_use]
+    pub fn code(&self) -> Option<String> {
+        self.plain_code.clone().or_else(|| words(self.recommendation).code)
+    }
+
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
         Self { quote: quotes.of(line), ..self }

@@ -19,7 +19,7 @@ pub(crate) use dump::files_of;
 pub(crate) use programs::Limits;
 use programs::{Input, InputResult};
 use sink::Sink;
-use sources::Sources;
+pub use sources::Sources;
 use std::{
     io,
     path::{Path, PathBuf},

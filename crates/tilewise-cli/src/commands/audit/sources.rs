@@ -13,7 +13,7 @@ const LONGEST_LINE: usize = 200;
 
 /// A folder of source.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
+pub struct Sources {
     root: PathBuf,
 }
 
@@ -22,13 +22,14 @@ impl Sources {
     ///
     /// # Errors
     /// What isn't a folder.
-    pub(crate) fn at(path: &str) -> io::Result<Self> {
+    pub fn at(path: &str) -> io::Result<Self> {
         let root = fs::canonicalize(path)?;
         if root.is_dir() { Ok(Self { root }) } else { Err(io::Error::other("not a folder")) }
     }
 
     /// The text of a line, of the file below the folder whose path has most of the named one's end.
-    pub(crate) fn line(&self, source: &SourceLine) -> Option<String> {
+    #[must_use]
+    pub fn line(&self, source: &SourceLine) -> Option<String> {
         let text = fs::read(self.file(Path::new(&source.file))?).ok()?;
         let number = usize::try_from(source.line).ok()?.checked_sub(1)?;
         let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?).trim().to_owned();
