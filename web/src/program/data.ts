@@ -216,6 +216,7 @@ export interface Headline {
   needed_bytes: number | null;
   limit_bytes: number | null;
   is_comfortable: boolean;
+  comfort: string | null;
   sentence: string;
   tone: Remark["tone"];
 }

@@ -19,6 +19,7 @@ pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline 
         limit_bytes: message.limit.as_ref().map(PrintedSize::bytes),
         is_comfortable: false,
         sentence,
+        comfort: None,
         tone,
     }
 }

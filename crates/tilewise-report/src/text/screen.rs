@@ -56,7 +56,7 @@ impl<'a> Screen<'a> {
         Self {
             headline,
             origin: format!("{}  {}", summary.title, summary.origin),
-            cause: headline.is_comfortable.then(|| comfort(headline)),
+            cause: headline.comfort.clone(),
             causes: &summary.causes,
             changes: &summary.changes,
             remark: None,
@@ -249,13 +249,6 @@ impl<'a> Screen<'a> {
 
 fn count(lines: &[u8]) -> usize {
     lines.iter().filter(|byte| **byte == b'\n').count()
-}
-
-/// That nothing needs to change, and what it means if the program died all the same.
-fn comfort(headline: &Headline) -> String {
-    let left = headline.limit_bytes.zip(headline.needed_bytes).map(|(limit, needed)| limit.saturating_sub(needed));
-    let left = left.map(bytes).unwrap_or_default();
-    format!("Nothing needs to change. If it ran out of memory all the same, something else held more than {left}.")
 }
 
 /// A text, and under each figure that was read a mark.
