@@ -45,7 +45,7 @@ pub(crate) fn quoting<'py>(report: &Bound<'py, PyReport>, folder: &str) -> PyRes
     let Ok(sources) = Sources::at(folder) else { return Ok(report.clone()) };
     let held = report.get();
     let quoted = report.py().detach(|| {
-        let quotes = Quotes::read(&held.audited.report, |line| sources.line(line));
+        let quotes = Quotes::read(&held.audited.report, |file| sources.text(file));
         Arc::new(AuditOutput { quotes, ..(*held.audited).clone() })
     });
     PyReport::of(report.py(), quoted, held.module.clone(), held.buffer_assignment.clone())

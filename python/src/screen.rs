@@ -73,7 +73,7 @@ pub(crate) struct PyCause {
     /// What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
     /// `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
     /// `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
-    /// `'listed'`, `'arguments'`, `'others'` (what was there before) or `'fragmentation'`.
+    /// `'listed'`, `'temporaries'`, `'arguments'`, `'others'` (what was there before) or `'fragmentation'`.
     kind: String,
     /// Bytes that it takes.
     bytes: u64,

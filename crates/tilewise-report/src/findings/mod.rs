@@ -43,6 +43,7 @@ mod together;
 mod warning;
 mod words;
 
+pub(crate) use code::is_name;
 pub use copies::why;
 pub use notes::note;
 pub use remedy::RemedyWords;

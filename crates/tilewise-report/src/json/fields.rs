@@ -104,6 +104,7 @@ fields!(PlannedChange<'_>, change, {
     code: change.code(),
     caveat: change.caveat,
     quote: change.quote,
+    edit: change.edit,
 });
 
 fields!(KernelRow, row, {

@@ -58,6 +58,9 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let mut causes: Vec<PeakCause> =
         groups.into_iter().map(|(row, count, taken)| of_row(row, count, taken, whole)).collect();
     causes.extend(unlisted(explanation, &budget, whole));
+    // On a GPU arguments lie beside what is asked for.
+    let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
+    causes.iter_mut().for_each(|cause| cause.share = share(cause.bytes, whole.max(together)));
     causes.retain(|cause| cause.share >= LEAST);
     causes.sort_by_key(|cause| Reverse(cause.bytes));
     causes.truncate(MOST);
@@ -73,9 +76,17 @@ fn unlisted<'a>(
     let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // At run time they are a part of what was there before.
-    let is_of_compiler = matches!(explanation.message.verdict(), Verdict::Size | Verdict::Padding | Verdict::Arguments);
+    let message = &explanation.message;
+    let is_of_compiler = [Some(message.verdict()), message.cause()]
+        .into_iter()
+        .flatten()
+        .any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
     let arguments = budget.argument_bytes.filter(|_| is_of_compiler && budget.others_bytes.is_none());
+    let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    let made = budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary));
     let totals = [
+        ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
         ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, "gaps between arrays, too small for what else is alive"),
@@ -98,8 +109,14 @@ fn unlisted<'a>(
 
 /// The name that a row goes by without a shape.
 pub(crate) fn name_of(row: &Allocation) -> String {
-    let label = row.entry.label.as_deref();
-    label.map_or_else(|| "its shape is not in the text".to_owned(), |label| label.trim_start_matches('%').to_owned())
+    let label = row.entry.label.as_deref().map(|label| label.trim_start_matches('%').to_owned());
+    // Of a path its end: what is computed, and the module that does it.
+    let operation = || {
+        let name = row.entry.operator.as_ref()?.op_name()?;
+        let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
+        Some(parts.into_iter().rev().collect::<Vec<_>>().join("/"))
+    };
+    label.or_else(operation).unwrap_or_else(|| "an array whose shape is not in the text".to_owned())
 }
 
 fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause {
@@ -149,6 +166,7 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
             plain_code: said.plain,
             caveat: said.caveat,
             quote: None,
+            edit: None,
             recommendation: advice,
         }
     };

@@ -2,7 +2,7 @@
 
 use super::{Terminal, write_wrapped};
 use crate::{
-    Headline, MessageSummary, PlannedChange, Quote, Remark, Summary,
+    Headline, LineEdit, MessageSummary, PlannedChange, Quote, Remark, Summary,
     style::{FAINT, STRONG, bytes, cut, file_name, style_of, styled},
     summary::PeakCause,
 };
@@ -231,6 +231,12 @@ impl<'a> Screen<'a> {
     /// The line to change, the caveat, and the code.
     fn write_code(&self, change: &PlannedChange<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (width, indent) = (self.terminal.width, " ".repeat(CHANGE));
+        if let Some(edit) = &change.edit {
+            if let Some(caveat) = &change.caveat {
+                write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
+            }
+            return write_edit(edit, &indent, out);
+        }
         let is_told = |quote: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
         let source = change.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
         if let (Some(quote), Some(source)) = (change.quote.as_ref().filter(|quote| !is_told(quote)), source) {
@@ -249,6 +255,14 @@ impl<'a> Screen<'a> {
 
 fn count(lines: &[u8]) -> usize {
     lines.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// `106 - step = jax.jit(step)` and under it what that becomes, to be copied.
+fn write_edit(edit: &LineEdit, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    let place = format!("{}:{}", file_name(&edit.file), edit.line);
+    writeln!(out, "{indent}{}", styled(FAINT, visible(&place)))?;
+    writeln!(out, "{indent}  - {}", visible(&edit.before))?;
+    writeln!(out, "{indent}  + {}", styled(STRONG, visible(&edit.after)))
 }
 
 /// A text, and under each figure that was read a mark.
