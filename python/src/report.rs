@@ -212,7 +212,7 @@ impl PyReport {
     /// Examples:
     ///     >>> import pathlib
     ///     >>> print(audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").headline)
-    ///     Does not fit 200.00 MiB of HBM: needs 311.37 MiB, 111.37 MiB too much.
+    ///     Does not fit 200.00 MiB of HBM: needs 309.84 MiB, 109.84 MiB too much.
     #[getter]
     fn headline(&self) -> PyHeadline {
         PyHeadline::of(&Headline::of(&self.audited.report))

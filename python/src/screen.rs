@@ -16,7 +16,7 @@ use tilewise_report::{CauseAxis, Headline, PeakCause, PlannedChange, axis};
 ///     >>> import pathlib
 ///     >>> headline = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").headline
 ///     >>> headline.verdict, headline.needed_bytes - headline.limit_bytes
-///     ('does_not_fit', 116782592)
+///     ('does_not_fit', 115176960)
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Headline")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyHeadline {
@@ -66,7 +66,7 @@ impl PyHeadline {
 ///     >>> import pathlib
 ///     >>> cause = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).causes[0]
 ///     >>> cause.kind, cause.arrays, cause.filled, str(cause.source)
-///     ('padding', 2, (12, 128), 'model.py:439')
+///     ('padding', 3, (12, 128), 'model.py:439')
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Cause")]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PyCause {
