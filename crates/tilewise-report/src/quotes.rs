@@ -1,6 +1,6 @@
 //! Lines of the reader's own source, and what changes make of them.
 
-use crate::findings::is_name;
+use crate::findings::{Jitted, is_name, jitted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
@@ -85,16 +85,9 @@ impl Quotes {
 
 /// `step = jax.jit(step)` or `@jax.jit`, with what is donated.
 fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
-    let jit = finding.jit.as_ref()?;
-    let function = &jit.function;
-    let names: String = finding.roots.iter().map(|root| format!("\"{root}\",")).collect();
-    let (call, option) = match jit.library {
-        Library::Equinox => ("eqx.filter_jit", "donate=\"all\"".to_owned()),
-        Library::Nnx => ("nnx.jit", format!("donate_argnames=({names})")),
-        _ => ("jax.jit", format!("donate_argnames=({names})")),
-    };
-    let is_named = finding.roots.iter().all(|root| is_name(root) && root != "args");
-    if !is_named || line.contains("donate") {
+    let function = &finding.jit.as_ref()?.function;
+    let Jitted { call, option, .. } = jitted(finding)?;
+    if line.contains("donate") {
         return None;
     }
     if line.trim() == format!("@{call}") && next.trim_start().starts_with(&format!("def {function}(")) {

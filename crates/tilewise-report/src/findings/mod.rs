@@ -45,6 +45,7 @@ mod words;
 
 pub(crate) use code::is_name;
 pub use copies::why;
+pub(crate) use donate::{Jitted, jitted};
 pub use notes::note;
 pub use remedy::RemedyWords;
 pub(crate) use together::set_change;
