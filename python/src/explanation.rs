@@ -5,6 +5,7 @@ use crate::{
     errors::{Class, Error, Result},
     recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, Taken},
+    screen::{PyCause, PyHeadline, PyPlannedChange},
     shape::PyShape,
     table::{Column, Columns, Framed, PyTable, Tabular},
     tpu::generation,
@@ -25,7 +26,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{Allocation, Explanation, explain};
 use tilewise_oom::{Message, PrintedSize};
-use tilewise_report::{AsJson, JsonLine, WriteText, causes_in_words, notebook};
+use tilewise_report::{AsJson, JsonLine, MessageSummary, WriteText, causes_in_words, notebook};
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]
@@ -87,6 +88,10 @@ struct Made<T> {
 impl PyExplanation {
     fn message(&self) -> &Message {
         &self.explained.message
+    }
+
+    fn summary(&self) -> MessageSummary<'_> {
+        MessageSummary::of(&self.explained)
     }
 }
 
@@ -158,6 +163,35 @@ impl PyExplanation {
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
         self.explained.allocations.iter().map(|allocation| PyAllocation::new(allocation).into_python(py)).collect()
+    }
+
+    /// What ran out, and by how much; its `verdict` is that of the explanation.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> print(explain(pathlib.Path("../examples/out_of_memory.txt")).headline)
+    ///     Out of memory in hbm: 314.47 MiB needed, 314.00 MiB available, 477.5 KiB over.
+    #[getter]
+    fn headline(&self) -> PyHeadline {
+        PyHeadline::of(&self.summary().headline)
+    }
+
+    /// The largest arrays that the message lists, equal ones together, three at most.
+    #[getter]
+    fn causes(&self) -> Vec<PyCause> {
+        self.summary().causes.iter().map(PyCause::of).collect()
+    }
+
+    /// What to do, the best first, each with what is then needed. `advice` has more of each.
+    #[getter]
+    fn changes(&self) -> Vec<PyPlannedChange> {
+        self.summary().changes.iter().map(PyPlannedChange::of).collect()
+    }
+
+    /// The file and the line of the reader's own program that a traceback in the text leads to; `None` without one.
+    #[getter]
+    fn raised_at(&self) -> Option<(&str, u32)> {
+        self.message().raised_at.as_ref().map(|frame| (frame.file.as_str(), frame.line))
     }
 
     /// What to do about it, the best first.

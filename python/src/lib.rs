@@ -30,6 +30,7 @@ mod report_json;
 mod report_sizes;
 mod restore;
 mod row;
+mod screen;
 mod shape;
 mod shape_conditions;
 mod shape_edits;
@@ -74,9 +75,10 @@ mod _tilewise {
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, floor_of, plot, set_origin, time_of, work_of},
+        report::{PyReport, floor_of, plot, quoting, set_origin, time_of, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
+        screen::{PyCause, PyHeadline, PyPlannedChange},
         shape::PyShape,
         shape_conditions::equation_json,
         slices::reshard,

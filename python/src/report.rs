@@ -8,6 +8,7 @@ use crate::{
     errors::Result,
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
+    screen::{PyCause, PyHeadline, PyPlannedChange},
     space::PySpaceTotal,
     table::{Column, Columns, PyTable, Tabular},
     travel::{Reduced, native, not_held},
@@ -23,8 +24,9 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Machine, Report};
+use tilewise_cli::Sources;
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, ReportView, WriteText, note, notebook};
+use tilewise_report::{AuditOutput, Headline, Quotes, ReportView, WriteText, note, notebook};
 
 /// Says what function a report is of, for its `check`.
 #[pyfunction]
@@ -32,6 +34,18 @@ use tilewise_report::{AuditOutput, ReportView, WriteText, note, notebook};
 pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
     // The first is the report's.
     let _ = report.get().origin.set(report.py(), origin);
+}
+
+/// The report with lines of source from files below a folder; as it is where that is none.
+#[pyfunction]
+pub(crate) fn quoting<'py>(report: &Bound<'py, PyReport>, folder: &str) -> PyResult<Bound<'py, PyReport>> {
+    let Ok(sources) = Sources::at(folder) else { return Ok(report.clone()) };
+    let held = report.get();
+    let quoted = report.py().detach(|| {
+        let quotes = Quotes::read(&held.audited.report, |file| sources.text(file));
+        Arc::new(AuditOutput { quotes, ..(*held.audited).clone() })
+    });
+    PyReport::of(report.py(), quoted, held.module.clone(), held.buffer_assignment.clone())
 }
 
 /// The picture of a report's memory plan. Pickled pictures call it.
@@ -189,6 +203,30 @@ impl PyReport {
             values.into_iter().map(|value| Ok(value.into_python(py)?.unbind())).collect::<PyResult<Vec<_>>>()
         })?;
         Ok(buffers.iter().map(|buffer| buffer.clone_ref(py)).collect())
+    }
+
+    /// Whether it fits, and by how much.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> print(audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").headline)
+    ///     Does not fit 200.00 MiB of HBM: needs 309.84 MiB, 109.84 MiB too much.
+    #[getter]
+    fn headline(&self) -> PyHeadline {
+        PyHeadline::of(&Headline::of(&self.audited.report))
+    }
+
+    /// What holds most of the peak, the largest first: until 80 % of it is told, three at most.
+    #[getter]
+    fn causes(&self, py: Python<'_>) -> Vec<PyCause> {
+        py.detach(|| self.audited.summary_at_once().causes.iter().map(PyCause::of).collect())
+    }
+
+    /// What to change, in the order in which to try it: the gentlest that is enough by itself comes first, then what frees
+    /// most. `advice` has more of each.
+    #[getter]
+    fn changes(&self, py: Python<'_>) -> Vec<PyPlannedChange> {
+        py.detach(|| self.audited.summary().changes.iter().map(PyPlannedChange::of).collect())
     }
 
     /// What to change in the program, the best first; each frees its bytes once those before it are done.

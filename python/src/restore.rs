@@ -8,6 +8,7 @@ use crate::{
     recommendation::PyRecommendation,
     relation::PyRelation,
     row::PySourceLine,
+    screen::{PyCause, PyHeadline, PyPlannedChange},
     space::{PyPeakBuffer, PySpaceTotal},
     travel::parsed,
     warning::PyReportWarning,
@@ -26,8 +27,8 @@ pub(crate) fn restore<'py>(class_: &Bound<'py, PyType>, held: &str) -> PyResult<
         };
     }
     first_of!(
-        PyBoundaryChange PyCopy PyKernelArray PyKernelUse PyPeakBuffer PyRecommendation PyRelation PyRemedy PyReportWarning
-        PySourceLine PySpaceTotal
+        PyBoundaryChange PyCause PyCopy PyHeadline PyKernelArray PyKernelUse PyPeakBuffer PyPlannedChange PyRecommendation
+        PyRelation PyRemedy PyReportWarning PySourceLine PySpaceTotal
     );
     if class_.is(py.get_type::<PyBuffer>()) {
         return Ok(parsed::<PyBuffer>(held)?.into_python(py)?.into_any());

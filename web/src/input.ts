@@ -79,6 +79,9 @@ const MESSAGE = /RESOURCE_?EXHAUSTED|out of memory|exceed|usage >=|Largest progr
 /// Words without a bracket: no shape, and nothing else that is known.
 export const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
 
+/// What a lowered program begins with, of which the core says that it is to be compiled.
+const LOWERED = /^\s*(#\w+ = |module[ @]|builtin\.module)/;
+
 /// What a file is: `message`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
@@ -90,6 +93,7 @@ async function kindOf(file: Blob): Promise<string> {
   if (!PROGRAM.test(head) && ((await isMessage(bytes)) || (file.size > HEAD && (await isMessage(await end()))))) return "message";
   const guess = await ask("recognise", bytes.slice());
   if (CERTAIN.includes(guess)) return guess;
+  if (LOWERED.test(head)) return "program";
   const isLog = bytes.length >= HEAD && !head.includes("\0") && guess !== "part";
   return isLog || (await ask("isMessage", bytes)) ? "message" : guess;
 }

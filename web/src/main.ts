@@ -216,8 +216,10 @@ async function openInput(input: Input, entry?: { kept?: string } & Look, push: P
       return showTogether(input, mine);
     case "assignment":
       return showAssignment(input, mine);
-    default:
-      return fail(new Error(`${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`));
+    default: {
+      const instead = input.name.endsWith(".kernel") ? " A kernel's description is for `tilewise kernel`." : "";
+      return fail(new Error(`${input.name}: nothing that is known here (${input.what}).${instead} Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`));
+    }
   }
 }
 

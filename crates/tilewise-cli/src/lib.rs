@@ -16,6 +16,7 @@ mod values;
 
 use clap::Parser;
 use cli::Cli;
+pub use commands::audit::Sources;
 use commands::python;
 pub use commands::python::asks_compiler;
 use std::{

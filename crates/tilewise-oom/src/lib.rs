@@ -55,6 +55,7 @@ mod server;
 mod sharding;
 mod tables;
 mod text;
+mod traceback;
 mod verdict;
 mod window;
 
@@ -73,5 +74,6 @@ pub use server::Server;
 pub use sharding::Resharding;
 pub use tables::{Output, Persistent, Requirement, Row, Usage, Utilization};
 pub use text::size::{PrintedSize, format_size};
+pub use traceback::Frame;
 pub use verdict::{UntiledMachine, Verdict};
 pub use window::{Window, WindowKind};

@@ -8,6 +8,7 @@ use crate::framework::Framework;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
+use crate::traceback::Frame;
 use crate::verdict::Verdict;
 
 /// A message about memory or layout, read.
@@ -61,6 +62,10 @@ pub struct Message {
     pub kernel: Option<String>,
     /// The sizes of the kernel's blocks, where its name or its metadata has them; of messages about a core's own memory.
     pub block_sizes: Vec<BlockSize>,
+    /// Its own sentences, in one line; `None` of tables and lists alone.
+    pub quote: Option<String>,
+    /// The line of the reader's program that a traceback in the text leads to.
+    pub raised_at: Option<Frame>,
     /// What else the text has, in the order of what matters.
     pub others: Vec<Self>,
 }
@@ -90,6 +95,8 @@ impl Message {
             server: None,
             kernel: None,
             block_sizes: Vec::new(),
+            quote: None,
+            raised_at: None,
             others: Vec::new(),
         }
     }

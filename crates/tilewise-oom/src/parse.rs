@@ -21,6 +21,7 @@ use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
+use crate::traceback::Frame;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -42,11 +43,19 @@ impl Message {
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
         let kernel = kernel_name::of(&text);
+        let raised_at = Frame::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
-            Self { framework, server, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
+            Self {
+                framework,
+                server,
+                kernel: kernel.clone().filter(|_| is_of_core),
+                block_sizes,
+                raised_at: raised_at.clone(),
+                ..message
+            }
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
@@ -190,7 +199,7 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
 
 /// The message of a draft, whose tables and lists lie in `chunk`, or `before` where a log prints them first.
 fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: Device) -> Message {
-    let Draft { rule, mut facts, code, is_retold, is_open, end, first_end, .. } = draft;
+    let Draft { rule, mut facts, code, is_retold, is_open, start, end, first_end, .. } = draft;
     let mut message = Message::new(rule.form);
     message.is_retold = is_retold;
     message.code = code.map(str::to_owned);
@@ -207,6 +216,8 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
         message.entries.extend(facts.take_text("instruction").map(|label| of_instruction(label, &message.used)));
     }
     message.facts = facts;
+    let ending = text[end..].bytes().take_while(|byte| b").".contains(byte)).count();
+    message.quote = Some(quote(&text[start..end + ending], message.used.as_ref().or(message.limit.as_ref())));
     if let Some(then) = rule.then {
         then(&mut Reader::new(text, first_end), &mut message);
     }
@@ -237,6 +248,29 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
     complete(&mut message);
     message.truncated = !is_whole(&message, is_ended);
     message
+}
+
+/// A message is quoted up to so many characters.
+const QUOTED: usize = 600;
+
+/// The sentences of a message in one line; of long ones, those from the line with the first figure on.
+fn quote(sentences: &str, figure: Option<&PrintedSize>) -> String {
+    let at = figure.filter(|_| sentences.len() > QUOTED).and_then(|figure| sentences.find(figure.text()));
+    let start = at.map_or(0, |at| sentences[..at].rfind('\n').map_or(0, |end| end + 1));
+    in_one_line(&sentences[start..])
+}
+
+/// Words with a space between them, as many as are quoted.
+fn in_one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.chars().count() + word.chars().count() >= QUOTED {
+            return line + " …";
+        }
+        line.extend((!line.is_empty()).then_some(' '));
+        line.push_str(word);
+    }
+    line
 }
 
 /// `%NAME = SHAPE OPCODE(…), …, metadata={…}`

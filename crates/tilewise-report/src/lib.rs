@@ -68,14 +68,14 @@ pub use operand_cost::OperandCost;
 pub use output::AuditOutput;
 pub use pages::Page;
 pub use program_set::ProgramSet;
-pub use quotes::Quotes;
+pub use quotes::{LineEdit, Quotes};
 pub use shape::{
     BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
     NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,
     answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{
-    CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Remark, Summary, in_span, memory_name,
+    CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Quote, Remark, Summary, in_span, memory_name,
 };
 pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

@@ -74,8 +74,8 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
         }
         html.push_str("</ul>");
     }
-    if summary.headline.is_comfortable {
-        html.push_str("<div><b>Nothing needs to change.</b></div>");
+    if let Some(comfort) = &summary.headline.comfort {
+        let _ = write!(html, "<div>{}</div>", escaped(comfort));
     }
     if !summary.changes.is_empty() {
         html.push_str("<ol>");

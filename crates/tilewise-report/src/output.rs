@@ -36,6 +36,12 @@ impl AuditOutput {
         Summary::of(&self.report).quoting(&self.quotes)
     }
 
+    /// The same without what takes other plans of the program: without changes, contents and copies.
+    #[must_use]
+    pub fn summary_at_once(&self) -> Summary<'_> {
+        Summary::at_once(&self.report).quoting(&self.quotes)
+    }
+
     /// Every buffer if `all` is set, else so many of those with the most padding.
     pub(crate) fn view_of(&self, most_buffers: usize) -> ReportView<'_> {
         ReportView {

@@ -1,41 +1,150 @@
-//! Lines of the reader's own source.
+//! Lines of the reader's own source, and what changes make of them.
 
-use std::collections::HashMap;
-use tilewise_audit::SourceLine;
+use crate::findings::{Jitted, is_name, jitted};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tilewise_audit::{
+    Recommendation, SourceLine,
+    recommendation::finding::{Finding, KeptByLoop, Library, UndonatedState},
+};
 
-/// The texts of lines of source, for a report to quote.
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 200;
+
+/// Files of source, for a report to quote.
 ///
 /// ```
 /// use tilewise_report::{AuditOutput, Quotes};
 ///
-/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\" source_file=\"a.py\" source_line=7} }";
+/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\" source_file=\"a.py\" source_line=2} }";
 /// let program = tilewise_audit::Program::parse(text)?;
 /// let mut output = AuditOutput::new(tilewise_audit::Audit::new(&program).run());
-/// output.quotes = Quotes::read(&output.report, |line| (line.line == 7).then(|| "x = table[i]".to_owned()));
+/// output.quotes = Quotes::read(&output.report, |file| (file == "a.py").then(|| "import jax\nx = table[i]\n".to_owned()));
 /// assert_eq!(output.summary().causes[0].quote.as_deref(), Some("x = table[i]"));
 /// # Ok::<(), tilewise_audit::Failure>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Quotes(HashMap<(String, u32), String>);
+pub struct Quotes(BTreeMap<String, String>);
+
+/// A line of the reader's source, and what it becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LineEdit {
+    /// Its file, as the program names it.
+    pub file: String,
+    /// Its number, from 1.
+    pub line: u32,
+    /// As it is.
+    pub before: String,
+    /// As it is to be.
+    pub after: String,
+}
 
 impl Quotes {
-    /// The lines that a report's first screen names, those of which `read` gives the text.
-    pub fn read(report: &tilewise_audit::Report, mut read: impl FnMut(&SourceLine) -> Option<String>) -> Self {
+    /// The files that a report's first screen names, those of which `read` gives the text.
+    pub fn read(report: &tilewise_audit::Report, mut read: impl FnMut(&str) -> Option<String>) -> Self {
         let (causes, advice) = (crate::summary::causes(report), report.advice());
         let of_causes = causes.iter().filter_map(|cause| cause.source.as_ref());
         let of_advice = advice.iter().filter_map(|one| one.array.as_ref()?.source.as_ref());
-        let mut quotes = HashMap::new();
-        for line in of_causes.chain(of_advice) {
-            if let Some(text) = read(line) {
-                quotes.insert((line.file.clone(), line.line), text);
+        let mut files = BTreeMap::new();
+        for SourceLine { file, .. } in of_causes.chain(of_advice) {
+            if !files.contains_key(file) {
+                files.insert(file.clone(), read(file));
             }
         }
-        Self(quotes)
+        Self(files.into_iter().filter_map(|(file, text)| Some((file, text?))).collect())
     }
 
     /// The text of a line.
     pub(crate) fn of(&self, line: Option<&SourceLine>) -> Option<String> {
         let line = line?;
-        self.0.get(&(line.file.clone(), line.line)).cloned()
+        let number = usize::try_from(line.line).ok()?.checked_sub(1)?;
+        let text = self.0.get(&line.file)?.lines().nth(number)?.trim();
+        (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
+    }
+
+    /// The line that makes a change, where it is one, and the only one that could be meant.
+    pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
+        let edited = |line: &str, next: &str| match &about.finding {
+            Finding::UndonatedState(finding) => donated(finding, line, next),
+            Finding::KeptByLoop(finding) => recomputed(finding, about, line),
+            _ => None,
+        };
+        let lines = self.0.iter().flat_map(|(file, text)| {
+            let next = text.lines().skip(1).chain([""]);
+            text.lines().zip(next).zip(1..).map(move |((line, next), number)| (file, number, line, next))
+        });
+        let mut edits = lines.filter_map(|(file, line, before, next)| {
+            let after = edited(before, next)?;
+            let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
+            (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
+        });
+        edits.next().filter(|_| edits.next().is_none())
+    }
+}
+
+/// `step = jax.jit(step)` or `@jax.jit`, with what is donated.
+fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
+    let function = &finding.jit.as_ref()?.function;
+    let Jitted { call, option, .. } = jitted(finding)?;
+    if line.contains("donate") {
+        return None;
+    }
+    if line.trim() == format!("@{call}") && next.trim_start().starts_with(&format!("def {function}(")) {
+        return Some(format!("@functools.partial({call}, {option})"));
+    }
+    let (before, behind) = line.split_once(&format!("{call}({function}"))?;
+    let end = closing(behind)?;
+    let is_whole = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
+    let is_call = behind.starts_with([')', ',']) && is_whole;
+    is_call.then(|| format!("{before}{call}({function}{}, {option}{}", &behind[..end], &behind[end..]))
+}
+
+/// `jax.lax.scan(step, …)` with the step recomputed, or its policy with nothing saved.
+fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Option<String> {
+    if finding.is_checkpointed {
+        let (before, behind) = line.split_once("checkpoint_policies.")?;
+        let name = behind.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').count();
+        let is_call = behind[name..].starts_with('(');
+        let is_new = name > 0 && !is_call && &behind[..name] != "nothing_saveable";
+        return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));
+    }
+    let step = about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next()?;
+    let (call, checkpoint) = match finding.library {
+        Library::Haiku => ("dynamic_unroll(", "hk.remat"),
+        Library::Linen | Library::Nnx | Library::Equinox => return None,
+        _ => ("lax.scan(", "jax.checkpoint"),
+    };
+    let (before, behind) = line.split_once(&format!("{call}{step}"))?;
+    let is_step = is_name(step) && behind.starts_with(',');
+    is_step.then(|| format!("{before}{call}{checkpoint}({step}){behind}"))
+}
+
+/// Where the bracket closes that is open where a text begins.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth == 0 => return Some(at),
+            ')' | ']' | '}' => depth -= 1,
+            '#' | '"' | '\'' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closing;
+
+    #[test]
+    fn a_bracket_closes_after_those_inside() {
+        assert_eq!(closing(", static_argnums=(1, 2))(x)"), Some(23));
+        assert_eq!(closing(") # the step"), Some(0));
+        // What strings hold isn't read.
+        assert_eq!(closing(", backend=')')"), None);
+        assert_eq!(closing(",  # goes on"), None);
     }
 }

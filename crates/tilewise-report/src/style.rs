@@ -185,12 +185,14 @@ pub(crate) fn line_of(source: &SourceLine) -> String {
     format!("{}{}", line(source), library.unwrap_or_default())
 }
 
+/// A file without its folders.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
 /// `train.py:25 › modeling_flax_bert.py:212`
 pub(crate) fn file_and_line(source: &SourceLine) -> String {
-    let line = |source: &SourceLine| {
-        let name = source.file.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&source.file);
-        format!("{}:{}", tilewise::visible(name), source.line)
-    };
+    let line = |source: &SourceLine| format!("{}:{}", tilewise::visible(file_name(&source.file)), source.line);
     let library = source.library.as_ref().map(|library| format!(" › {}", line(library)));
     format!("{}{}", line(source), library.unwrap_or_default())
 }

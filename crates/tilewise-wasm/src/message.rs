@@ -71,7 +71,7 @@ fn explained(message: Result<Message, tilewise_oom::Error>, tpu: Option<String>)
     #[derive(Serialize)]
     struct Explained<'a> {
         explanation: JsonLine<'a, AsJson<'a, Explanation>>,
-        summary: MessageSummary,
+        summary: MessageSummary<'a>,
     }
     let message = message.map_err(|error| thrown(&Failure::from(error)))?;
     let explanation = tilewise_audit::explain(message, tpu.and_then(|tpu| tpu.parse().ok()));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -154,9 +155,11 @@ def audit(
             libtpu=libtpu,
         )
         assert answer.report is not None
-        origin = Origin(program, abstract(args), tpu, topology, jit_options, libtpu)
-        _tilewise.set_origin(answer.report, origin)
-        return answer.report
+        report, folder = answer.report, _folder_of(program)
+        if folder is not None:
+            report = _tilewise.quoting(report, folder)
+        _tilewise.set_origin(report, Origin(program, abstract(args), tpu, topology, jit_options, libtpu))
+        return report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
@@ -164,6 +167,15 @@ def audit(
     # What this process compiled for a TPU, its libtpu did.
     compiled_here = libtpu_version() if hasattr(program, "memory_analysis") else None
     return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu or compiled_here)
+
+
+def _folder_of(function: Any) -> str | None:
+    """The folder of the file that has a function, whose lines the report may quote."""
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:
+        return None
+    return os.path.dirname(os.path.abspath(file)) if file is not None and os.path.isfile(file) else None
 
 
 def _files_of(program: Program) -> Sequence[Program]:

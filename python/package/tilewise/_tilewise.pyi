@@ -32,14 +32,17 @@ __all__ = [
     "Allocation",
     "BoundaryChange",
     "Buffer",
+    "Cause",
     "Copy",
     "Drawing",
     "ElementType",
     "Explanation",
+    "Headline",
     "KernelArray",
     "KernelUse",
     "Layout",
     "PeakBuffer",
+    "PlannedChange",
     "ProgramShape",
     "Recommendation",
     "Relation",
@@ -78,6 +81,7 @@ __all__ = [
     "plot",
     "predict",
     "programs_in",
+    "quoting",
     "rates",
     "read",
     "read_lock",
@@ -266,6 +270,74 @@ class Buffer(Row):
     def shape_index(self, /) -> tuple[int, ...]:
         """
         The array's index in the instruction's result; `()` if the result is not a tuple.
+        """
+
+@final
+class Cause:
+    """
+    A part of what a program needs, and what that is: one of `Report.causes`, `Explanation.causes`. `str` gives the
+    sentence. Sizes are in bytes.
+
+    Examples:
+        >>> import pathlib
+        >>> cause = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).causes[0]
+        >>> cause.kind, cause.arrays, cause.filled, str(cause.source)
+        ('padding', 3, (12, 128), 'model.py:439')
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def arrays(self, /) -> int:
+        """
+        How many arrays it is.
+        """
+    @property
+    def axes(self, /) -> list[tuple[str | None, int]]:
+        """
+        The dimensions of the largest, without those of size 1: what each is called, `None` where that isn't known, and
+        its size.
+        """
+    @property
+    def bytes(self, /) -> int:
+        """
+        Bytes that it takes.
+        """
+    @property
+    def filled(self, /) -> tuple[int, int] | None:
+        """
+        The places of a row that hold data, and all that it takes; `None` where most of it isn't padding.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
+        `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
+        `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
+        `'listed'`, `'temporaries'`, `'arguments'`, `'others'` (what was there before) or `'fragmentation'`.
+        """
+    @property
+    def quote(self, /) -> str | None:
+        """
+        That line's text, where the program is of a function at hand.
+        """
+    @property
+    def sentence(self, /) -> str:
+        """
+        What it is, without a full stop.
+        """
+    @property
+    def share(self, /) -> float:
+        """
+        Of what is needed, 0 to 1.
+        """
+    @property
+    def source(self, /) -> SourceLine | None:
+        """
+        The line that makes the largest.
         """
 
 @final
@@ -545,6 +617,16 @@ class Explanation(Table):
         The entries of the message, in its order.
         """
     @property
+    def causes(self, /) -> list[Cause]:
+        """
+        The largest arrays that the message lists, equal ones together, three at most.
+        """
+    @property
+    def changes(self, /) -> list[PlannedChange]:
+        """
+        What to do, the best first, each with what is then needed. `advice` has more of each.
+        """
+    @property
     def code(self, /) -> str | None:
         """
         XLA's error code, such as `'E1000'`.
@@ -575,6 +657,16 @@ class Explanation(Table):
             'padding'
         """
     @property
+    def headline(self, /) -> Headline:
+        """
+        What ran out, and by how much; its `verdict` is that of the explanation.
+
+        Examples:
+            >>> import pathlib
+            >>> print(explain(pathlib.Path("../examples/out_of_memory.txt")).headline)
+            Out of memory in hbm: 314.47 MiB needed, 314.00 MiB available, 477.5 KiB over.
+        """
+    @property
     def limit_bytes(self, /) -> int | None:
         """
         Bytes that the memory has.
@@ -593,6 +685,11 @@ class Explanation(Table):
     def padding_bytes(self, /) -> int:
         """
         Padding of all the arrays that the message lists.
+        """
+    @property
+    def raised_at(self, /) -> tuple[str, int] | None:
+        """
+        The file and the line of the reader's own program that a traceback in the text leads to; `None` without one.
         """
     def table(self, /, *, width: int = 100) -> str:
         """
@@ -633,6 +730,50 @@ class Explanation(Table):
         """
         The cause: `'padding'`, `'arguments'`, `'size'`, `'fragmentation'`, `'reservation'`, `'kernel_memory'`,
         `'spills'`, `'not_tpu'` or `'unknown'`.
+        """
+
+@final
+class Headline:
+    """
+    Whether a program fits, or what ran out, in a sentence: `Report.headline`, `Explanation.headline`. `str` gives the
+    sentence. Sizes are in bytes.
+
+    Examples:
+        >>> import pathlib
+        >>> headline = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").headline
+        >>> headline.verdict, headline.needed_bytes - headline.limit_bytes
+        ('does_not_fit', 115176960)
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def is_comfortable(self, /) -> bool:
+        """
+        Whether it needs less than 80 % of that: nothing needs to change.
+        """
+    @property
+    def limit_bytes(self, /) -> int | None:
+        """
+        Bytes that it is to fit; `None` where no memory is known.
+        """
+    @property
+    def needed_bytes(self, /) -> int | None:
+        """
+        Bytes that it needs; `None` where that isn't known.
+        """
+    @property
+    def sentence(self, /) -> str:
+        """
+        The verdict, what is needed, what there is, and the difference.
+        """
+    @property
+    def verdict(self, /) -> str:
+        """
+        `'fits'`, `'does_not_fit'`, `'may_not_fit'` or `'unknown'`; of a message its own verdict.
         """
 
 @final
@@ -1079,6 +1220,66 @@ class PeakBuffer:
         """
 
 @final
+class PlannedChange:
+    """
+    What to change, and what is needed then: one of `Report.changes`, which come in the order in which to try them, or of
+    `Explanation.changes`. `str` gives what to do.
+
+    Examples:
+        >>> import pathlib
+        >>> change = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").changes[0]
+        >>> change.kind, change.fits
+        ('split', True)
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def bytes_after(self, /) -> int | None:
+        """
+        Bytes needed once it and those before it are made; of a message, once it alone is. `None` where a message doesn't
+        tell.
+        """
+    @property
+    def caveat(self, /) -> str | None:
+        """
+        What to know before making it, without a full stop.
+        """
+    @property
+    def code(self, /) -> str | None:
+        """
+        Code for it, of the program's framework; `None` if there is none.
+        """
+    @property
+    def do(self, /) -> str:
+        """
+        What to do, in a few words.
+        """
+    @property
+    def fits(self, /) -> bool | None:
+        """
+        Whether that fits; `None` where no memory is known.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        As that of a `Recommendation`.
+        """
+    @property
+    def quote(self, /) -> str | None:
+        """
+        The text of the line that makes the array it is about, where the program is of a function at hand.
+        """
+    @property
+    def seconds_after(self, /) -> float | None:
+        """
+        How long a run then takes, estimated from the compiler's cycle counts; `None` where that isn't known.
+        """
+
+@final
 class ProgramShape:
     """
     The shapes of a computation's parameters and of its result: XLA's `ProgramShape`.
@@ -1413,6 +1614,17 @@ class Report(Table):
         """
         Every buffer, in the order of the text.
         """
+    @property
+    def causes(self, /) -> list[Cause]:
+        """
+        What holds most of the peak, the largest first: until 80 % of it is told, three at most.
+        """
+    @property
+    def changes(self, /) -> list[PlannedChange]:
+        """
+        What to change, in the order in which to try it: the gentlest that is enough by itself comes first, then what frees
+        most. `advice` has more of each.
+        """
     def check(self, /, *, confirm: bool = False) -> AdviceCheck:
         """
         Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.
@@ -1492,6 +1704,16 @@ class Report(Table):
     def hbm_limit(self, /) -> int | None:
         """
         The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or what a program has of that of `tpu` or `machine`.
+        """
+    @property
+    def headline(self, /) -> Headline:
+        """
+        Whether it fits, and by how much.
+
+        Examples:
+            >>> import pathlib
+            >>> print(audit(pathlib.Path("../examples/gnn_large.v5e.hlo"), hbm_limit="200MiB").headline)
+            Does not fit 200.00 MiB of HBM: needs 309.84 MiB, 109.84 MiB too much.
         """
     @property
     def is_scheduled(self, /) -> bool:
@@ -3369,6 +3591,11 @@ def predict(shape: ShapeLike | HasShape, *, tpu: Tpu) -> Shape:
 def programs_in(path: str | PathLike[str]) -> list[Path] | None:
     """
     The files in a folder that are audited; `None` where the path is no folder.
+    """
+
+def quoting(report: Report, folder: str) -> Report:
+    """
+    The report with lines of source from files below a folder; as it is where that is none.
     """
 
 def rates(tpu: Tpu) -> tuple[float, float, float]:

@@ -18,15 +18,30 @@ interface Stack {
   room: Part[];
 }
 
+/// A line of the reader's program.
+interface Frame {
+  file: string;
+  line: number;
+  code: string | null;
+}
+
+/// A text in one line, and in its characters where each figure stands that was read.
+interface Quote {
+  text: string;
+  marks: [number, number][];
+}
+
 /// What is said of a message first, as `tilewise_report::MessageSummary` is printed.
 interface Summary {
-  headline: string;
+  headline: { sentence: string; tone: string };
+  raised_at: Frame | null;
   verdict: string;
   stack: Stack | null;
-  /// Of each piece of advice, what it frees.
-  leads: (Remark | null)[];
+  /// Of each piece of advice, what it frees, and of how much that is missing.
+  changes: { lead: string; effect: string }[];
   shortfall: Remark | null;
   notes: Remark[];
+  quote: Quote | null;
 }
 
 interface Hint {
@@ -70,20 +85,22 @@ export interface Explained {
 }
 
 export function messageView({ explanation, summary }: Explained, text: string, pictures: Pictures): HTMLElement {
-  const { headline, verdict, stack, leads, shortfall, notes } = summary;
+  const { headline, raised_at: raised, verdict, stack, changes, shortfall, notes, quote } = summary;
   return el(
     "article",
     { class: "message", "data-verdict": explanation.verdict },
     el(
       "header",
       { class: "story" },
-      el("h1", { class: headline.startsWith("Out of memory") ? "bad" : "" }, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      el("h1", { class: headline.tone === "bad" ? "bad" : "" }, headline.sentence, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      raised && el("p", { class: "muted" }, `${shortPath(raised.file)}:${raised.line} `, raised.code && el("code", {}, raised.code)),
       el("p", { class: "lead" }, prose(verdict)),
       budget(stack ?? whole(explanation)),
     ),
-    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint, at) => advice(hint, leads[at] ?? null))), shortfall && el("p", {}, said(shortfall))),
+    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint, at) => advice(hint, changes[at]))), shortfall && el("p", {}, said(shortfall))),
     notes.map((note) => el("p", {}, said(note))),
     allocations(explanation, pictures),
+    quote && el("section", { "aria-label": "What was read" }, el("h2", {}, "What was read"), el("blockquote", {}, marked(quote))),
     text && el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
   );
 }
@@ -146,8 +163,21 @@ function budget(stack: Stack | null): HTMLElement | null {
   );
 }
 
-function advice(hint: Hint, lead: Remark | null): HTMLElement {
-  return el("li", {}, lead && el("div", { class: "row" }, el("strong", {}, lead.words[0]?.toUpperCase(), prose(lead.words.slice(1)))), advised(hint.sentence), code(hint));
+function advice(hint: Hint, change: Summary["changes"][number] | undefined): HTMLElement {
+  const frees = change?.lead ? [change.lead, change.effect].filter(Boolean).join(", ") : "";
+  return el("li", {}, frees && el("div", { class: "row" }, el("strong", {}, frees[0]?.toUpperCase(), prose(frees.slice(1)))), advised(hint.sentence), code(hint));
+}
+
+/// The text, and what was read of it marked.
+function marked({ text, marks }: Quote): (string | HTMLElement)[] {
+  const letters = [...text];
+  let at = 0;
+  const parts = marks.flatMap(([start, end]) => {
+    const before = letters.slice(at, start).join("");
+    at = end;
+    return [before, el("mark", {}, letters.slice(start, end).join(""))];
+  });
+  return [...parts, letters.slice(at).join("")];
 }
 
 /// Arrays that take less are folded away, where larger ones are listed.

@@ -216,6 +216,7 @@ export interface Headline {
   needed_bytes: number | null;
   limit_bytes: number | null;
   is_comfortable: boolean;
+  comfort: string | null;
   sentence: string;
   tone: Remark["tone"];
 }
@@ -242,6 +243,8 @@ export interface PlannedChange extends Advice {
   seconds_after: number | null;
   effect: string;
   plain_code: string | null;
+  /// The line of source that makes it.
+  edit: { file: string; line: number; before: string; after: string } | null;
   caveat: string | null;
 }
 

@@ -101,7 +101,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   const memories = other && timeline && spaces.length > 1 && tabs("Memory", names, wanted, (id) => void turn(id));
   const chart = timeline && timeline.moments > 0 && el("section", { "aria-label": "Memory over the program's order" }, el("div", { class: "row" }, el("h2", {}, "Memory over the program’s order"), memories), above);
   // What is chosen stands beside the chart and the rows.
-  const work = el("div", { class: "work" }, el("div", {}, chart, alive), panel.element);
+  const work = el("div", { class: "work" }, el("div", {}, alive, chart), panel.element);
   const element = el("article", { class: "program", "aria-busy": "true" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
   const rest = () => {
     fill(first, firstOf(audit));
@@ -139,7 +139,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     "header",
     { class: "story" },
     el("div", { class: "row" }, el("h1", { "aria-live": "polite" }, el("span", { class: `judgement ${{ bad: "bad", warning: "doubt" }[headline?.tone as string] ?? (limit ? "good" : "")}` }, prose(headline?.sentence ?? `Needs ${bytes(report.at_most_bytes)}.`)), " ", el("small", { class: "muted" }, named(summary?.title ?? report.module), " ", named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
-    headline?.is_comfortable && el("p", {}, el("strong", {}, "Nothing needs to change."), ` If it ran out of memory all the same, something else held more than ${bytes((headline.limit_bytes ?? 0) - (headline.needed_bytes ?? 0))}.`),
+    headline?.comfort && el("p", {}, headline.comfort),
     causes.length > 0 && el("ol", { class: "causes", "aria-label": headline?.is_comfortable ? "What it holds" : "Why" }, causes.map(cause)),
     first,
     el("p", { class: "lead" }, el("strong", { title: summary?.held ?? "" }, prose((summary?.held ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", summary && el("span", { class: "muted" }, prose(summary.machine))),

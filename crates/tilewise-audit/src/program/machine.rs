@@ -98,11 +98,14 @@ const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "
 /// use tilewise::tpu::Generation;
 ///
 /// assert_eq!(tilewise_audit::generation_in_name("step.v6e.hlo"), Some(Generation::V6e));
+/// assert_eq!(tilewise_audit::generation_in_name("step.v5e8.hlo"), Some(Generation::V5e));
 /// assert_eq!(tilewise_audit::generation_in_name("step.hlo"), None);
 /// ```
 #[must_use]
 pub fn generation_in_name(name: &str) -> Option<Generation> {
-    name.split('.').rev().find_map(|part| part.parse().ok())
+    // `v5e8` are eight of them.
+    let of_many = |part: &str| part.trim_end_matches(|letter: char| letter.is_ascii_digit()).parse().ok();
+    name.split('.').rev().find_map(|part| part.parse().ok().or_else(|| of_many(part)))
 }
 
 /// The build of the compiler that a dump's file is of.

@@ -178,6 +178,12 @@ fn the_document_lists_what_is_printed() {
                   custom_call_target=\"tpu_custom_call\"\n}\n";
     fs::write(out("kernel.hlo"), kernel).expect("a folder");
     checker.run("Audit", &["audit", &out("kernel.hlo"), "--tpu", "v5e"]);
+    let step = "HloModule jit_step, entry_computation_layout={(f32[4096]{0:T(1024)})->f32[4096]{0:T(1024)}}, is_scheduled=true\n\n\
+                ENTRY main {\n  x = f32[4096]{0:T(1024)} parameter(0), metadata={op_name=\"x\"}\n  ROOT r = f32[4096]{0:T(1024)} \
+                add(x, x), metadata={op_name=\"jit(step)/add\" source_file=\"json_step.py\" source_line=1}\n}\n";
+    fs::write(out("step.hlo"), step).expect("a folder");
+    fs::write(out("json_step.py"), "step = jax.jit(step)\n").expect("a folder");
+    checker.run("Audit", &["audit", &out("step.hlo"), "--source", env!("CARGO_TARGET_TMPDIR"), "--hbm-limit", "20KiB"]);
     let mut files = fs::read_dir(&dump).expect("the dump").map(|file| file.expect("an entry").path());
     let plan = files.find(|file| file.to_string_lossy().ends_with("buffer-assignment.txt")).expect("a plan");
     checker.run("Plan", &["audit", &plan.display().to_string()]);
@@ -198,7 +204,7 @@ fn the_document_lists_what_is_printed() {
     checker.run("Comparison", &["audit", before, "--against", &out("plan.lock")]);
 
     checker.run("Explain", &["explain", "examples/out_of_memory.txt", "examples/README.md"]);
-    let log = "Can't reduce memory use below 2.58GiB (2766640263 bytes) by rematerialization; only reduced to 2.76TiB \
+    let log = "File \"train.py\", line 88, in main\n    state = step(state)\nCan't reduce memory use below 2.58GiB (2766640263 bytes) by rematerialization; only reduced to 2.76TiB \
                (3038617035172 bytes)\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate 3038615961416 bytes.\n";
     fs::write(out("json.txt"), log).expect("a folder");
     checker.run("Explain", &["explain", &out("json.txt")]);

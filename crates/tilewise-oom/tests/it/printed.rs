@@ -323,8 +323,8 @@ fn surroundings_change_nothing() {
         let whole = Message::parse(&source).unwrap();
         for (wrapping, text) in wrappings(&source) {
             let mut message = Message::parse(&text).unwrap_or_else(|error| panic!("{name}, {wrapping}: {error}"));
-            // A traceback or a log may tell of a framework that the message itself doesn't.
-            message.framework = whole.framework;
+            // A traceback or a log may tell of a framework and of a line, which the message itself doesn't.
+            (message.framework, message.raised_at) = (whole.framework, None);
             assert_eq!(message, whole, "{name}, {wrapping}");
             tried += 1;
         }

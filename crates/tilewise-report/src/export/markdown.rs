@@ -32,8 +32,8 @@ impl Exporter for Markdown {
             _ if headline.limit_bytes.is_some() => "✅ ",
             _ => "",
         };
-        let nothing = if headline.is_comfortable { " Nothing needs to change." } else { "" };
-        writeln!(out, "{sign}**{}**{nothing}\n", text(&headline.sentence))?;
+        let comfort = headline.comfort.as_ref().map(|comfort| format!(" {}", text(comfort))).unwrap_or_default();
+        writeln!(out, "{sign}**{}**{comfort}\n", text(&headline.sentence))?;
         for cause in &summary.causes {
             let place = if cause.place.is_empty() { String::new() } else { format!(", {}", code(&cause.place)) };
             let (share, takes) = (percent(cause.share), bytes(cause.bytes));

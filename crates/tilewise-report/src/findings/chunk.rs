@@ -66,7 +66,9 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => {
-            let caveat = words.caveat.clone().or_else(|| words.plain.is_none().then(|| INSTALL.to_owned()));
+            let install = words.plain.is_none().then(|| INSTALL.to_owned());
+            let caveats: Vec<String> = words.caveat.iter().cloned().chain(install).collect();
+            let caveat = (!caveats.is_empty()).then(|| caveats.join("; "));
             Words { caveat, ..words.jax(about, "import tilewise as tw", code) }
         }
         (None, None) => words,
@@ -80,7 +82,8 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     let of = if names.is_empty() { String::new() } else { format!(" of {}", quoted(&names)) };
     match finding.gradients {
         GradientSums::Summed => format!("Do the batch of {size} in {parts} parts; add up their gradients"),
-        _ => format!("Do the {size}{of} in {parts} parts, one after the other"),
+        _ if names.is_empty() => format!("Do the {size} in {parts} parts, one after the other"),
+        _ => format!("Do the {size} rows{of} in {parts} parts, one after the other"),
     }
 }
 

@@ -24,20 +24,37 @@ pub(super) fn words(finding: &UndonatedState, about: &Recommendation) -> Words {
         quoted.join(" and ")
     ))
     .caveat("the caller can't read the old values afterwards");
+    match jitted(finding) {
+        Some(Jitted { import, call, option }) => {
+            let function = &jit.function;
+            words.jax(about, import, format!("{function} = {call}({function}, {option})"))
+        }
+        None => words,
+    }
+}
+
+/// How a function is jitted that donates.
+pub(crate) struct Jitted {
+    import: &'static str,
+    /// `jax.jit`
+    pub(crate) call: &'static str,
+    /// `donate_argnames=("state",)`
+    pub(crate) option: String,
+}
+
+/// How the function is to be jitted; `None` where what is to be donated has no name.
+pub(crate) fn jitted(finding: &UndonatedState) -> Option<Jitted> {
+    let library = finding.jit.as_ref()?.library;
     // `args` may be `*args`, which has no name to donate by.
     if !finding.roots.iter().all(|root| is_name(root) && root != "args") {
-        return words;
+        return None;
     }
-    let function = &jit.function;
     let names = tuple(finding.roots.iter().map(|root| format!("\"{root}\"")));
-    let (import, code) = match jit.library {
-        Library::Equinox => {
-            ("import equinox as eqx", format!("{function} = eqx.filter_jit({function}, donate=\"all\")"))
-        }
-        Library::Nnx => {
-            ("from flax import nnx", format!("{function} = nnx.jit({function}, donate_argnames=({names}))"))
-        }
-        _ => (JAX, format!("{function} = jax.jit({function}, donate_argnames=({names}))")),
+    let named = format!("donate_argnames=({names})");
+    let (import, call, option) = match library {
+        Library::Equinox => ("import equinox as eqx", "eqx.filter_jit", "donate=\"all\"".to_owned()),
+        Library::Nnx => ("from flax import nnx", "nnx.jit", named),
+        _ => (JAX, "jax.jit", named),
     };
-    words.jax(about, import, code)
+    Some(Jitted { import, call, option })
 }

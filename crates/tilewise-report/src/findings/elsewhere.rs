@@ -26,6 +26,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ),
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
+                .task("See which other processes hold the device's memory")
                 .code(
                     None,
                     match is_tensorflow {

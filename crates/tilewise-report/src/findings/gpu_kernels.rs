@@ -45,7 +45,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let words = Words::new(
                 "If the kernel is a library's, choose another implementation of it, such as XLA's attention; a product of matrices \
                  that XLA makes a Triton kernel of can use cuBLAS",
-            );
+            )
+            .task("Choose another implementation of a library's kernel");
             match about.framework {
                 Some(Framework::Torch) => words,
                 _ => words.code(
@@ -57,6 +58,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::AnyAlgorithm => Words::new(
             "Let XLA take a default algorithm where autotuning finds no room for the workspace of any: it may be slower",
         )
+        .task("Let XLA take a default algorithm")
         .code(None, "export XLA_FLAGS=--xla_gpu_strict_conv_algorithm_picker=false"),
         ElsewhereFinding::SmallerWorkspace => Words::new(
             "Compute the convolution in tiles of the picture, or leave the workspace room: it is taken from the pool that arrays \

@@ -72,7 +72,8 @@ fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>) -> Words {
         "Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}{}",
         shrink.unwrap_or_default()
     ))
-    .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py")
+    .task("Dump the program, and see what owns its peak")
+    .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py\ntilewise audit DIR")
 }
 
 fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {

@@ -43,12 +43,14 @@ mod together;
 mod warning;
 mod words;
 
+pub(crate) use code::is_name;
 pub use copies::why;
+pub(crate) use donate::{Jitted, jitted};
 pub use notes::note;
 pub use remedy::RemedyWords;
 pub(crate) use together::set_change;
 pub use warning::warning;
-pub(crate) use words::{cause, printed};
+pub(crate) use words::{capitalized, cause, printed};
 
 use crate::style::bytes;
 use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
@@ -89,9 +91,14 @@ pub struct Words {
 impl Words {
     fn new(sentence: impl Into<String>) -> Self {
         let sentence = sentence.into();
-        let task =
-            sentence.split(": ").next().and_then(|clause| clause.split("; ").next()).unwrap_or_default().to_owned();
-        Self { task, sentence, code: None, imports: None, plain: None, caveat: None }
+        Self {
+            task: first_clause(&sentence).to_owned(),
+            sentence,
+            code: None,
+            imports: None,
+            plain: None,
+            caveat: None,
+        }
     }
 
     /// With a task in fewer words than the first clause of its sentence.
@@ -118,6 +125,31 @@ impl Words {
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.code.iter().flat_map(|code| self.imports.into_iter().chain([&**code])).flat_map(str::lines)
     }
+}
+
+/// Words of a task: more aren't read at once.
+const TASK: usize = 12;
+
+/// What a sentence begins with: all up to what is explained, and of a long one up to what is added.
+fn first_clause(sentence: &str) -> &str {
+    let clause = before(sentence, &[": ", "; ", ". "]);
+    if clause.split(' ').count() > TASK { before(clause, &[", ", " ("]) } else { clause }
+}
+
+/// What stands before the first of these signs that is in no brackets.
+fn before<'a>(text: &'a str, signs: &[&str]) -> &'a str {
+    let mut depth = 0_u32;
+    for (at, letter) in text.char_indices() {
+        if depth == 0 && signs.iter().any(|sign| text[at..].starts_with(sign)) {
+            return &text[..at];
+        }
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    text
 }
 
 /// What is said of a recommendation.

@@ -28,11 +28,13 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              promise gives wrong results",
             which(*dimension)
         ))
+        .task(format!("Promise that the index is a multiple of {multiple}, if so"))
         .code(PALLAS, format!("i = pl.multiple_of(i, {multiple})")),
         MosaicFinding::WholeTile { multiple } => Words::new(format!(
             "If it is not, load the whole tile that the index lies in, and rotate it; or store the array so that each piece begins \
              at a multiple of {multiple}"
         ))
+        .task("Else load the whole tile, and rotate it")
         .code(
             PALLAS_AND_TPU,
             format!(
@@ -216,8 +218,11 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Form::Index => {
             let multiple = facts.number("multiple").unwrap_or(128);
             [
-                format!("A kernel's index in {} can't be proved to be a multiple of {multiple}.", which(facts.number("dimension"))),
-                format!("A load or store begins at a whole tile, of {multiple} in this dimension; no memory ran out."),
+                format!(
+                    "A kernel's index in {} can't be proved to be a multiple of {multiple}.",
+                    which(facts.number("dimension"))
+                ),
+                format!("A load or store begins at a whole tile, of {multiple} in this dimension."),
             ]
         }
         Form::Slice => {
@@ -226,14 +231,14 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             let dimension = facts.number("dimension").unwrap_or(0);
             [
                 format!("A kernel's slice{is} in dimension {dimension} isn't a multiple of the tile size {multiple}."),
-                "A copy moves whole tiles; no memory ran out.".to_owned(),
+                "A copy moves whole tiles.".to_owned(),
             ]
         }
         Form::MatmulType => {
             let operand = facts.shapes("type").first().map(|shape| format!(", {},", shape.text)).unwrap_or_default();
             [
                 format!("A kernel multiplies matrices of types{operand} that this TPU's matrix unit can't read."),
-                "Each generation reads a few types, and both operands in the same one; no memory ran out.".to_owned(),
+                "Each generation reads a few types, and both operands in the same one.".to_owned(),
             ]
         }
         Form::OperandLayout => {
@@ -244,16 +249,16 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
                 _ => String::new(),
             };
             [
-                format!("A kernel's operand{which}{shape} has another layout than the kernel was compiled for{layouts}."),
-                "A kernel reads arrays in the layout that it was compiled for, and no relayout is put in front of it; no memory ran \
-                 out."
+                format!(
+                    "A kernel's operand{which}{shape} has another layout than the kernel was compiled for{layouts}."
+                ),
+                "A kernel reads arrays in the layout that it was compiled for, and no relayout is put in front of it."
                     .to_owned(),
             ]
         }
         _ if facts.get("partitioned").is_some() => [
             "A kernel's arrays are divided between devices, and the compiler can't divide a kernel.".to_owned(),
-            "The compiler divides the operations that it knows; a kernel has to be called with one device's part; no memory ran \
-             out."
+            "The compiler divides the operations that it knows; a kernel has to be called with one device's part."
                 .to_owned(),
         ],
         _ => lowering(message),
@@ -293,5 +298,5 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
-    [headline, "The compiler has no code for what the kernel does on this TPU; no memory ran out.".to_owned()]
+    [headline, "The compiler has no code for what the kernel does on this TPU.".to_owned()]
 }

@@ -16,6 +16,7 @@ pub(super) fn words(finding: PlacementFinding) -> Words {
             "If it belongs on the device, bring it back before it is returned; `--vmodule=host_offloader=1` in the log shows its \
              way",
         )
+        .task("Else bring it back to the device before it is returned")
         .code(
             JAX,
             "x = jax.device_put(x, sharding.with_memory_kind('device'))  # in the function, before the return",
@@ -39,7 +40,6 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let value = name.map(|name| format!(" that begins at {name}")).unwrap_or_default();
     [
         format!("A value{value} is moved to the host and returned, and the program's results are the device's."),
-        "The memory of each result is part of the program's signature, and this one's is device memory; no memory ran out."
-            .to_owned(),
+        "The memory of each result is part of the program's signature, and this one's is device memory.".to_owned(),
     ]
 }

@@ -28,7 +28,7 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
                 "Gather each of the {columns} columns separately{place}, {then}: {WHY}, and splitting what was gathered frees \
                  nothing"
             ))
-            .task(format!("Gather each of the {columns} columns separately, {then}"))
+            .task(format!("Gather each of the {columns} columns separately"))
             .jax(about, NUMPY, gather_columns(table))
         }
         RowOperation::IndexTuples => Words::new(format!(

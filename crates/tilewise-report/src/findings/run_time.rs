@@ -29,7 +29,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
-            release(Words::new(sentence), about)
+            release(Words::new(sentence).task("List the arrays that are alive, and drop what isn't needed"), about)
         }
         RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
             "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
@@ -48,6 +48,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             Words::new(format!(
                 "{smaller}; a server can plan with less of the memory, and leave room for programs ({of}a lower `{flag}`)"
             ))
+            .task(if *is_program { "Take fewer samples at once, or a checkpoint around layers" } else { "Ask for less at once" })
         }
         RunTimeFinding::CompilerCheck => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
@@ -118,7 +119,7 @@ pub(super) fn check(message: &Message) -> [String; 2] {
     let what = if is_of_layouts { "An array has another layout than a pass of the compiler expects: a" } else { "A" };
     [
         format!("A check inside the compiler failed{condition}{place}."),
-        format!("{what} defect of the compiler, or of what gave it the program; no memory ran out."),
+        format!("{what} defect of the compiler, or of what gave it the program."),
     ]
 }
 

@@ -61,7 +61,7 @@ pub(super) fn quoted(names: &[String]) -> String {
 }
 
 /// The same with its first letter large.
-pub(super) fn capitalized(sentence: &str) -> String {
+pub(crate) fn capitalized(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

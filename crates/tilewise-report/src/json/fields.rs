@@ -5,7 +5,7 @@ use crate::{
     ReportView,
     findings::{RemedyWords, next_step, note, warning, why, words},
     style::{owner_label, owner_name},
-    summary::{Headline, PeakCause, PlannedChange, advised_changes, causes, changes, listed_causes, told_headline},
+    summary::{Headline, MessageSummary, PeakCause, PlannedChange, causes, changes},
     table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -17,7 +17,7 @@ use tilewise_audit::{
     SpaceTotal, StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
-use tilewise_oom::{BlockSize, Budget, Framework, Message, PrintedSize, UntiledMachine, Verdict};
+use tilewise_oom::{BlockSize, Budget, Frame, Framework, Message, PrintedSize, UntiledMachine, Verdict};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -101,9 +101,10 @@ fields!(PlannedChange<'_>, change, {
     bytes_after: change.bytes_after,
     fits: change.fits,
     seconds_after: change.seconds_after,
-    code: change.plain_code.clone().or(words(change.recommendation).code),
+    code: change.code(),
     caveat: change.caveat,
     quote: change.quote,
+    edit: change.edit,
 });
 
 fields!(KernelRow, row, {
@@ -425,9 +426,10 @@ fields!(ReportWarning, doubt, {
 });
 
 fields!(Explanation, explanation, {
-    headline: told_headline(explanation),
-    causes: listed_causes(explanation),
-    changes: all(&advised_changes(explanation)),
+    headline: MessageSummary::of(explanation).headline,
+    raised_at: one(explanation.message.raised_at.as_ref()),
+    causes: MessageSummary::of(explanation).causes,
+    changes: all(&MessageSummary::of(explanation).changes),
     verdict: explanation.message.verdict().as_str(),
     level: explanation.message.form.level().as_str(),
     message_machine: explanation.message.machine().map(UntiledMachine::as_str),
@@ -451,6 +453,13 @@ fields!(Explanation, explanation, {
     truncated: explanation.message.truncated,
     others: all(&explanation.message.others.iter().map(Other).collect::<Vec<_>>()),
     allocations: all(&explanation.allocations),
+});
+
+fields!(Frame, frame, {
+    file: frame.file,
+    line: frame.line,
+    function: frame.function,
+    code: frame.code,
 });
 
 /// Another message of the same text.

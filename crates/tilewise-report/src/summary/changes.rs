@@ -2,7 +2,7 @@
 
 use super::headline::limit;
 use crate::{
-    Quotes,
+    LineEdit, Quotes,
     findings::words,
     style::{bytes, left},
 };
@@ -32,15 +32,23 @@ pub struct PlannedChange<'a> {
     pub caveat: Option<String>,
     /// The text of the line that makes the array it is about, where that is at hand.
     pub quote: Option<String>,
+    /// The line that makes the change, where it is one line of source at hand.
+    pub edit: Option<LineEdit>,
     /// What it follows from, with its code.
     #[serde(flatten, serialize_with = "crate::json::referred")]
     pub recommendation: &'a Recommendation,
 }
 
 impl PlannedChange<'_> {
+    /// Code for it: of the program's framework alone where there is such, without what it imports.
+    #[must_use]
+    pub fn code(&self) -> Option<String> {
+        self.plain_code.clone().or_else(|| words(self.recommendation).code)
+    }
+
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
-        Self { quote: quotes.of(line), ..self }
+        Self { quote: quotes.of(line), edit: quotes.edit(self.recommendation), ..self }
     }
 }
 
@@ -112,6 +120,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             plain_code: said.plain,
             caveat: said.caveat,
             quote: None,
+            edit: None,
             recommendation: one,
         });
         before = after;

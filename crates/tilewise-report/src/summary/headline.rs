@@ -34,6 +34,8 @@ pub struct Headline {
     pub is_comfortable: bool,
     /// The verdict, what is needed, what there is, and the difference.
     pub sentence: String,
+    /// Of what fits with room to spare, that nothing needs to change, and what it means if the program died all the same.
+    pub comfort: Option<String>,
     /// How loud.
     pub tone: Tone,
 }
@@ -54,17 +56,31 @@ impl Headline {
                 Err(error) => format!("No memory plan: {error}."),
             };
             let (verdict, tone) = ("unknown", Tone::Strong);
-            return Self { verdict, needed_bytes: needed, limit_bytes, is_comfortable: false, sentence, tone };
+            return Self {
+                verdict,
+                needed_bytes: needed,
+                limit_bytes,
+                is_comfortable: false,
+                sentence,
+                comfort: None,
+                tone,
+            };
         };
         let verdict = Verdict::of(report, limit);
         let bounds = report.memory_bounds;
         let used = u128::from(bounds.at_most_bytes) * 100;
+        let is_small = used < u128::from(limit) * u128::from(CLOSE);
+        let comfort = match verdict {
+            Verdict::Fits { left } if is_small => Some(comfort(left)),
+            _ => None,
+        };
         Self {
             verdict: verdict.as_str(),
             needed_bytes: needed,
             limit_bytes,
-            is_comfortable: matches!(verdict, Verdict::Fits { .. }) && used < u128::from(limit) * u128::from(CLOSE),
+            is_comfortable: comfort.is_some(),
             sentence: sentence(report, limit, verdict),
+            comfort,
             tone: match verdict {
                 Verdict::Fits { .. } => Tone::Strong,
                 Verdict::DoesNotFit { .. } => Tone::Bad,
@@ -72,6 +88,11 @@ impl Headline {
             },
         }
     }
+}
+
+fn comfort(left: u64) -> String {
+    let left = bytes(left);
+    format!("Nothing needs to change. If it ran out of memory all the same, something else held more than {left}.")
 }
 
 /// Bytes that a program is to fit: as asked, or those of the machine that its text shows.

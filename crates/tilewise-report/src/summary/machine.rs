@@ -3,7 +3,7 @@
 use super::Remark;
 use crate::style::Tone;
 use crate::style::bytes;
-use tilewise::tpu::Libtpu;
+use tilewise::tpu::{Generation, Libtpu};
 use tilewise_audit::{Machine, Report};
 
 /// What its memory is called.
@@ -19,7 +19,12 @@ pub fn memory_name(machine: Machine) -> &'static str {
 pub(super) fn words(machine: Machine) -> String {
     let pool = "JAX takes three quarters of a GPU's memory (`XLA_PYTHON_CLIENT_MEM_FRACTION`)";
     match (machine, machine.memory_bytes(), machine.program_bytes()) {
-        (Machine::Tpu(generation), Some(all), _) => format!("A TPU {} has {} of HBM.", generation.name(), bytes(all)),
+        (Machine::Tpu(Generation::V7x), Some(all), _) => {
+            format!("Each of the two devices of a TPU v7x has {} of HBM for programs.", bytes(all))
+        }
+        (Machine::Tpu(generation), Some(all), _) => {
+            format!("A TPU {} has {} of HBM for programs: the run time keeps the rest.", generation.name(), bytes(all))
+        }
         (Machine::Cpu, ..) => "A CPU's program has the host's memory.".to_owned(),
         (_, Some(all), Some(part)) => {
             let name = machine.to_string().rsplit(':').next().unwrap_or_default().to_uppercase();

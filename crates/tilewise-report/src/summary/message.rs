@@ -1,13 +1,13 @@
 //! What is said first of a message: what ran out, what is the cause, and what fills the memory.
 
-use super::{BudgetStack, Remark};
+use super::{BudgetStack, Headline, PeakCause, PlannedChange, Remark, told};
 use crate::{
     findings::{answer, printed},
-    style::{self, Tone, bytes},
+    style::{Tone, bytes},
 };
 use serde::Serialize;
-use tilewise_audit::{Explanation, Recommendation, recommendation::Saving};
-use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code};
+use tilewise_audit::Explanation;
+use tilewise_oom::{Budget, Form, Frame, Level, Message, PrintedSize, Verdict, meaning_of_code};
 
 /// What ran out and why, as data: the terminal prints it, the page draws it.
 ///
@@ -23,52 +23,81 @@ use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code}
 /// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct MessageSummary {
+pub struct MessageSummary<'a> {
     /// What ran out: `Out of memory in hbm: 294.50 MiB needed, 250.00 MiB available, 44.50 MiB over.`
-    pub headline: String,
+    pub headline: Headline,
+    /// The line of the reader's program that a traceback leads to.
+    #[serde(serialize_with = "crate::json::optional")]
+    pub raised_at: Option<Frame>,
     /// What is the cause: the message's [`verdict`](Message::verdict) with its figures.
     pub verdict: String,
+    /// The largest arrays that the message lists, three at most.
+    pub causes: Vec<PeakCause>,
+    /// What to do, the best first, and what each frees of what is missing.
+    pub changes: Vec<PlannedChange<'a>>,
     /// What fills the memory.
     pub stack: Option<BudgetStack>,
-    /// Of each piece of advice what it frees, beside what is missing; `None` where that isn't known.
-    pub leads: Vec<Option<Remark>>,
     /// How much is missing if all advice is followed; `None` where it may be enough.
     pub shortfall: Option<Remark>,
     /// What else the text has, and what of the message could not be read.
     pub notes: Vec<Remark>,
+    /// The message's own sentences, and in them the figures that were read.
+    pub quote: Option<Quote>,
 }
 
-impl MessageSummary {
+/// A text in one line, and where in it stands what was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Quote {
+    /// The text.
+    pub text: String,
+    /// In its characters, from the first to behind the last of each figure.
+    pub marks: Vec<[usize; 2]>,
+}
+
+impl Quote {
+    fn of(message: &Message) -> Option<Self> {
+        let text = message.quote.clone()?;
+        let figures = [&message.used, &message.limit, &message.exceeded, &message.contiguous, &message.capacity];
+        let is_part =
+            |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '.');
+        let mut marks = Vec::new();
+        for figure in figures.into_iter().flatten() {
+            let own = text.match_indices(figure.text()).find(|(at, own)| {
+                let behind = &text[at + own.len()..];
+                !is_part(text[..*at].chars().next_back())
+                    && !behind.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+            });
+            marks.extend(own.map(|(at, own)| {
+                let start = text[..at].chars().count();
+                [start, start + own.chars().count()]
+            }));
+        }
+        marks.sort_unstable();
+        marks.dedup();
+        Some(Self { text, marks })
+    }
+}
+
+impl<'a> MessageSummary<'a> {
     /// The summary of an explanation.
     #[must_use]
-    pub fn of(explanation: &Explanation) -> Self {
+    pub fn of(explanation: &'a Explanation) -> Self {
         let message = &explanation.message;
         let budget = message.budget();
         let (headline, verdict) = sentences(explanation, &budget);
         Self {
-            headline,
+            headline: told::headline(explanation, headline),
+            raised_at: message.raised_at.clone(),
             verdict,
+            causes: told::causes(explanation),
+            changes: told::changes(explanation),
             stack: BudgetStack::of(explanation),
-            leads: explanation.advice.iter().map(|advice| lead(advice, explanation, &budget)).collect(),
             shortfall: shortfall(explanation, &budget),
             notes: notes(explanation, &budget),
+            quote: Quote::of(message),
         }
     }
-}
-
-/// What a piece of advice frees. A bound is never said to be enough.
-fn lead(advice: &Recommendation, explanation: &Explanation, budget: &Budget) -> Option<Remark> {
-    let frees = format!("frees {}", style::freed(advice.saving)?);
-    let freed = advice.saving.bytes()?;
-    let is_exact = matches!(advice.saving, Saving::Exact(_));
-    let exceeded = explanation.message.exceeded.as_ref().map(PrintedSize::bytes);
-    let words = match exceeded.or(budget.missing_bytes).filter(|missing| *missing > 0) {
-        Some(missing) if freed >= missing && is_exact => format!("{frees}: enough to fit"),
-        Some(missing) if freed >= missing => format!("{frees}, more than the {} that is missing", bytes(missing)),
-        Some(missing) => format!("{frees} of the {} that is missing", bytes(missing)),
-        None => frees,
-    };
-    Some(Remark { words, tone: Tone::Strong })
 }
 
 fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
@@ -85,10 +114,20 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
 
 /// What ran out, and what is the cause.
 fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
+    let message = &explanation.message;
     match answer(explanation) {
+        Some([headline, cause]) if is_of_compiler(message) => (format!("{NO_MEMORY_RAN_OUT} {headline}"), cause),
         Some([headline, cause]) => (headline, cause),
-        None => (headline(&explanation.message), verdict(&explanation.message, budget)),
+        None => (headline(message, budget), verdict(message, budget)),
     }
+}
+
+/// What is said first where the compiler gave up for another reason than memory.
+const NO_MEMORY_RAN_OUT: &str = "Compile failed, no memory ran out.";
+
+fn is_of_compiler(message: &Message) -> bool {
+    let is_refused = matches!(message.verdict(), Verdict::Mosaic | Verdict::HostPlacement | Verdict::CompilerCheck);
+    is_refused && message.form.level() == Level::Error
 }
 
 /// So many other messages of a text are told of.
@@ -158,7 +197,7 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-fn headline(message: &Message) -> String {
+fn headline(message: &Message, budget: &Budget) -> String {
     if matches!(message.form, Form::Other | Form::CoreHalt)
         && let Some(meaning) = message.code.as_deref().and_then(meaning_of_code)
     {
@@ -183,6 +222,8 @@ fn headline(message: &Message) -> String {
     let figures = [needed, message.limit.as_ref(), message.exceeded.as_ref()].into_iter().zip(names);
     let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", printed(size?))));
     let mut figures: Vec<String> = figures.collect();
+    let difference = budget.missing_bytes.filter(|missing| *missing > 0 && message.exceeded.is_none());
+    figures.extend(difference.filter(|_| message.limit.is_some()).map(|missing| format!("{} over", bytes(missing))));
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
@@ -192,7 +233,6 @@ fn headline(message: &Message) -> String {
 
 fn verdict(message: &Message, budget: &Budget) -> String {
     let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
-    let missing = budget.missing_bytes.map(|missing| format!("; {} is missing", bytes(missing))).unwrap_or_default();
     match message.verdict() {
         Verdict::Size | Verdict::Padding if message.memory_space.as_deref() == Some("host") => {
             "What the program keeps in the host's memory doesn't fit there: arrays that were offloaded, not those on the device."
@@ -201,7 +241,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
             let of = budget.used_bytes.map(|used| format!(" of {}", bytes(used))).unwrap_or_default();
-            format!("Padding is the cause: {}{of} holds no data{missing}.", bytes(padding))
+            format!("Padding is the cause: {}{of} holds no data.", bytes(padding))
         }
         Verdict::Arguments => format!(
             "The arguments alone do not fit: they take {}, and there are {}. No change inside the program helps.",
@@ -217,7 +257,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}.")
         }
         Verdict::Fragmentation => format!(
-            "Fragmentation takes {}{missing}: what is alive at the peak would fit.",
+            "Fragmentation takes {}: what is alive at the peak would fit.",
             size(budget.fragmentation_bytes)
         ),
         Verdict::Reservation => {
@@ -250,18 +290,9 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             "It is too large: none of it is padding, so only less data helps, not other layouts.".to_owned()
         }
         (Some(padding), _) => {
-            let padding = bytes(padding);
-            match (budget.missing_bytes, budget.used_bytes) {
-                (Some(missing), _) => format!(
-                    "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't \
-                     help.",
-                    bytes(missing)
-                ),
-                (None, Some(used)) => {
-                    format!("It is too large: only {padding} of {} is padding.", bytes(used))
-                }
-                (None, None) => format!("It is too large: only {padding} of it is padding."),
-            }
+            let of = budget.used_bytes.map_or_else(|| "it".to_owned(), bytes);
+            let so = if budget.missing_bytes.is_some() { ", so other layouts alone can't help" } else { "" };
+            format!("It is too large: only {} of {of} is padding{so}.", bytes(padding))
         }
         (None, _) => "It is too large; the message does not tell how much of it is padding.".to_owned(),
     }

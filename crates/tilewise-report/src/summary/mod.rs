@@ -18,11 +18,11 @@ pub(crate) use changes::changes;
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use headline::Headline;
 pub use machine::memory_name;
-pub use message::MessageSummary;
+pub use message::{MessageSummary, Quote};
 pub use span::in_span;
 pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
-pub(crate) use told::{advised_changes, headline as told_headline, listed_causes};
+pub(crate) use told::name_of;
 
 use crate::style::{Tone, bytes, bytes_both, line_of, percent};
 use crate::{Quotes, findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};

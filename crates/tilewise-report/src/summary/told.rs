@@ -1,18 +1,17 @@
 //! The first screen of a message as data, in the types of a program's.
 
-use super::{CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, causes::share};
+use super::{CauseAxis, Headline, PeakCause, PlannedChange, causes::share};
 use crate::{
-    findings::words,
+    findings::{printed, words},
     style::{Tone, bytes, file_and_line, freed, grouped},
 };
 use std::cmp::Reverse;
-use tilewise_audit::{Allocation, Explanation};
-use tilewise_oom::PrintedSize;
+use tilewise_audit::{Allocation, Explanation, recommendation::Saving};
+use tilewise_oom::{Budget, PrintedSize, Section, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
-pub(crate) fn headline(explanation: &Explanation) -> Headline {
+pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
     let message = &explanation.message;
-    let sentence = MessageSummary::of(explanation).headline;
     let tone = if sentence.starts_with("Out of memory") { Tone::Bad } else { Tone::Strong };
     Headline {
         verdict: message.verdict().as_str(),
@@ -20,13 +19,30 @@ pub(crate) fn headline(explanation: &Explanation) -> Headline {
         limit_bytes: message.limit.as_ref().map(PrintedSize::bytes),
         is_comfortable: false,
         sentence,
+        comfort: None,
         tone,
     }
 }
 
-/// The largest arrays that a message lists, equal ones of one line together, three at most.
-pub(crate) fn listed_causes(explanation: &Explanation) -> Vec<PeakCause> {
+/// What fills the memory, as far as the message tells: the largest arrays that it lists, equal ones of one line together, and what
+/// it gives only as a total; three at most.
+pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     const MOST: usize = 3;
+    /// What is less of the whole is no cause.
+    const LEAST: f64 = 0.05;
+    // What is listed of a warning, or of what the compiler refused, fills nothing.
+    if matches!(
+        explanation.message.verdict(),
+        Verdict::Donation
+            | Verdict::Mosaic
+            | Verdict::HostPlacement
+            | Verdict::HostCompute
+            | Verdict::InputMismatch
+            | Verdict::Resharding
+            | Verdict::CompilerCheck
+    ) {
+        return Vec::new();
+    }
     let mut groups: Vec<(&Allocation, usize, u64)> = Vec::new();
     for row in explanation.allocations.iter().filter(|row| row.taken_bytes() > 0) {
         let is_alike = |of: &Allocation| of.shape.is_some() && of.shape == row.shape && of.source == row.source;
@@ -35,10 +51,72 @@ pub(crate) fn listed_causes(explanation: &Explanation) -> Vec<PeakCause> {
             None => groups.push((row, 1, row.taken_bytes())),
         }
     }
-    groups.sort_by_key(|(.., taken)| Reverse(*taken));
-    let used = explanation.message.budget().used_bytes;
-    let whole = used.unwrap_or_else(|| groups.iter().map(|(.., taken)| *taken).fold(0, u64::saturating_add));
-    groups.into_iter().take(MOST).map(|(row, count, taken)| of_row(row, count, taken, whole)).collect()
+    let budget = explanation.message.budget();
+    let listed = groups.iter().map(|(.., taken)| *taken).fold(0, u64::saturating_add);
+    let beside = budget.others_bytes.and(budget.capacity_bytes);
+    let whole = beside.or(budget.used_bytes).unwrap_or(listed).max(listed);
+    let mut causes: Vec<PeakCause> =
+        groups.into_iter().map(|(row, count, taken)| of_row(row, count, taken, whole)).collect();
+    causes.extend(unlisted(explanation, &budget, whole));
+    // On a GPU arguments lie beside what is asked for.
+    let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
+    causes.iter_mut().for_each(|cause| cause.share = share(cause.bytes, whole.max(together)));
+    causes.retain(|cause| cause.share >= LEAST);
+    causes.sort_by_key(|cause| Reverse(cause.bytes));
+    causes.truncate(MOST);
+    causes
+}
+
+/// What the message gives only as a total.
+fn unlisted<'a>(
+    explanation: &'a Explanation,
+    budget: &Budget,
+    whole: u64,
+) -> impl Iterator<Item = PeakCause> + use<'a> {
+    let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
+    let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    // At run time they are a part of what was there before.
+    let message = &explanation.message;
+    let is_of_compiler = [Some(message.verdict()), message.cause()]
+        .into_iter()
+        .flatten()
+        .any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
+    let arguments = budget.argument_bytes.filter(|_| is_of_compiler && budget.others_bytes.is_none());
+    let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    let made = budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary));
+    let totals = [
+        ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
+        ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
+        ("others", budget.others_bytes, "arrays and programs that were there before"),
+        ("fragmentation", budget.fragmentation_bytes, "gaps between arrays, too small for what else is alive"),
+    ];
+    totals.into_iter().filter_map(move |(kind, bytes, sentence)| {
+        Some(PeakCause {
+            kind,
+            bytes: bytes?,
+            share: share(bytes?, whole),
+            arrays: 0,
+            axes: Vec::new(),
+            sentence: sentence.to_owned(),
+            filled: None,
+            source: None,
+            quote: None,
+            place: String::new(),
+        })
+    })
+}
+
+/// The name that a row goes by without a shape.
+pub(crate) fn name_of(row: &Allocation) -> String {
+    let label = row.entry.label.as_deref().map(|label| label.trim_start_matches('%').to_owned());
+    // Of a path its end: what is computed, and the module that does it.
+    let operation = || {
+        let name = row.entry.operator.as_ref()?.op_name()?;
+        let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
+        Some(parts.into_iter().rev().collect::<Vec<_>>().join("/"))
+    };
+    label.or_else(operation).unwrap_or_else(|| "an array whose shape is not in the text".to_owned())
 }
 
 fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause {
@@ -47,9 +125,13 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause 
     let shape: Vec<String> = sizes().map(grouped).collect();
     let what = match &row.shape {
         Some(_) => format!("{}{}", shape.join(" × "), element.unwrap_or_default()),
-        None => row.entry.shape.as_ref().map_or_else(|| "no array".to_owned(), |shape| shape.text.clone()),
+        None => row.entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
     };
-    let each = if arrays == 1 { "one array: ".to_owned() } else { format!("{arrays} arrays, each ") };
+    let each = match arrays {
+        1 if row.entry.shape.is_none() => String::new(),
+        1 => "one array: ".to_owned(),
+        _ => format!("{arrays} arrays, each "),
+    };
     let is_padding = row.padding_bytes() > row.taken_bytes() / 2;
     PeakCause {
         kind: if is_padding { "padding" } else { "listed" },
@@ -65,8 +147,8 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause 
     }
 }
 
-/// What to do, and what each change leaves of what the message says is needed.
-pub(crate) fn advised_changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
+/// What to do, and what each change frees of what is missing.
+pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
     let budget = explanation.message.budget();
     let change = |advice| {
         let said = words(advice);
@@ -80,12 +162,26 @@ pub(crate) fn advised_changes(explanation: &Explanation) -> Vec<PlannedChange<'_
             bytes_after: after,
             fits: after.zip(limit).map(|(after, limit)| after <= limit).filter(|fits| is_known || !fits),
             seconds_after: None,
-            effect: after.map_or_else(String::new, |after| format!("leaves {}", bytes(after))),
+            effect: beside_missing(advice.saving, explanation, &budget),
             plain_code: said.plain,
             caveat: said.caveat,
             quote: None,
+            edit: None,
             recommendation: advice,
         }
     };
     explanation.advice.iter().map(change).collect()
+}
+
+/// What is freed beside what is missing; empty where that isn't known. A bound is never said to be enough.
+fn beside_missing(saving: Saving, explanation: &Explanation, budget: &Budget) -> String {
+    let exceeded = explanation.message.exceeded.as_ref();
+    let missing = exceeded.map(PrintedSize::bytes).or(budget.missing_bytes).filter(|missing| *missing > 0);
+    let (Some(freed), Some(missing)) = (saving.bytes(), missing) else { return String::new() };
+    let of = exceeded.map_or_else(|| bytes(missing), printed);
+    match saving {
+        Saving::Exact(_) if freed >= missing => "enough to fit".to_owned(),
+        _ if freed >= missing => format!("more than the {of} that is missing"),
+        _ => format!("of the {of} that is missing"),
+    }
 }

@@ -1,21 +1,33 @@
 //! Recommendations, each with what it frees and its code.
 
 use crate::{
-    findings::words,
-    style::{FAINT, STRONG, freed, styled},
+    PlannedChange,
+    findings::{capitalized, words},
+    style::{FAINT, STRONG, styled},
 };
 use std::io::{self, Write};
 use tilewise_audit::Recommendation;
 
-/// The advice on a message: what each piece frees.
-pub(super) fn write_of_message(advice: &[Recommendation], width: usize, out: &mut dyn Write) -> io::Result<()> {
-    if advice.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", styled(STRONG, "What to do"))?;
-    for advice in advice {
-        let lead = freed(advice.saving).map_or_else(String::new, |freed| format!("Frees {freed}: "));
-        write_recommendation(advice, "  → ", &lead, true, width, out)?;
+/// Each change that has more to say than its task: where and why, and its code unless that is above.
+pub(super) fn write_in_full(
+    changes: &[PlannedChange<'_>],
+    is_code_above: bool,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut is_titled = false;
+    for (at, change) in changes.iter().enumerate() {
+        let said = words(change.recommendation);
+        let with_code = said.code.is_some() && (at > 0 || !is_code_above || change.plain_code.is_some());
+        if !with_code && said.sentence == change.task {
+            continue;
+        }
+        if !is_titled {
+            writeln!(out, "\n{}", styled(STRONG, "The changes in full"))?;
+            is_titled = true;
+        }
+        let lead = if change.lead.is_empty() { String::new() } else { format!("{}: ", capitalized(&change.lead)) };
+        write_recommendation(change.recommendation, "  ", &lead, with_code, width, out)?;
     }
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use super::{
     SHOWN, Terminal,
+    advice::write_in_full,
     array_row::{Row, name, who, write_header},
     kernels::{write_bodies, write_boundaries, write_vmem},
     screen::Screen,
-    summary::{write_copies, write_held, write_in_full, write_remarks},
+    summary::{write_contents, write_copies, write_held, write_remarks},
     time::write_time,
 };
 use crate::{
@@ -29,8 +30,7 @@ impl WriteText for AuditOutput {
             return write_time(&summary, report, all, terminal, out);
         }
         let is_folded = summary.headline.is_comfortable && !all;
-        let screen = Screen { summary: &summary, is_folded, terminal };
-        let has_code = screen.write(out)?;
+        let shown = Screen::of_program(&summary, is_folded, terminal).write(out)?;
         writeln!(out, "\n{}", styled(STRONG, "In detail"))?;
         if report.plan().is_err() {
             write_totals(report, terminal, out)?;
@@ -48,7 +48,8 @@ impl WriteText for AuditOutput {
         }
         if let Some(peak) = peak {
             if !is_folded {
-                write_in_full(&summary, has_code, terminal, out)?;
+                write_in_full(&summary.changes, shown.code, terminal.width, out)?;
+                write_contents(&summary, terminal, out)?;
             }
             write_peak(peak, all, terminal.width, out)?;
         }

@@ -1,12 +1,12 @@
-//! The first screen of a program: whether it fits, why it needs so much, and the change that costs least.
+//! The first screen of a program or a message: whether it fits, why it needs so much, and the change that costs least.
 
 use super::{Terminal, write_wrapped};
 use crate::{
-    PlannedChange, Summary,
-    findings::words,
-    style::{FAINT, STRONG, bytes, cut, style_of, styled},
+    Headline, LineEdit, MessageSummary, PlannedChange, Quote, Remark, Summary,
+    style::{FAINT, STRONG, bytes, cut, file_name, style_of, styled},
     summary::PeakCause,
 };
+use anstyle::Style;
 use std::io::{self, Write};
 use tilewise::visible;
 
@@ -19,52 +19,102 @@ const CHANGE: usize = 8;
 /// Cells of the strip that shows how much of a row is padding.
 const CELLS: u64 = 64;
 
-/// What is said first of a program, in at most a screen.
+/// What is said first, in at most a screen.
 pub(super) struct Screen<'a> {
-    pub(super) summary: &'a Summary<'a>,
+    headline: &'a Headline,
+    /// What it is of, and where that comes from.
+    origin: String,
+    /// What is said before the causes.
+    cause: Option<String>,
+    causes: &'a [PeakCause],
+    changes: &'a [PlannedChange<'a>],
+    /// What is said behind the changes.
+    remark: Option<&'a Remark>,
+    /// The message itself.
+    quote: Option<&'a Quote>,
+    /// In front of the first cause, and of the first change.
+    labels: [&'static str; 2],
     /// Whether nothing needs to change, and what could be saved all the same is only named.
-    pub(super) is_folded: bool,
-    pub(super) terminal: &'a Terminal,
+    is_folded: bool,
+    terminal: &'a Terminal,
 }
 
-impl Screen<'_> {
-    /// Writes it; whether the first change stands there with its code.
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<bool> {
-        let (summary, width) = (self.summary, self.terminal.width);
-        let mut lines = Vec::new();
+/// What of the first screen had room.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    /// The first change's code.
+    pub(super) code: bool,
+    /// The message itself.
+    pub(super) quote: bool,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn of_program(summary: &'a Summary<'a>, is_folded: bool, terminal: &'a Terminal) -> Self {
         let headline = &summary.headline;
-        write_wrapped(&headline.sentence, style_of(headline.tone).bold(), ["", "  "], width, &mut lines)?;
-        writeln!(lines, "{}", styled(FAINT, format!("{}  {}", summary.title, summary.origin)))?;
-        if headline.is_comfortable {
-            write_wrapped(&comfort(summary), anstyle::Style::new(), ["", "  "], width, &mut lines)?;
+        let cause = if headline.is_comfortable { "Holds" } else { "Why" };
+        let change = if headline.verdict == "fits" { "Smaller" } else { "Change" };
+        Self {
+            headline,
+            origin: format!("{}  {}", summary.title, summary.origin),
+            cause: headline.comfort.clone(),
+            causes: &summary.causes,
+            changes: &summary.changes,
+            remark: None,
+            quote: None,
+            labels: [cause, change],
+            is_folded,
+            terminal,
         }
-        for (at, cause) in summary.causes.iter().enumerate() {
+    }
+
+    pub(super) fn of_message(summary: &'a MessageSummary<'a>, terminal: &'a Terminal) -> Self {
+        let raised_at = summary.raised_at.as_ref().map(|frame| {
+            let code = frame.code.as_ref().map(|code| format!("  {}", visible(code))).unwrap_or_default();
+            format!("{}:{}{code}", visible(file_name(&frame.file)), frame.line)
+        });
+        Self {
+            headline: &summary.headline,
+            origin: raised_at.unwrap_or_default(),
+            cause: Some(summary.verdict.clone()),
+            causes: &summary.causes,
+            changes: &summary.changes,
+            remark: summary.shortfall.as_ref(),
+            quote: summary.quote.as_ref(),
+            labels: ["Why", "Change"],
+            is_folded: false,
+            terminal,
+        }
+    }
+
+    /// Writes it, and says what had room.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<Shown> {
+        let (headline, width) = (self.headline, self.terminal.width);
+        let mut lines = Vec::new();
+        write_wrapped(&headline.sentence, style_of(headline.tone).bold(), ["", "  "], width, &mut lines)?;
+        if !self.origin.is_empty() {
+            writeln!(lines, "{}", styled(FAINT, cut(&self.origin, width)))?;
+        }
+        if let Some(cause) = &self.cause {
+            write_wrapped(cause, Style::new(), ["", "  "], width, &mut lines)?;
+        }
+        for (at, cause) in self.causes.iter().enumerate() {
             if at == 0 {
                 writeln!(lines)?;
             }
-            let label = match at {
-                0 if headline.is_comfortable => "Holds",
-                0 => "Why",
-                _ => "",
-            };
-            self.write_cause(label, cause, &mut lines)?;
+            self.write_cause(if at == 0 { self.labels[0] } else { "" }, cause, &mut lines)?;
         }
-        if !summary.changes.is_empty() {
+        if !self.changes.is_empty() {
             writeln!(lines)?;
         }
-        let (mut left_out, mut has_code) = (0, false);
-        for (at, change) in summary.changes.iter().enumerate() {
+        let (mut left_out, mut code) = (0, false);
+        for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
-            let label = match at {
-                0 if headline.verdict == "fits" => "Smaller",
-                0 => "Change",
-                _ => "Then",
-            };
+            let label = if at == 0 { self.labels[1] } else { "Then" };
             if at == 0 && !self.is_folded {
                 self.write_change(label, change, true, &mut own)?;
-                has_code = count(&lines) + count(&own) <= LINES;
+                code = count(&lines) + count(&own) <= LINES;
             }
-            if !has_code || at > 0 {
+            if !code || at > 0 {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
             }
@@ -75,17 +125,27 @@ impl Screen<'_> {
             }
         }
         match left_out {
-            0 if self.is_folded && !summary.changes.is_empty() => {
+            0 if self.is_folded && !self.changes.is_empty() => {
                 writeln!(lines, "{}", styled(FAINT, "        optional; --all shows how"))?;
             }
             0 => {}
             count => writeln!(lines, "{}", styled(FAINT, format!("        {count} more below")))?,
         }
-        if !has_code && !self.is_folded && !summary.changes.is_empty() {
+        if !code && !self.is_folded && self.changes.first().is_some_and(|first| first.code().is_some()) {
             writeln!(lines, "{}", styled(FAINT, "        code below"))?;
         }
+        if let Some(Remark { words, tone }) = self.remark {
+            write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut lines)?;
+        }
+        let mut own = Vec::new();
+        if let Some(quote) = self.quote {
+            writeln!(own)?;
+            write_marked(quote, self.terminal, &mut own)?;
+        }
+        let quote = count(&lines) + count(&own) <= LINES;
+        lines.extend(own.into_iter().filter(|_| quote));
         out.write_all(&lines)?;
-        Ok(has_code)
+        Ok(Shown { code, quote })
     }
 
     fn write_cause(&self, label: &str, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
@@ -146,20 +206,38 @@ impl Screen<'_> {
     ) -> io::Result<()> {
         let width = self.terminal.width;
         let effect = if self.is_folded { String::new() } else { format!("  {}", change.effect) };
+        let indent = " ".repeat(CHANGE);
+        if change.lead.is_empty() {
+            let label = format!("{label:<CHANGE$}");
+            let options = textwrap::Options::new(width).initial_indent(&label).subsequent_indent(&indent);
+            for (at, line) in textwrap::wrap(&change.task, options).into_iter().enumerate() {
+                let line = if at == 0 { line.replacen(&label, &styled(STRONG, &label), 1) } else { line.into_owned() };
+                writeln!(out, "{line}")?;
+            }
+            return if with_code { self.write_code(change, out) } else { Ok(()) };
+        }
         let lead = format!("{}{effect}", change.lead);
         let line = format!("{label:<CHANGE$}{lead}  {}", change.task);
         let head = styled(STRONG, format!("{label:<CHANGE$}{}", change.lead));
-        let indent = " ".repeat(CHANGE);
         if line.chars().count() <= width {
             writeln!(out, "{head}{effect}  {}", change.task)?;
         } else {
             writeln!(out, "{head}{effect}")?;
             write_wrapped(&change.task, anstyle::Style::new(), [&indent; 2], width, out)?;
         }
-        if !with_code {
-            return Ok(());
+        if with_code { self.write_code(change, out) } else { Ok(()) }
+    }
+
+    /// The line to change, the caveat, and the code.
+    fn write_code(&self, change: &PlannedChange<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let (width, indent) = (self.terminal.width, " ".repeat(CHANGE));
+        if let Some(edit) = &change.edit {
+            if let Some(caveat) = &change.caveat {
+                write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
+            }
+            return write_edit(edit, &indent, out);
         }
-        let is_told = |quote: &String| self.summary.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
+        let is_told = |quote: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
         let source = change.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
         if let (Some(quote), Some(source)) = (change.quote.as_ref().filter(|quote| !is_told(quote)), source) {
             self.write_quote(source.line, quote, CHANGE, out)?;
@@ -167,9 +245,11 @@ impl Screen<'_> {
         if let Some(caveat) = &change.caveat {
             write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
         }
-        let said = words(change.recommendation);
-        let code = change.plain_code.as_deref().or(said.code.as_deref()).unwrap_or_default();
-        code.lines().try_for_each(|line| writeln!(out, "{indent}  {}", styled(FAINT, line)))
+        change
+            .code()
+            .unwrap_or_default()
+            .lines()
+            .try_for_each(|line| writeln!(out, "{indent}  {}", styled(FAINT, line)))
     }
 }
 
@@ -177,10 +257,34 @@ fn count(lines: &[u8]) -> usize {
     lines.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// That nothing needs to change, and what it means if the program died all the same.
-fn comfort(summary: &Summary<'_>) -> String {
-    let headline = &summary.headline;
-    let left = headline.limit_bytes.zip(headline.needed_bytes).map(|(limit, needed)| limit.saturating_sub(needed));
-    let left = left.map(bytes).unwrap_or_default();
-    format!("Nothing needs to change. If it ran out of memory all the same, something else held more than {left}.")
+/// `106 - step = jax.jit(step)` and under it what that becomes, to be copied.
+fn write_edit(edit: &LineEdit, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    let place = format!("{}:{}", file_name(&edit.file), edit.line);
+    writeln!(out, "{indent}{}", styled(FAINT, visible(&place)))?;
+    writeln!(out, "{indent}  - {}", visible(&edit.before))?;
+    writeln!(out, "{indent}  + {}", styled(STRONG, visible(&edit.after)))
+}
+
+/// A text, and under each figure that was read a mark.
+///
+/// ```text
+///   | Used 294.50M of 250.00M hbm.
+///   |      ^^^^^^^    ^^^^^^^
+/// ```
+pub(super) fn write_marked(quote: &Quote, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    let bar = if terminal.is_ascii { "  | " } else { "  │ " };
+    let room = terminal.width.saturating_sub(bar.chars().count()).max(1);
+    let letters: Vec<char> = quote.text.chars().collect();
+    let mut at = 0;
+    for line in textwrap::wrap(&quote.text, room) {
+        let length = line.chars().count();
+        writeln!(out, "{}{}", styled(FAINT, bar), visible(&line))?;
+        let is_marked = |column: usize| quote.marks.iter().any(|[start, end]| (*start..*end).contains(&(at + column)));
+        let marks: String = (0..length).map(|column| if is_marked(column) { '^' } else { ' ' }).collect();
+        if !marks.trim().is_empty() {
+            writeln!(out, "{}{}", styled(FAINT, bar), styled(STRONG, marks.trim_end()))?;
+        }
+        at += length + usize::from(letters.get(at + length) == Some(&' '));
+    }
+    Ok(())
 }

@@ -29,27 +29,8 @@ pub(super) fn write_remarks<'a>(
     remarks.into_iter().try_for_each(write)
 }
 
-/// Each change in full, with where and why, and its code unless that is above; where changes free little, what fills the memory.
-pub(super) fn write_in_full(
-    summary: &Summary<'_>,
-    is_code_above: bool,
-    terminal: &Terminal,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    if !summary.changes.is_empty() {
-        writeln!(out, "\n{}", styled(STRONG, "The changes in full"))?;
-    }
-    for (at, change) in summary.changes.iter().enumerate() {
-        let with_code = at > 0 || !is_code_above || change.plain_code.is_some();
-        write_recommendation(
-            change.recommendation,
-            "  ",
-            &format!("{}: ", change.lead),
-            with_code,
-            terminal.width,
-            out,
-        )?;
-    }
+/// What fills the memory, where changes free little.
+pub(super) fn write_contents(summary: &Summary<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     if !summary.contents.is_empty() {
         writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
     }

@@ -1,8 +1,9 @@
 //! The first screen: that it is one, what its causes add up to, which change comes first, and whose lines it quotes.
 
-use std::fs;
-use tilewise_audit::{Audit, Content, Machine, Program, Report};
-use tilewise_report::{AuditOutput, Quotes, WriteText};
+use std::{fs, path::Path};
+use tilewise_audit::{Audit, Content, Explanation, Machine, Program, Report};
+use tilewise_oom::Message;
+use tilewise_report::{AsJson, AuditOutput, Exporter, Markdown, MessageSummary, Quotes, WriteText};
 use tilewise_testing::programs;
 
 const EXAMPLES: [&str; 6] = [
@@ -135,9 +136,152 @@ fn padding_is_told_in_places() {
 #[test]
 fn a_quoted_line_stands_under_its_cause() {
     let report = report("gnn_large.v5e.hlo", None);
-    let quotes = Quotes::read(&report, |line| (line.line == 439).then(|| "y = x[senders]\u{1b}[31m @ w".to_owned()));
+    let quotes = Quotes::read(&report, |_| Some("\n".repeat(438) + "y = x[senders]\u{1b}[31m @ w\n"));
     let output = AuditOutput { quotes, ..AuditOutput::new(report) };
     let text = output.to_text(100);
     let (_, rest) = text.split_once("439 │ ").expect("the line");
     assert!(rest.starts_with("y = x[senders]") && !text.contains('\u{1b}'), "{rest}");
+}
+
+fn messages() -> Vec<(String, Explanation)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data");
+    let files = [folder.clone(), folder.join("public")]
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("messages").map(|entry| entry.expect("an entry").path()));
+    let texts = files.filter(|path| path.extension().is_some_and(|kind| kind == "txt"));
+    let read = texts.filter_map(|path| {
+        let message = Message::parse(&fs::read_to_string(&path).expect("text")).ok()?;
+        Some((path.display().to_string(), tilewise_audit::explain(message, None)))
+    });
+    read.collect()
+}
+
+fn first_screen(text: &str) -> &str {
+    text.split_once("\nIn detail\n").map_or(text.trim_end(), |(first, _)| first)
+}
+
+/// Words of more than one line in one, to be found in what wraps them.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_messages_first_screen_is_24_lines() {
+    let messages = messages();
+    assert!(messages.len() > 30, "{}", messages.len());
+    for (name, explained) in &messages {
+        for width in [80, 100] {
+            let text = explained.to_text(width);
+            let first = first_screen(&text);
+            assert!(first.lines().count() <= 24, "{name}:\n{first}");
+            // Code is whole, to be copied.
+            let long = first.lines().filter(|line| !line.starts_with("          "));
+            assert_eq!(long.filter(|line| line.chars().count() > width).collect::<Vec<_>>(), [""; 0], "{name}");
+        }
+        let summary = MessageSummary::of(explained);
+        for change in &summary.changes {
+            assert!(change.task.split(' ').count() <= 12, "{name}: {}", change.task);
+            assert_eq!(change.task.matches('(').count(), change.task.matches(')').count(), "{name}: {}", change.task);
+        }
+        for [start, end] in summary.quote.iter().flat_map(|quote| &quote.marks) {
+            let quote = summary.quote.as_ref().map(|quote| quote.text.chars().count());
+            assert!(start < end && Some(*end) <= quote, "{name}");
+        }
+    }
+}
+
+/// No sentence stands twice on a first screen, and each is worded alike in text, JSON and Markdown.
+#[test]
+fn what_is_said_first_is_said_once_and_everywhere_alike() {
+    let said_once = |name: &str, first: &str, sentences: &[String]| {
+        let first = unwrapped(first);
+        for sentence in sentences {
+            assert_eq!(first.matches(sentence.as_str()).count(), 1, "{name}: {sentence}\n{first}");
+        }
+    };
+    for name in EXAMPLES {
+        for report in reports(name) {
+            let output = AuditOutput::new(report);
+            let summary = output.summary();
+            let text = output.to_text(1000);
+            let mut sentences = vec![summary.headline.sentence.clone()];
+            sentences.extend(summary.headline.comfort.clone());
+            sentences.extend(summary.causes.iter().map(|cause| cause.sentence.clone()));
+            sentences.extend(summary.changes.first().map(|first| first.task.clone()));
+            said_once(name, first_screen(&text), &sentences);
+            let json = serde_json::to_value(&output).expect("JSON");
+            let (mut markdown, causes) = (Vec::new(), summary.causes.iter());
+            Markdown.write(&output, &mut markdown).expect("Markdown");
+            let markdown = String::from_utf8(markdown).expect("text").replace('\\', "");
+            assert_eq!(json["headline"]["sentence"], summary.headline.sentence, "{name}");
+            assert!(markdown.contains(&summary.headline.sentence), "{name}");
+            for (at, cause) in causes.enumerate() {
+                assert_eq!(json["causes"][at]["sentence"], cause.sentence, "{name}");
+                assert!(markdown.contains(&cause.sentence), "{name}: {}\n{markdown}", cause.sentence);
+            }
+        }
+    }
+    for (name, explained) in messages() {
+        let summary = MessageSummary::of(&explained);
+        let mut sentences = vec![summary.headline.sentence.clone(), summary.verdict.clone()];
+        sentences.extend(summary.changes.first().map(|first| first.task.clone()));
+        said_once(&name, first_screen(&explained.to_text(1000)), &sentences);
+        let json = serde_json::to_value(AsJson(&explained)).expect("JSON");
+        assert_eq!(json["headline"]["sentence"], summary.headline.sentence, "{name}");
+        assert_eq!(json["changes"][0]["do"].as_str(), summary.changes.first().map(|first| &*first.task), "{name}");
+    }
+}
+
+#[test]
+fn a_traceback_leads_to_the_readers_line() {
+    let text = "Traceback (most recent call last):\n  File \"/home/me/train.py\", line 88, in main\n    state = step(state)\n  \
+                File \"/x/site-packages/jax/_src/pjit.py\", line 1, in g\n    run()\nRESOURCE_EXHAUSTED: Ran out of memory in \
+                memory space hbm. Used 16.50G of 15.75G hbm. Exceeded hbm capacity by 768.00M.";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    let said = explained.to_text(100);
+    assert_eq!(said.lines().nth(1), Some("train.py:88  state = step(state)"), "{said}");
+    let marks = said.lines().find(|line| line.contains("^^^^^^ ")).expect("marks");
+    let quoted = said.lines().find(|line| line.contains("Used 16.50G")).expect("the message");
+    assert_eq!(marks.find('^'), quoted.find("16.50G"));
+}
+
+#[test]
+fn what_the_compiler_refused_ran_out_of_nothing() {
+    let text = "statically prove that index in dimension 1 is a multiple of 128";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    assert!(explained.to_text(100).starts_with("Compile failed, no memory ran out. "), "{}", explained.to_text(100));
+}
+
+/// A change that is one line of the reader's is shown as that line before and after.
+#[test]
+fn a_change_of_one_line_is_a_diff() {
+    let text = r#"HloModule jit_step, is_scheduled=true, entry_computation_layout={(f32[4096,1024]{1,0:T(8,128)})->f32[4096,1024]{1,0:T(8,128)}}
+
+ENTRY main (state.1: f32[4096,1024]) -> f32[4096,1024] {
+  state.1 = f32[4096,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state"}
+  ROOT r = f32[4096,1024]{1,0:T(8,128)} add(state.1, state.1), metadata={op_name="jit(step)/add" source_file="train.py" source_line=2}
+}"#;
+    let program = Program::parse(text.to_owned()).expect("a program");
+    let diff = |source: &str| {
+        let report = Audit::new(&program).limit(24 << 20).run();
+        let quotes = Quotes::read(&report, |file| (file == "train.py").then(|| source.to_owned()));
+        let output = AuditOutput { quotes, ..AuditOutput::new(report) };
+        let edit = output.summary().changes.first().and_then(|first| first.edit.clone())?;
+        let text = output.to_text(100);
+        assert!(text.contains(&format!("  - {}\n", edit.before)) && text.contains(&format!("  + {}\n", edit.after)));
+        Some((edit.line, edit.after))
+    };
+    let donated = |line, after: &str| Some((line, after.to_owned()));
+    assert_eq!(
+        diff("def step(state):\n    return state + state\n\nstep = jax.jit(step)\n"),
+        donated(4, "step = jax.jit(step, donate_argnames=(\"state\",))")
+    );
+    assert_eq!(
+        diff("@jax.jit\ndef step(state):\n    return state + state\n"),
+        donated(1, "@functools.partial(jax.jit, donate_argnames=(\"state\",))")
+    );
+    // Another function, two lines that could be meant, and one that goes on.
+    assert_eq!(diff("run = jax.jit(step_of_eval)\n"), None);
+    assert_eq!(diff("a = jax.jit(step)\nb = jax.jit(step)\n"), None);
+    assert_eq!(diff("a = jax.jit(step,\n            inline=True)\n"), None);
 }

@@ -19,7 +19,7 @@ pub(crate) use dump::files_of;
 pub(crate) use programs::Limits;
 use programs::{Input, InputResult};
 use sink::Sink;
-use sources::Sources;
+pub use sources::Sources;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -280,7 +280,7 @@ impl Request<'_> {
                 let report = limit.map_or(asked, |limit| asked.limit(limit)).run();
                 let sources = self.args.source.as_ref();
                 let quotes =
-                    sources.map(|sources| Quotes::read(&report, |line| sources.line(line))).unwrap_or_default();
+                    sources.map(|sources| Quotes::read(&report, |file| sources.text(file))).unwrap_or_default();
                 Ok(Found::Program(Box::new(AuditOutput { report, all, of_time, quotes })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {

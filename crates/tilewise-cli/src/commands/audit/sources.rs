@@ -4,16 +4,13 @@ use std::{
     fs, io,
     path::{Component, Path, PathBuf},
 };
-use tilewise_audit::SourceLine;
 
 /// Longer files are not read.
 const LONGEST_FILE: u64 = 4 << 20;
-/// Longer lines are cut.
-const LONGEST_LINE: usize = 200;
 
 /// A folder of source.
 #[derive(Clone, Debug)]
-pub(crate) struct Sources {
+pub struct Sources {
     root: PathBuf,
 }
 
@@ -22,17 +19,16 @@ impl Sources {
     ///
     /// # Errors
     /// What isn't a folder.
-    pub(crate) fn at(path: &str) -> io::Result<Self> {
+    pub fn at(path: &str) -> io::Result<Self> {
         let root = fs::canonicalize(path)?;
         if root.is_dir() { Ok(Self { root }) } else { Err(io::Error::other("not a folder")) }
     }
 
-    /// The text of a line, of the file below the folder whose path has most of the named one's end.
-    pub(crate) fn line(&self, source: &SourceLine) -> Option<String> {
-        let text = fs::read(self.file(Path::new(&source.file))?).ok()?;
-        let number = usize::try_from(source.line).ok()?.checked_sub(1)?;
-        let line = String::from_utf8_lossy(text.split(|byte| *byte == b'\n').nth(number)?).trim().to_owned();
-        (!line.is_empty()).then(|| line.chars().take(LONGEST_LINE).collect())
+    /// The text of the file below the folder whose path has most of the named one's end.
+    #[must_use]
+    pub fn text(&self, named: &str) -> Option<String> {
+        let bytes = fs::read(self.file(Path::new(named))?).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn file(&self, named: &Path) -> Option<PathBuf> {

@@ -3,6 +3,7 @@
 use crate::{
     findings::printed,
     style::{FAINT, STRONG, bytes, styled, waste_style},
+    summary::name_of,
     table::window_words,
     text::{
         array_row::{Row, write_header},
@@ -136,13 +137,6 @@ fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out
         write_wrapped(&words, FAINT, ["      "; 2], width, out)?;
     }
     Ok(())
-}
-
-/// The name that a row goes by without a shape.
-fn name_of(row: &Allocation) -> String {
-    let entry = &row.entry;
-    let label = entry.label.as_deref();
-    label.map_or_else(|| "its shape is not in the text".to_owned(), |label| label.trim_start_matches('%').to_owned())
 }
 
 /// The line of the program, shortened from the left so that its number stays, the instruction, and the operation.

@@ -6,9 +6,12 @@ mod budget;
 use crate::{
     MessageSummary, Terminal, WriteText,
     style::{STRONG, style_of, styled},
-    text::{advice::write_of_message, write_wrapped},
+    text::{
+        advice::write_in_full,
+        screen::{Screen, write_marked},
+        write_wrapped,
+    },
 };
-use anstyle::Style;
 use std::io::{self, Write};
 use tilewise_audit::Explanation;
 
@@ -27,18 +30,23 @@ use tilewise_audit::Explanation;
 impl WriteText for Explanation {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let summary = MessageSummary::of(self);
-        writeln!(out, "{}", styled(STRONG, summary.headline))?;
-        write_wrapped(&summary.verdict, Style::new(), [""; 2], terminal.width, out)?;
+        let shown = Screen::of_message(&summary, terminal).write(out)?;
+        let mut detail = Vec::new();
+        if let Some(quote) = summary.quote.as_ref().filter(|_| !shown.quote) {
+            writeln!(detail, "\n{}", styled(STRONG, "The message"))?;
+            write_marked(quote, terminal, &mut detail)?;
+        }
         if let Some(stack) = &summary.stack {
-            budget::write(stack, out)?;
+            budget::write(stack, &mut detail)?;
         }
-        write_of_message(&self.advice, terminal.width, out)?;
-        if let Some(shortfall) = &summary.shortfall {
-            write_wrapped(&shortfall.words, style_of(shortfall.tone), ["  "; 2], terminal.width, out)?;
-        }
-        allocations::write(self, terminal.width, out)?;
+        write_in_full(&summary.changes, shown.code, terminal.width, &mut detail)?;
+        allocations::write(self, terminal.width, &mut detail)?;
         for note in &summary.notes {
-            write_wrapped(&note.words, style_of(note.tone), [""; 2], terminal.width, out)?;
+            write_wrapped(&note.words, style_of(note.tone), [""; 2], terminal.width, &mut detail)?;
+        }
+        if !detail.is_empty() {
+            writeln!(out, "\n{}", styled(STRONG, "In detail"))?;
+            out.write_all(&detail)?;
         }
         writeln!(out)
     }

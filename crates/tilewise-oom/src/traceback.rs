@@ -1,0 +1,57 @@
+//! Frames of Python's tracebacks.
+
+/// A line of a Python program that a traceback names.
+///
+/// ```
+/// use tilewise_oom::Message;
+///
+/// let text = "Traceback (most recent call last):
+///   File \"/home/me/train.py\", line 88, in main
+///     state = step(state, batch)
+///   File \"/usr/lib/python3.12/site-packages/jax/_src/pjit.py\", line 337, in cache_miss
+///     out = call(args)
+/// RESOURCE_EXHAUSTED: Attempting to reserve 6.48G at the bottom of memory. That was not possible. There are 3.33G free.";
+/// let raised = Message::parse(text)?.raised_at.expect("a line");
+/// assert_eq!((raised.file.as_str(), raised.line), ("/home/me/train.py", 88));
+/// assert_eq!(raised.code.as_deref(), Some("state = step(state, batch)"));
+/// # Ok::<(), tilewise_oom::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Frame {
+    /// The path of its file.
+    pub file: String,
+    /// The number of the line, from 1.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+    /// The text of the line.
+    pub code: Option<String>,
+}
+
+/// Parts of the paths of what a reader didn't write.
+const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
+
+impl Frame {
+    /// The innermost frame of the last traceback in a text, of those in the reader's own files.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let frames = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").filter_map(|at| Self::at(&text[at..]));
+        let is_own = |frame: &Self| !INSTALLED.iter().any(|part| frame.file.contains(part));
+        frames.take(MOST).find(is_own)
+    }
+
+    /// The frame that a text begins with: `File "train.py", line 88, in main`, and under it the line.
+    fn at(text: &str) -> Option<Self> {
+        let (file, behind) = text.strip_prefix("File \"")?.split_once("\", line ")?;
+        let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+        let line = behind[..digits].parse().ok()?;
+        let mut lines = behind[digits..].lines();
+        let function = lines.next()?.strip_prefix(", in ")?.trim().to_owned();
+        let is_code = |line: &&str| !line.is_empty() && !line.starts_with("File \"");
+        let code = lines.next().map(str::trim).filter(is_code).map(str::to_owned);
+        (!file.contains('\n')).then(|| Self { file: file.to_owned(), line, function, code })
+    }
+}
+
+/// No stack of calls is deeper by default.
+const MOST: usize = 1000;
