@@ -215,3 +215,11 @@ def test_flax_nnx() -> None:
     real = program(apply, make(), jnp.ones(X.shape))
     assert program(apply, nnx.eval_shape(make), X).hash == real.hash
     assert program(make(), X).devices == (0,)
+
+
+def test_lines_of_the_functions_file_are_quoted() -> None:
+    """What a report names of the file that has the function, and of no other."""
+    causes = tw.audit(f, X, W, tpu="v5e").causes
+    quotes = [cause.quote for cause in causes if cause.source is not None and cause.source.file == __file__]
+    assert quotes
+    assert set(quotes) == {'return (jnp.tanh if mode == "tanh" else jnp.sin)(x @ w) * scale'}
