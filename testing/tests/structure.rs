@@ -19,7 +19,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
             &["document::equation", "document::shown", "shape::index", "shape::input", "shape::show"],
             &["document::expression", "document::token"],
             &["document::names", "document::part", "document::terms"],
-            &["json::fields", "summary"],
             &["json::time", "view"],
             &["quotes", "summary::causes"],
         ],

@@ -274,18 +274,16 @@ fn the_page_and_the_package_read_what_is_printed() {
     let stub = read("python/package/tilewise/_tilewise.pyi");
     let advice = &document[document.find("## Advice").expect("a section")..];
     let words = |names: &[&str]| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
-    let literal = |after: &str| {
-        let (_, rest) = stub.split_once(after)?;
+    let (_, recommendation) = stub.split_once("class Recommendation:").expect("a class");
+    let literal = |property: &str| {
+        let (_, rest) = recommendation.split_once(&format!("def {property}("))?;
         let (list, _) = rest.split_once("Literal[")?.1.split_once(']')?;
         Some(list.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>())
     };
     let kinds: Vec<&str> = Change::ALL.iter().map(|change| change.as_str()).collect();
     let targets: Vec<&str> = Target::ALL.iter().map(|target| target.as_str()).collect();
-    assert_eq!(literal("class Recommendation(_Placed):\n    @property\n    def kind("), Some(words(&kinds)));
-    let of_target =
-        stub.split_once("class Recommendation(_Placed):").and_then(|(_, rest)| rest.split_once("def target("));
-    let (list, _) = of_target.and_then(|(_, rest)| rest.split_once("Literal[")?.1.split_once(']')).expect("targets");
-    assert_eq!(list.split(", ").map(str::to_owned).collect::<Vec<_>>(), words(&targets));
+    assert_eq!(literal("kind"), Some(words(&kinds)));
+    assert_eq!(literal("target"), Some(words(&targets)));
     for (field, names) in [("kind", kinds), ("target", targets)] {
         let row = advice.lines().find(|line| line.starts_with(&format!("| `{field}` |"))).expect("a row");
         let listed = row.split('`').skip(3).step_by(2).collect::<Vec<_>>();

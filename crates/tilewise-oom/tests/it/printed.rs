@@ -227,7 +227,12 @@ fn cut_anywhere(name: &str, source: &str) {
         {
             assert!(part.is_none() || part == full, "{name} {cut}");
         }
-        let may_be_whole = matches!(whole.form, Form::Assignment | Form::Allocation) || message == whole;
+        // What is quoted ends where the text does.
+        let (part, full) = (message.quote.as_deref().unwrap_or_default(), whole.quote.as_deref().unwrap_or_default());
+        let mut quoted = message.clone();
+        quoted.quote.clone_from(&whole.quote);
+        let is_whole = full.starts_with(part) && quoted == whole;
+        let may_be_whole = matches!(whole.form, Form::Assignment | Form::Allocation) || is_whole;
         assert!(message.truncated || may_be_whole, "{name} {cut}");
         last = count;
     }
