@@ -101,7 +101,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   const memories = other && timeline && spaces.length > 1 && tabs("Memory", names, wanted, (id) => void turn(id));
   const chart = timeline && timeline.moments > 0 && el("section", { "aria-label": "Memory over the program's order" }, el("div", { class: "row" }, el("h2", {}, "Memory over the program’s order"), memories), above);
   // What is chosen stands beside the chart and the rows.
-  const work = el("div", { class: "work" }, el("div", {}, alive, chart), panel.element);
+  const work = el("div", { class: "work" }, el("div", {}, chart, alive), panel.element);
   const element = el("article", { class: "program", "aria-busy": "true" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
   const rest = () => {
     fill(first, firstOf(audit));
