@@ -6,6 +6,7 @@ A step is made by ``make(NAME, CHOICE)``: the function, abstract arguments and o
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -65,8 +66,6 @@ def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) ->
     kind = {"none": "NONE", "block": "BLOCK"}.get(choice, "DECODER")
     base = {"llama3": "llama3p2_1b", "qwen3": "qwen3_0p6b"}[family]
     config = getattr(module.ModelConfig, base)()
-    import dataclasses
-
     config = dataclasses.replace(config, remat_config=getattr(module.RematConfig, kind), **settings)
     model = nnx.eval_shape(lambda: getattr(module, family.capitalize())(config, rngs=nnx.Rngs(0)))
 
@@ -153,11 +152,9 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
 
 def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6, devices: int = 1) -> Step:
     """Gemma 3 of DeepMind's library, with its blocks under ``nn.remat``, on one device or sharded over several."""
-    import dataclasses
-
     import flax.linen as nn
     from gemma import gm
-    from gemma.gm.nn import _modules, _transformer
+    from gemma.gm.nn import _modules
 
     own = _modules.Block
     block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice])
@@ -182,7 +179,6 @@ def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6
         with blocks():
             return cross_entropy(model.apply({"params": params}, tokens[:, :-1]).logits, tokens[:, 1:])
 
-    assert _transformer
     if devices == 1:
         return descent(loss, params, tokens)
     mesh = jax.sharding.AbstractMesh((devices,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
@@ -242,8 +238,8 @@ def haiku_resnet(choice: str, batch: int = 256) -> Step:
 # Equinox
 
 
-def equinox_mixer(choice: str, batch: int = 256) -> Step:
-    """A neural controlled differential equation would be of while loops: this is diffrax's solver with fixed steps."""
+def diffrax_ode(choice: str, batch: int = 256) -> Step:
+    """A neural ordinary differential equation, solved by diffrax in fixed steps."""
     import diffrax
     import equinox as eqx
 
@@ -341,7 +337,7 @@ STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
     "linen_resnet50": (linen_resnet, ("full", "dots"), None),
     "haiku_resnet50": (haiku_resnet, ("full", "dots"), None),
     "nnx_lstm": (nnx_lstm, ("full", "dots"), None),
-    "diffrax_ode": (equinox_mixer, ("full", "recursive"), None),
+    "diffrax_ode": (diffrax_ode, ("full", "recursive"), None),
 }
 """By name: what makes a step, its users' choices, and the slice."""
 

@@ -102,7 +102,7 @@ class AdviceCheck:
                     f"{_certainty(advised)}{promised}" if promised else "",
                     "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
                     "" if row.time is None else f"{row.time:+.0%}",
-                    advised.sentence + (f" ({row.why_not or _CHOSEN})" if row.why_not or _is_chosen(row) else ""),
+                    advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
                 )
             )
         if all(row.time is None for row in self.rows):
@@ -110,13 +110,6 @@ class AdviceCheck:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
         return "\n".join(line.rstrip() for line in lines)
-
-
-_CHOSEN = "what is kept is chosen by `tw.remat`"
-
-
-def _is_chosen(row: CheckedAdvice) -> bool:
-    return row.recommendation.kind == "checkpoint" and row.freed_bytes is not None
 
 
 def _certainty(advised: Recommendation) -> str:
@@ -227,7 +220,7 @@ def _recomputing(made: Made, of: Origin, limit: int | None, confirm: bool) -> Ma
         return rematerialised(made, "full", tpu, of.topology)
     try:
         asked = Asked(made.args, made.options, tpu, of.topology, limit)
-        search = Search(asked, Step.of(made.f, made.args, tpu, of.topology), cache=Cache(cache_folder()))
+        search = Search(asked, Step.of(made.f, made.args, tpu, of.topology), cache=Cache(cache_folder(), of.libtpu))
         with shared(of.libtpu) as compiler:
             return replace(made, f=search.run(compiler, MOST_COMPILED if confirm else 0).step)
     except Error as error:

@@ -22,8 +22,8 @@ def repeated(
     late: list[Any],
     made: dict[Any, int],
     again: set[int],
-    repeated: set[Any],
-    spread: set[Any],
+    lost: set[Any],
+    anew: set[Any],
     held: Collection[Any] = (),
     is_tied: bool = False,
 ) -> list[Any]:
@@ -31,14 +31,14 @@ def repeated(
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part, which is all that
     leads to one another without a kept value between, begins once the gradient that it is read with is there; what is
-    kept (`held`) is read no earlier either, since what follows from it may be larger. What is
-    spread from little, such as a mask that all layers have, is made anew for each: shared, it would always be alive.
+    kept (`held`) is read no earlier either, since what follows from it may be larger. A value that is spread from
+    little (`anew`), such as a mask that all layers have, is made for each of them: shared, it would always be alive.
     """
-    parts = _parts(early, again, repeated - spread)
+    parts = _parts(early, again, lost - anew)
     new: dict[Any, Any] = {}
 
     def is_missing(atom: Any) -> bool:
-        return not is_literal(atom) and atom in repeated and (atom not in new or atom in spread)
+        return not is_literal(atom) and atom in lost and (atom not in new or atom in anew)
 
     found: list[Any] = []
     before: set[Any] = set()
@@ -47,14 +47,14 @@ def repeated(
         kept = [atom for atom in equation.invars if not is_literal(atom) and atom in waiting_for]
         if kept:
             waiting_for.difference_update(kept)
-            tie = _tie(late[at:], before, repeated | set(kept))
+            tie = _tie(late[at:], before, lost | set(kept))
             if tie is not None:
                 found.append(_behind(kept, new, tie))
         missing = [atom for atom in equation.invars if is_missing(atom)]
         if missing:
             if is_tied:
                 chosen = {place for atom in missing for place in parts[made[atom]]}
-                tie = _tie(late[at:], before, repeated)
+                tie = _tie(late[at:], before, lost)
             else:
                 chosen = {made[atom] for atom in missing}
                 tie = None
