@@ -57,9 +57,9 @@ impl<'f> Names<'f> {
     pub(crate) fn of(flow: &'f Dataflow) -> Self {
         let facts = Facts::of(flow);
         let mut known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>> = HashMap::new();
-        // Inputs before weights, whose dimensions say less.
+        // Inputs before weights, whose dimensions say less; images before their labels.
         let mut arguments = facts.arguments.iter().collect::<Vec<_>>();
-        arguments.sort_by_key(|argument| !argument.is_input);
+        arguments.sort_by_key(|argument| (!argument.is_input, Reverse(argument.rank)));
         for argument in arguments {
             let Some(first) = argument.axes.first() else { continue };
             let of_first = known.entry(*first).or_default();
@@ -344,7 +344,7 @@ fn tells_places_apart(at: &Instruction<'_>) -> bool {
         Opcode::Constant | Opcode::CustomCall | Opcode::Iota => false,
         Opcode::Scatter => true,
         Opcode::Gather => !operation.starts_with("scatter"),
-        _ => !operation.starts_with("scatter") && !operation.starts_with("gather"),
+        _ => !is_of_compiler(at),
     }
 }
 
@@ -401,11 +401,18 @@ struct Around {
     body: usize,
 }
 
+/// Whether it is a loop that the compiler makes of an operation: its steps are places of that.
+fn is_of_compiler(at: &Instruction<'_>) -> bool {
+    let name = op_name(at).unwrap_or_default();
+    let operation = name.rsplit('/').next().unwrap_or_default();
+    operation.starts_with("scatter") || operation.starts_with("gather")
+}
+
 /// The innermost loop around each computation.
 fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
     let mut loops = HashMap::new();
     let bodies = flow.ops().ids().filter_map(|op| {
-        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While)?;
+        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While && !is_of_compiler(at))?;
         let body = at.calls().find(|call| call.role == CallRole::Body)?.computation()?;
         Some((body, flow.trip_count(op)?))
     });
