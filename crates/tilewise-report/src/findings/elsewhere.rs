@@ -60,7 +60,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             if is_tensorflow {
                 words.code("import tensorflow as tf", "layer = tf.recompute_grad(layer)")
             } else {
-                words.code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)")
+                words.code(JAX, "layer = jax.checkpoint(layer)  # where a gradient is taken")
             }
         }
         ElsewhereFinding::NoFailure => Words::new(

@@ -62,18 +62,22 @@ fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>) -> Words {
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
         let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
         let how = if percent <= MOST_OF_BATCH {
-            "try a smaller batch meanwhile"
+            &*format!("meanwhile try a batch of {} % or less", 100_u64.saturating_sub(percent))
         } else {
             "an array that should be divided between devices is likelier than a batch that is too large"
         };
-        format!(". {what} to shrink by {percent} %: {how}")
+        format!("{what} to shrink by {percent} %: {how}")
     });
-    Words::new(format!(
-        "Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}{}",
-        shrink.unwrap_or_default()
+    let words = Words::new(format!(
+        "Dump the program and run `tilewise audit dump`, which says what owns the peak: {why}{}",
+        shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()
     ))
     .task("Dump the program, and see what owns its peak")
-    .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py\ntilewise audit DIR")
+    .code(None, "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text\" python train.py  # your own command\ntilewise audit dump");
+    match shrink {
+        Some(shrink) => words.caveat(shrink),
+        None => words,
+    }
 }
 
 fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {

@@ -62,7 +62,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             size(needed)
         )),
         RunTimeFinding::TensorCore { size: needed } => Words::new(format!(
-            "Dump the program and run `tilewise audit DIR`, which says what owns the peak: the TensorCore needs {} of it",
+            "Dump the program and run `tilewise audit dump`, which says what owns the peak: the TensorCore needs {} of it",
             size(needed)
         )),
         RunTimeFinding::CoreHalt(halt) => {
