@@ -1,10 +1,7 @@
 //! HTML for notebooks: text and pictures in one cell's output.
 
 use crate::findings::{causes_in_words, words};
-use crate::{
-    AuditOutput,
-    style::{bytes, line_of, percent},
-};
+use crate::{AuditOutput, style::line_of};
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
@@ -68,9 +65,9 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
     if !summary.causes.is_empty() {
         html.push_str("<ul>");
         for cause in &summary.causes {
-            let (share, takes) = (percent(cause.share), bytes(cause.bytes));
+            let takes = cause.takes();
             let (said, place) = (prose(&cause.sentence), escaped(&cause.place));
-            let _ = write!(html, "<li><b>{share}, {takes}</b> {said} <code>{place}</code></li>");
+            let _ = write!(html, "<li><b>{takes}</b> {said} <code>{place}</code></li>");
         }
         html.push_str("</ul>");
     }

@@ -225,7 +225,8 @@ export interface Headline {
 export interface Cause {
   kind: string;
   bytes: number;
-  share: number;
+  /// Nothing where the whole isn't known.
+  share: number | null;
   arrays: number;
   axes: { name: string | null; size: number }[];
   sentence: string;

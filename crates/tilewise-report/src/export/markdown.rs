@@ -36,8 +36,7 @@ impl Exporter for Markdown {
         writeln!(out, "{sign}**{}**{comfort}\n", text(&headline.sentence))?;
         for cause in &summary.causes {
             let place = if cause.place.is_empty() { String::new() } else { format!(", {}", code(&cause.place)) };
-            let (share, takes) = (percent(cause.share), bytes(cause.bytes));
-            writeln!(out, "- {share}, {takes}: {}{place}", text(&cause.sentence))?;
+            writeln!(out, "- {}: {}{place}", cause.takes(), text(&cause.sentence))?;
         }
         writeln!(out)?;
         for (at, change) in summary.changes.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::{
     Quotes, axis,
-    style::{bytes, file_and_line, grouped},
+    style::{bytes, file_and_line, grouped, percent},
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -17,8 +17,8 @@ pub struct PeakCause {
     pub kind: &'static str,
     /// Bytes it takes.
     pub bytes: u64,
-    /// Of what the program needs, 0 … 1.
-    pub share: f64,
+    /// Of what the program needs, 0 … 1; `None` where that isn't known.
+    pub share: Option<f64>,
     /// How many arrays it is.
     pub arrays: usize,
     /// The dimensions of the largest of them, as the program counts them.
@@ -89,7 +89,7 @@ fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
     (peak.fragmentation_bytes > 0).then(|| PeakCause {
         kind: "fragmentation",
         bytes: peak.fragmentation_bytes,
-        share: share(peak.fragmentation_bytes, total),
+        share: Some(share(peak.fragmentation_bytes, total)),
         arrays: 0,
         axes: Vec::new(),
         sentence,
@@ -112,7 +112,7 @@ fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
     Some(PeakCause {
         kind: group.meaning.as_str(),
         bytes: group.bytes,
-        share: share(group.bytes, total),
+        share: Some(share(group.bytes, total)),
         arrays: group.count,
         axes: dimensions.into_iter().map(|(name, size)| CauseAxis { name: name.cloned(), size }).collect(),
         sentence: sentence(group, largest),
@@ -133,6 +133,12 @@ pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
 }
 
 impl PeakCause {
+    /// `70.0 %, 62.50 GiB`: how much of the whole it is, and that in bytes.
+    pub(crate) fn takes(&self) -> String {
+        let share = self.share.map(|share| format!("{}, ", percent(share))).unwrap_or_default();
+        format!("{share}{}", bytes(self.bytes))
+    }
+
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         Self { quote: quotes.of(self.source.as_ref()), ..self }
     }
@@ -194,7 +200,7 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
             }
             Purpose::LoopCarry => listed("carried by a loop: ", "arrays carried by loops"),
             Purpose::Workspace => "workspace of library routines".to_owned(),
-            _ => listed("one array: ", "arrays"),
+            _ => listed("one intermediate array: ", "intermediate arrays"),
         },
         _ => listed("", "arrays"),
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::cmp::Reverse;
 use tilewise_audit::{Allocation, Explanation, recommendation::Saving};
-use tilewise_oom::{Budget, PrintedSize, Section, Verdict};
+use tilewise_oom::{Budget, Form, PrintedSize, Section, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -54,25 +54,29 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let budget = explanation.message.budget();
     let listed = groups.iter().map(|(.., taken)| *taken).fold(0, u64::saturating_add);
     let beside = budget.others_bytes.and(budget.capacity_bytes);
-    let whole = beside.or(budget.used_bytes).unwrap_or(listed).max(listed);
-    let mut causes: Vec<PeakCause> =
-        groups.into_iter().map(|(row, count, taken)| of_row(row, count, taken, whole)).collect();
-    causes.extend(unlisted(explanation, &budget, whole));
+    let told = beside.or(budget.used_bytes);
+    let whole = told.unwrap_or(listed).max(listed);
+    let is_of_one = explanation.message.form == Form::Scoped;
+    let mut causes: Vec<PeakCause> = groups
+        .into_iter()
+        .map(|(row, count, taken)| if is_of_one { of_kernel(row, taken) } else { of_row(row, count, taken) })
+        .collect();
+    causes.extend(unlisted(explanation, &budget));
     // On a GPU arguments lie beside what is asked for.
     let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
-    causes.iter_mut().for_each(|cause| cause.share = share(cause.bytes, whole.max(together)));
-    causes.retain(|cause| cause.share >= LEAST);
+    let share = |cause: &PeakCause| share(cause.bytes, whole.max(together));
+    causes.retain(|cause| share(cause) >= LEAST);
+    // Of a list that is cut off nobody knows the whole.
+    if told.is_some() || !explanation.message.truncated {
+        causes.iter_mut().for_each(|cause| cause.share = Some(share(cause)));
+    }
     causes.sort_by_key(|cause| Reverse(cause.bytes));
     causes.truncate(MOST);
     causes
 }
 
 /// What the message gives only as a total.
-fn unlisted<'a>(
-    explanation: &'a Explanation,
-    budget: &Budget,
-    whole: u64,
-) -> impl Iterator<Item = PeakCause> + use<'a> {
+fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<Item = PeakCause> + use<'a> {
     let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // At run time they are a part of what was there before.
@@ -95,7 +99,7 @@ fn unlisted<'a>(
         Some(PeakCause {
             kind,
             bytes: bytes?,
-            share: share(bytes?, whole),
+            share: None,
             arrays: 0,
             axes: Vec::new(),
             sentence: sentence.to_owned(),
@@ -119,7 +123,23 @@ pub(crate) fn name_of(row: &Allocation) -> String {
     label.or_else(operation).unwrap_or_else(|| "an array whose shape is not in the text".to_owned())
 }
 
-fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause {
+/// What one kernel or operation takes for itself: the array that it is told by lies elsewhere.
+fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
+    let what = match row.entry.instruction() {
+        Some((_, "custom-call")) => "kernel",
+        _ => "operation",
+    };
+    let name = name_of(row);
+    PeakCause {
+        kind: "kernel",
+        axes: Vec::new(),
+        sentence: format!("the {what} `{name}` at once: its blocks (two of each), scratch and stack"),
+        filled: None,
+        ..of_row(row, 1, taken)
+    }
+}
+
+fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
     let sizes = || row.shape.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
     let element = row.shape.as_ref().and_then(|shape| shape.element_type()).map(|of| format!(", {of}"));
     let shape: Vec<String> = sizes().map(grouped).collect();
@@ -136,7 +156,7 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64, whole: u64) -> PeakCause 
     PeakCause {
         kind: if is_padding { "padding" } else { "listed" },
         bytes: taken,
-        share: share(taken, whole),
+        share: None,
         arrays,
         axes: sizes().map(|size| CauseAxis { name: None, size }).collect(),
         sentence: format!("{each}{what}"),
