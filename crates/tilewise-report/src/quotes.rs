@@ -1,6 +1,6 @@
 //! Lines of the reader's own source, and what changes make of them.
 
-use crate::findings::{Jitted, is_name, jitted};
+use crate::findings::{Jitted, TakenGradient, gradient_in_parts, is_name, jitted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
@@ -63,6 +63,31 @@ impl Quotes {
         (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
     }
 
+    /// The program's gradient in parts, and the line that calls for it, where only one takes a gradient.
+    pub(crate) fn gradient(&self, about: &Recommendation) -> Option<(String, Option<LineEdit>)> {
+        let mut found = self.lines().filter_map(|(file, number, line)| Some((file, number, line, taken(line)?)));
+        let (file, line, text, (mut gradient, [before, arguments, end])) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        let inputs: Vec<&str> = about.inputs().map(|(name, _)| name).collect();
+        let given: Vec<&str> = arguments.split(", ").collect();
+        gradient.takes_batch = given.len() == inputs.len() + 1 && given.ends_with(&inputs);
+        let code = gradient_in_parts(about, &gradient)?;
+        let edit = gradient.takes_batch.then(|| LineEdit {
+            file: file.to_owned(),
+            line,
+            before: text.trim().to_owned(),
+            after: format!("{before}{}({arguments}{end}", gradient.in_parts()).trim().to_owned(),
+        });
+        Some((code, edit))
+    }
+
+    /// All lines, with their files and numbers.
+    fn lines(&self) -> impl Iterator<Item = (&str, u32, &str)> {
+        self.0.iter().flat_map(|(file, text)| text.lines().zip(1..).map(move |(line, number)| (&**file, number, line)))
+    }
+
     /// The line that makes a change, where it is one, and the only one that could be meant.
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
         let edited = |line: &str, next: &str| match &about.finding {
@@ -81,6 +106,25 @@ impl Quotes {
         });
         edits.next().filter(|_| edits.next().is_none())
     }
+}
+
+/// The gradient that a line takes: `loss, grads = jax.value_and_grad(loss_fn)(params, batch)`.
+fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
+    // What else a loss returns can't be added up.
+    if line.contains("has_aux") || line.trim_start().starts_with('#') {
+        return None;
+    }
+    let is_call = |call: &&str| {
+        let before = line.split(&format!("{call}(")).next().unwrap_or_default();
+        let is_whole = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+        before.len() < line.len() && !before.ends_with(is_whole)
+    };
+    let call = ["jax.value_and_grad", "jax.grad", "value_and_grad", "grad"].into_iter().find(is_call)?;
+    let (before, behind) = line.split_once(&format!("{call}("))?;
+    let (loss, behind) = behind.split_once(')')?;
+    let arguments = behind.strip_prefix('(')?;
+    let (arguments, end) = arguments.split_at(closing(arguments)?);
+    is_name(loss).then_some((TakenGradient { call, loss, takes_batch: true }, [before, arguments, end]))
 }
 
 /// `step = jax.jit(step)` or `@jax.jit`, with what is donated.

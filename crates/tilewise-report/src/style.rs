@@ -21,12 +21,12 @@ pub(crate) fn freed(saving: Saving) -> Option<String> {
     })
 }
 
-/// What is held once changes are made, and how much of what they free is known: `16.00 GiB at best`.
+/// What is held once changes are made, and how much of what they free is known: `16.00 GiB or more`.
 pub(crate) fn left(count: u64, is_bound: bool, is_estimate: bool) -> String {
     let left = bytes(count);
     match (is_bound, is_estimate) {
         (_, true) => format!("about {left}"),
-        (true, false) => format!("{left} at best"),
+        (true, false) => format!("{left} or more"),
         (false, false) => left,
     }
 }

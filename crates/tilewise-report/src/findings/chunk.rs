@@ -7,7 +7,7 @@ use super::{
 };
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{GradientSums, InParts, LargeDimension},
+    recommendation::finding::{Finding, GradientSums, InParts, LargeDimension},
 };
 use tilewise_oom::Framework;
 
@@ -59,7 +59,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         words.caveat(format!("split {} for each part", quoted(&finding.keys)))
     };
-    let words = match plain(finding, about, parts) {
+    let words = match plain(finding, about, &TakenGradient::UNKNOWN) {
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
@@ -87,8 +87,28 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     }
 }
 
-/// A gradient in parts in JAX alone: what the loss is of is the program's own, its name isn't known.
-fn plain(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
+/// How a program takes its gradient.
+pub(crate) struct TakenGradient<'a> {
+    /// `jax.value_and_grad` or `jax.grad`
+    pub(crate) call: &'a str,
+    /// The function that it is of.
+    pub(crate) loss: &'a str,
+    /// Whether that is given the batch, and doesn't find it around itself.
+    pub(crate) takes_batch: bool,
+}
+
+impl TakenGradient<'_> {
+    /// Where the program's source isn't at hand.
+    const UNKNOWN: Self = Self { call: "jax.value_and_grad", loss: "loss_fn", takes_batch: true };
+
+    /// What the function in parts is called.
+    pub(crate) fn in_parts(&self) -> String {
+        format!("{}_in_parts", self.call.rsplit('.').next().unwrap_or_default())
+    }
+}
+
+/// A gradient in parts in JAX alone.
+fn plain(finding: &LargeDimension, about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
     let axis = inputs.first()?.1;
     let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
@@ -96,18 +116,34 @@ fn plain(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option
     if finding.gradients != GradientSums::Summed || !is_whole {
         return None;
     }
-    let arguments = names.join(", ");
+    let (parts, arguments) = (about.parts.unwrap_or(2), names.join(", "));
     let tree = if names.len() == 1 { names[0].to_owned() } else { format!("({arguments})") };
     let spread = if names.len() == 1 { "part" } else { "*part" };
+    let TakenGradient { call, loss, takes_batch } = *taken;
+    let zeros = if call.ends_with("value_and_grad") { "(jnp.float32(0), params)" } else { "params" };
+    let now = if takes_batch { format!("params, {arguments}") } else { "params".to_owned() };
+    let first = if takes_batch {
+        String::new()
+    } else {
+        format!("# {loss} has to take the batch as arguments: def {loss}(params, {arguments})\n")
+    };
     Some(format!(
-        "def gradient_in_parts(params, {arguments}):  # in place of jax.grad(loss)(params, {arguments})
+        "{first}def {}(params, {arguments}):  # in place of {call}({loss})({now})
     parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
     def add(sums, part):
-        return jax.tree.map(jnp.add, sums, jax.grad(loss)(params, {spread})), None
-    sums, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, params), parts)
-    # of a plain mean; of a sum, return sums; of a masked mean, weigh the parts
-    return jax.tree.map(lambda g: g / {parts}, sums)"
+        return jax.tree.map(jnp.add, sums, {call}({loss})(params, {spread})), None
+    sums, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, {zeros}), parts)
+    return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean; if a sum: return sums",
+        taken.in_parts()
     ))
+}
+
+/// A gradient in parts where the program's own is known.
+pub(crate) fn gradient_in_parts(about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
+    match &about.finding {
+        Finding::LargeDimension(finding) => plain(finding, about, taken),
+        _ => None,
+    }
 }
 
 /// How the Python package is had.

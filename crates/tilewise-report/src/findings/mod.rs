@@ -43,6 +43,7 @@ mod together;
 mod warning;
 mod words;
 
+pub(crate) use chunk::{TakenGradient, gradient_in_parts};
 pub(crate) use code::is_name;
 pub use copies::why;
 pub(crate) use donate::{Jitted, jitted};

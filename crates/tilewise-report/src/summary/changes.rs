@@ -1,10 +1,10 @@
 //! What to change: the gentlest change that is enough comes first.
 
-use super::headline::limit;
+use super::{Remark, headline::limit};
 use crate::{
     LineEdit, Quotes,
     findings::words,
-    style::{bytes, left},
+    style::{Tone, bytes, left},
 };
 use serde::Serialize;
 use tilewise_audit::{Recommendation, Report, recommendation::Change};
@@ -32,7 +32,7 @@ pub struct PlannedChange<'a> {
     pub caveat: Option<String>,
     /// The text of the line that makes the array it is about, where that is at hand.
     pub quote: Option<String>,
-    /// The line that makes the change, where it is one line of source at hand.
+    /// The line to change, where it is one line of source at hand: with [`plain_code`](Self::plain_code), where there is such, in front.
     pub edit: Option<LineEdit>,
     /// What it follows from, with its code.
     #[serde(flatten, serialize_with = "crate::json::referred")]
@@ -48,7 +48,11 @@ impl PlannedChange<'_> {
 
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
-        Self { quote: quotes.of(line), edit: quotes.edit(self.recommendation), ..self }
+        let (quote, edit) = (quotes.of(line), quotes.edit(self.recommendation));
+        match quotes.gradient(self.recommendation) {
+            Some((code, call)) => Self { quote, edit: edit.or(call), plain_code: Some(code), ..self },
+            None => Self { quote, edit, ..self },
+        }
     }
 }
 
@@ -107,7 +111,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         let fits = limit.map(|limit| after <= limit);
         let slower = run.zip(added[at]).map(|(run, added)| added / run.max(f64::MIN_POSITIVE));
         let effects = [
-            fit(after, limit.filter(|limit| held > *limit)),
+            fit(after, limit.filter(|limit| held > *limit), one.saving.is_bound() || one.saving.is_estimate()),
             Some(slower.map_or_else(|| time_unknown(one), percent_slower)),
         ];
         planned.push(PlannedChange {
@@ -128,15 +132,33 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     planned
 }
 
-fn fit(after: u64, limit: Option<u64>) -> Option<String> {
+/// How much is still too much behind all changes.
+pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Option<Remark> {
+    let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
+    let missing = after.checked_sub(limit(report)?).filter(|missing| *missing > 0)?;
+    let missing = bytes(missing);
+    let lead = if changes.is_empty() {
+        format!("No change is known that frees the {missing}")
+    } else {
+        format!("All of it leaves {missing} too much")
+    };
+    let words = format!("{lead}: take fewer samples at once, or divide the program between more devices.");
+    Some(Remark { words, tone: Tone::Plain })
+}
+
+fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {
     let limit = limit?;
-    Some(if after <= limit { "fits".to_owned() } else { format!("still {} too much", bytes(after - limit)) })
+    Some(match after.checked_sub(limit).filter(|missing| *missing > 0) {
+        Some(missing) => format!("still {} too much", bytes(missing)),
+        None if is_uncertain => "should fit".to_owned(),
+        None => "fits".to_owned(),
+    })
 }
 
 fn time_unknown(advice: &Recommendation) -> String {
     match roughness(advice, None) {
-        (0, _) => "computes no more".to_owned(),
-        _ => "time unknown".to_owned(),
+        (0, _) => "no extra work".to_owned(),
+        _ => "slowdown unknown".to_owned(),
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Headline {
     pub is_comfortable: bool,
     /// The verdict, what is needed, what there is, and the difference.
     pub sentence: String,
-    /// Of what fits with room to spare, that nothing needs to change, and what it means if the program died all the same.
+    /// Of what fits, that nothing needs to change, and what it means if the program died all the same.
     pub comfort: Option<String>,
     /// How loud.
     pub tone: Tone,
@@ -71,14 +71,14 @@ impl Headline {
         let used = u128::from(bounds.at_most_bytes) * 100;
         let is_small = used < u128::from(limit) * u128::from(CLOSE);
         let comfort = match verdict {
-            Verdict::Fits { left } if is_small => Some(comfort(left)),
+            Verdict::Fits { left } => Some(comfort(left)),
             _ => None,
         };
         Self {
             verdict: verdict.as_str(),
             needed_bytes: needed,
             limit_bytes,
-            is_comfortable: comfort.is_some(),
+            is_comfortable: comfort.is_some() && is_small,
             sentence: sentence(report, limit, verdict),
             comfort,
             tone: match verdict {

@@ -59,7 +59,7 @@ impl<'a> Screen<'a> {
             cause: headline.comfort.clone(),
             causes: &summary.causes,
             changes: &summary.changes,
-            remark: None,
+            remark: summary.shortfall.as_ref(),
             quote: None,
             labels: [cause, change],
             is_folded,
@@ -114,7 +114,12 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) <= LINES;
             }
-            if !code || at > 0 {
+            // What is one line to type is told of those behind the first, too.
+            let is_brief = at > 0 && !self.is_folded && is_one_line(change);
+            if is_brief {
+                self.write_change(label, change, true, &mut own)?;
+            }
+            if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) >= LINES) {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
             }
@@ -149,7 +154,8 @@ impl<'a> Screen<'a> {
     }
 
     fn write_cause(&self, label: &str, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
-        let numbers = format!("{:>3.0} %  {:>10}  ", cause.share * 100.0, bytes(cause.bytes));
+        let share = cause.share.map_or_else(String::new, |share| format!("{:>3.0} %", share * 100.0));
+        let numbers = format!("{share:5}  {:>10}  ", bytes(cause.bytes));
         let label = format!("{label:<6}");
         let indent = " ".repeat(CAUSE);
         let room = self.terminal.width.saturating_sub(CAUSE).max(1);
@@ -235,7 +241,11 @@ impl<'a> Screen<'a> {
             if let Some(caveat) = &change.caveat {
                 write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
             }
-            return write_edit(edit, &indent, out);
+            write_edit(edit, &indent, out)?;
+            return match &change.plain_code {
+                Some(code) => self.write_lines(code, out),
+                None => Ok(()),
+            };
         }
         let is_told = |quote: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
         let source = change.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
@@ -245,12 +255,18 @@ impl<'a> Screen<'a> {
         if let Some(caveat) = &change.caveat {
             write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
         }
-        change
-            .code()
-            .unwrap_or_default()
-            .lines()
-            .try_for_each(|line| writeln!(out, "{indent}  {}", styled(FAINT, line)))
+        self.write_lines(&change.code().unwrap_or_default(), out)
     }
+
+    /// Code below a change.
+    fn write_lines(&self, code: &str, out: &mut dyn Write) -> io::Result<()> {
+        code.lines().try_for_each(|line| writeln!(out, "{:CHANGE$}  {}", "", styled(FAINT, line)))
+    }
+}
+
+/// Whether all there is to type is one line.
+fn is_one_line(change: &PlannedChange<'_>) -> bool {
+    change.edit.is_some() || change.code().is_some_and(|code| code.lines().count() == 1)
 }
 
 fn count(lines: &[u8]) -> usize {
