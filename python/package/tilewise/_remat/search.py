@@ -25,7 +25,7 @@ _FIRST = (4, 3, 6, 2, 1)
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 
-_LONGEST = 600.0
+LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
 
 _SMALLEST = tuple(Choice(0.0, share, is_tied=True) for share in SHARES)
@@ -83,6 +83,7 @@ class Asked:
         args, options, tpu, topology: as `audit` takes them.
         limit: bytes.
         offload: whether what is kept may lie in the host's memory.
+        timeout: seconds of one question; then its choice is left.
     """
 
     args: tuple[Any, ...]
@@ -91,6 +92,7 @@ class Asked:
     topology: str | None
     limit: int
     offload: bool = False
+    timeout: float = LONGEST
 
 
 class Search:
@@ -216,7 +218,7 @@ class Search:
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
         answer = None if self._cache is None else self._cache.get(keyed, mode, None)
         if answer is None:
-            answer = compiler.ask(program, mode, timeout=_LONGEST)
+            answer = compiler.ask(program, mode, timeout=asked.timeout)
             if self._cache is not None:
                 self._cache.put(keyed, mode, None, answer)
         return program, answer
