@@ -34,7 +34,7 @@ const SIGNS: [(&[&str], Framework); 6] = [
         Framework::Torch,
     ),
     (&["Reactant", "LoadError:", ".jl:", "EXLA", "** (RuntimeError)"], Framework::OtherLanguage),
-    (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
+    (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
     (
         &[
             "StatefulPartitionedCall",
