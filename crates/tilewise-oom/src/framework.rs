@@ -33,7 +33,7 @@ const SIGNS: [(&[&str], Framework); 6] = [
         ],
         Framework::Torch,
     ),
-    (&["Reactant", "LoadError:", ".jl:", "EXLA", "** (RuntimeError)"], Framework::OtherLanguage),
+    (&["Reactant", "LoadError:", ".jl:", "EXLA", "(RuntimeError)"], Framework::OtherLanguage),
     (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
     (
         &[

@@ -57,13 +57,17 @@ impl Frame {
         let line = behind[..digits].parse().ok()?;
         let mut lines = behind[digits..].lines();
         let function = lines.next()?.strip_prefix(", in ")?.trim().to_owned();
-        // Unlike what follows a traceback, code is indented.
-        let code = lines.next().filter(|line| line.starts_with([' ', '\t'])).map(str::trim);
-        let is_code = |line: &&str| !line.is_empty() && !line.starts_with("File \"");
-        let code = code.filter(is_code).map(str::to_owned);
+        let is_code = |line: &&str| !line.is_empty() && !line.starts_with("File \"") && !is_error(line);
+        let code = lines.next().map(str::trim).filter(is_code).map(str::to_owned);
         (!file.contains('\n')).then(|| Self { file: file.to_owned(), line, function, code })
     }
 }
 
 /// No stack of calls is deeper by default.
 const MOST: usize = 1000;
+
+/// Whether a line is what a traceback ends with: `RuntimeError: …`.
+fn is_error(line: &str) -> bool {
+    let name = line.split_once(": ").map_or("", |(name, _)| name);
+    name.ends_with("Error") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._".contains(&byte))
+}
