@@ -97,6 +97,27 @@ def dropout(weights: Any, x: Any) -> Any:
     return in_line(noisy)(weights, x)
 
 
+MESH = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices("cpu")[:1])
+ROWS_OF = jax.sharding.PartitionSpec("data")
+WHOLE = jax.sharding.PartitionSpec()
+
+
+def mapped(weights: Any, x: Any) -> Any:
+    """What runs on each device has both passes."""
+
+    def mean(weights: Any, x: Any) -> Any:
+        return in_line()(weights, x)[0], jax.lax.pmean((x**2).mean(), "data")
+
+    specs = {"in_specs": (WHOLE, ROWS_OF), "out_specs": (WHOLE, WHOLE), "check_vma": False}
+    return jax.shard_map(mean, mesh=MESH, **specs)(weights, x)
+
+
+def placed(weights: Any, x: Any) -> Any:
+    """A call that says where its arguments lie stays a call."""
+    places = tuple(jax.sharding.NamedSharding(MESH, each) for each in (WHOLE, ROWS_OF))
+    return jax.jit(in_line(), in_shardings=places)(weights, x)
+
+
 CHECKPOINTED = jax.checkpoint(layer)
 DOTS = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable)
 STEPS = {
@@ -109,6 +130,8 @@ STEPS = {
     "nested": nested,
     "in parts": in_parts,
     "dropout": dropout,
+    "mapped": mapped,
+    "placed": placed,
 }
 CHOICES = (
     Choice(1e6),
@@ -313,6 +336,15 @@ def test_results_are_compared_on_this_machine() -> None:
     found = tw.remat(in_line(), WEIGHTS, X, tpu="v5e", progress=False)
     assert found.check() < 1e-4
     assert found.check((WEIGHTS, X)) < 1e-4
+
+
+def test_random_keys_are_results_too() -> None:
+    def step(weights: Any, key: Any, x: Any) -> Any:
+        ours, key = jax.random.split(key)
+        return in_line()(weights, x + jax.random.normal(ours, x.shape)), key
+
+    found = tw.remat(step, WEIGHTS, jax.random.key(3), X, tpu="v5e", progress=False)
+    assert found.check() < 1e-4
 
 
 def test_a_step_of_equinox_keeps_its_form() -> None:

@@ -15,10 +15,12 @@ pub enum Framework {
     TorchXla,
     /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`, `op_type="Conv2D"`.
     TensorFlow,
+    /// A front end of XLA in another language than Python: Reactant (Julia), EXLA (Elixir).
+    OtherLanguage,
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 5] = [
+const SIGNS: [(&[&str], Framework); 6] = [
     (&["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__"], Framework::TorchXla),
     (
         &[
@@ -31,7 +33,8 @@ const SIGNS: [(&[&str], Framework); 5] = [
         ],
         Framework::Torch,
     ),
-    (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
+    (&["Reactant", "LoadError:", ".jl:", "EXLA", "(RuntimeError)"], Framework::OtherLanguage),
+    (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
     (
         &[
             "StatefulPartitionedCall",
@@ -65,6 +68,7 @@ impl Framework {
             Self::Torch => "torch",
             Self::TorchXla => "torch_xla",
             Self::TensorFlow => "tensorflow",
+            Self::OtherLanguage => "other_language",
         }
     }
 

@@ -112,7 +112,7 @@ impl Message {
         let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
         let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
         let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
-        if room.is_some_and(|room| used.bytes() > room) {
+        if room.or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
@@ -126,6 +126,12 @@ impl Message {
         } else {
             None
         }
+    }
+
+    /// What arguments and results leave of the memory, as rematerialization's warning in the same text says.
+    fn left_by_arguments(&self) -> Option<u64> {
+        let warning = self.others.iter().find(|other| other.form == Form::Rematerialization)?;
+        warning.limit.as_ref().map(PrintedSize::bytes)
     }
 
     /// Whether a list without a headline is one kernel's.

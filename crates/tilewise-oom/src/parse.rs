@@ -43,19 +43,11 @@ impl Message {
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
         let kernel = kernel_name::of(&text);
-        let raised_at = Frame::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
-            Self {
-                framework,
-                server,
-                kernel: kernel.clone().filter(|_| is_of_core),
-                block_sizes,
-                raised_at: raised_at.clone(),
-                ..message
-            }
+            Self { framework, server, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
@@ -102,6 +94,8 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     }
     let has_error = messages.iter().any(is_telling);
     messages.retain(|message| !has_error || message.form.level() < Level::Error || is_telling(message));
+    // What asked without need tells nothing beside a request that failed.
+    messages.retain(|message| !has_error || message.form != Form::GpuRetry);
     let mut kept = Vec::with_capacity(messages.len());
     messages.into_iter().for_each(|message| add(&mut kept, message));
     kept
@@ -177,6 +171,7 @@ fn excerpt(text: &str) -> Option<Message> {
     }
     message.used = message.usage.as_ref().map(|usage| usage.total.clone());
     complete(&mut message);
+    message.raised_at = Frame::of_error(text, text.len());
     Some(message)
 }
 
@@ -246,6 +241,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
         }
     }
     complete(&mut message);
+    message.raised_at = Frame::of_error(text, start);
     message.truncated = !is_whole(&message, is_ended);
     message
 }

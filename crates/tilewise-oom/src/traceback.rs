@@ -32,9 +32,19 @@ pub struct Frame {
 /// Parts of the paths of what a reader didn't write.
 const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
 
+/// What Python prints between an error and the traceback of the one that it caused.
+const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "During handling of the above exception"];
+
 impl Frame {
+    /// The frame that an error at `start` was raised at: Python prints the traceback of an error before it, and behind it only those
+    /// of errors that it caused.
+    pub(crate) fn of_error(text: &str, start: usize) -> Option<Self> {
+        let is_cause = || CAUSES.iter().any(|words| text[start..].contains(words));
+        Self::of(&text[..start]).or_else(|| is_cause().then(|| Self::of(&text[start..])).flatten())
+    }
+
     /// The innermost frame of the last traceback in a text, of those in the reader's own files.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    fn of(text: &str) -> Option<Self> {
         let frames = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").filter_map(|at| Self::at(&text[at..]));
         let is_own = |frame: &Self| !INSTALLED.iter().any(|part| frame.file.contains(part));
         frames.take(MOST).find(is_own)
@@ -47,7 +57,7 @@ impl Frame {
         let line = behind[..digits].parse().ok()?;
         let mut lines = behind[digits..].lines();
         let function = lines.next()?.strip_prefix(", in ")?.trim().to_owned();
-        let is_code = |line: &&str| !line.is_empty() && !line.starts_with("File \"");
+        let is_code = |line: &&str| !line.is_empty() && !line.starts_with("File \"") && !is_error(line);
         let code = lines.next().map(str::trim).filter(is_code).map(str::to_owned);
         (!file.contains('\n')).then(|| Self { file: file.to_owned(), line, function, code })
     }
@@ -55,3 +65,9 @@ impl Frame {
 
 /// No stack of calls is deeper by default.
 const MOST: usize = 1000;
+
+/// Whether a line is what a traceback ends with: `RuntimeError: …`.
+fn is_error(line: &str) -> bool {
+    let name = line.split_once(": ").map_or("", |(name, _)| name);
+    name.ends_with("Error") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._".contains(&byte))
+}

@@ -267,6 +267,13 @@ class Scan:
             return equation.replace(invars=list(inputs), outvars=list(outputs), params=params)
 
 
+def with_program(equation: Any, name: str, closed: Any) -> Any:
+    """A loop or a call of another program, which is its parameter of this name, with the same operands."""
+    with _of("calls"):
+        is_open = equation.primitive.name == "shard_map"
+        return equation.replace(params={**equation.params, name: closed.jaxpr if is_open else closed})
+
+
 # Devices that aren't there
 
 

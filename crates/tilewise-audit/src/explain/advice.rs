@@ -21,9 +21,7 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
     match message.verdict() {
         Verdict::Spills => kernel::spills(listing, framework),
         Verdict::KernelMemory => kernel::of(listing, framework),
-        Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => {
-            run_time::of(message, framework)
-        }
+        Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
         Verdict::Unknown => vec![run_time::unknown(message)],
         _ if message.memory_space.as_deref() == Some("host") => {
             let budget = message.budget();

@@ -3,7 +3,7 @@
 use crate::{
     advice::finding::{
         ElsewhereFinding::{self, *},
-        LargestBuffer,
+        LargestBuffer, Transform,
     },
     message::Listing,
 };
@@ -30,6 +30,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => vec![Pool],
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
+        (_, Some(Verdict::Size)) => vec![smaller(listing)],
         _ => vec![smaller(listing), Processes { is_likely: false }],
     }
 }
@@ -53,12 +54,22 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     }
 }
 
+fn transform(op_name: &str) -> Option<Transform> {
+    let signs = [("vmap(", Transform::Map), ("jvp(", Transform::Gradient)];
+    signs.into_iter().find_map(|(sign, transform)| op_name.contains(sign).then_some(transform))
+}
+
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     Smaller(inside.max_by_key(|row| row.taken_bytes()).map(|row| {
         let line = row.source.as_ref().map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
         let leading = row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
-        LargestBuffer { owner: line.or(name), bytes: row.taken_bytes(), is_one_sample: leading == Some(1) }
+        LargestBuffer {
+            owner: line.or(name),
+            bytes: row.taken_bytes(),
+            is_one_sample: leading == Some(1),
+            transform: transform(row.op_name()),
+        }
     }))
 }

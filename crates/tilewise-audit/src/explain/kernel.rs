@@ -25,11 +25,10 @@ fn block(finding: BlockFinding, framework: Framework) -> Recommendation {
 pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
     let message = explanation.message;
     if message.form == Form::SparseCore {
-        let is_scratchpad = message.used.as_ref().zip(message.limit.as_ref()).is_some();
         return vec![block(
             match message.memory_space.as_deref() {
                 Some("hbm") => BlockFinding::SparseCoreInHbm,
-                _ => BlockFinding::SparseCore { is_scratchpad },
+                _ => BlockFinding::SparseCore { is_table: message.facts.get("embedding").is_some() },
             },
             framework,
         )];

@@ -4,11 +4,11 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{CoreHalt, Finding, RunTimeFinding},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Server, Verdict};
+use tilewise_oom::{Form, Message, PrintedSize, Server, Verdict};
 
 /// A program that compiled, but for which there was no room.
-pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation> {
-    let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, Some(framework));
+pub(super) fn of(message: &Message) -> Vec<Recommendation> {
+    let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, message.framework);
     let (asked, free) = (message.used.clone(), message.limit.clone());
     let server = message.server.and_then(|server| server_room(message, server));
     let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
@@ -24,18 +24,27 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation>
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let is_program = message.module.is_some() || message.requirement.is_some();
+    let is_program = message.module.as_deref().is_some_and(is_of_reader) || message.requirement.is_some();
     advice.push(new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value));
     advice
 }
 
-/// What a server leaves for programs, where its log shows that it sized its cache before.
+/// Whether a program has samples and layers, as its reader wrote it: functions of JAX's own, such as `jit__identity_fn`, which moves an
+/// array, begin with an underscore.
+fn is_of_reader(module: &str) -> bool {
+    !module.starts_with("jit__")
+}
+
+/// What a server leaves for programs, where its log shows that it sized its cache before: it says so, or loads programs.
 fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     /// Beside what was missing, in bytes: the next program may need more.
     const MARGIN: u64 = 256 << 20;
 
     let mut statistics = message.others.iter().filter(|other| other.form == Form::ServerStatistics).peekable();
-    statistics.peek()?;
+    let is_program = message.facts.text("verb") == Some("reserve");
+    if statistics.peek().is_none() && !is_program {
+        return None;
+    }
     let figure =
         |other: &Message, name| other.facts.text(name)?.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
     let figures = |other| Some([figure(other, "hbm_used")?, figure(other, "hbm_limit")?]);

@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         codes: &["E3000", "E3001"],
         opens: &[
             "current allocation offset upper bound {used_words:bytes} words[ exceeds … {limit_words:bytes} words[ in memory space {space_number:number}]]",
-            "No viable logical replica count",
+            "No viable logical replica count[ for the embedding {embedding:name}]",
         ],
         adds: &[
             "fixed_size_allocation_bytes {fixed:bytes}",

@@ -147,6 +147,69 @@ fn what_a_gpus_pool_holds() {
     assert_eq!(pool("2.00GiB").cause(), Some(Verdict::Fragmentation));
 }
 
+/// What arguments leave is all that a program may have, as rematerialization counts it.
+#[test]
+fn a_request_beyond_rematerializations_target_is_too_large() {
+    let warning = "hlo_rematerialization.cc:3021] Can't reduce memory use below 20.00GiB (21474836480 bytes) by rematerialization; \
+                   only reduced to 21.00GiB (22548578304 bytes), down from 60.00GiB (64424509440 bytes) originally\n";
+    let request =
+        |gib: u64| format!("{warning}RESOURCE_EXHAUSTED: Out of memory while trying to allocate {} bytes.", gib << 30);
+    assert_eq!(parse(&request(58)).cause(), Some(Verdict::Size));
+    assert_eq!(parse(&request(9)).cause(), None);
+}
+
+/// TensorFlow's and XLA's `cuda_driver.cc`, `cuda_executor.cc` and `device_host_allocator.h` print these while a pool looks for a size
+/// that it can grow by.
+#[test]
+fn a_pool_that_may_not_grow_is_no_failure() {
+    for (text, used, pinned) in [
+        (
+            "failed to allocate 2.00G (2147483648 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+            2 << 30,
+            None,
+        ),
+        (
+            "E0914 cuda_executor.cc:1182] Failed to allocate device memory of 1.00GiB: RESOURCE_EXHAUSTED: : \
+             CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+            1 << 30,
+            None,
+        ),
+        ("could not allocate pinned host memory of size: 8589934592", 8 << 30, Some("host")),
+        ("failed to alloc 8589934592 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory", 8 << 30, Some("host")),
+    ] {
+        let message = parse(text);
+        assert_eq!((message.form, message.form.level()), (Form::GpuRetry, Level::Warning), "{text}");
+        assert_eq!(bytes(message.used.as_ref()), Some(used), "{text}");
+        assert_eq!(message.facts.text("pinned"), pinned, "{text}");
+        let failed = parse(&format!("{text}\nOOM when allocating tensor with shape[8,128] and type float"));
+        assert_eq!((failed.form.level(), failed.others.len()), (Level::Error, 0), "{text}");
+    }
+}
+
+#[test]
+fn the_line_that_raised_stands_before_its_error() {
+    let raised = |text: &str| parse(text).raised_at.map(|frame| (frame.line, frame.code));
+    let frame =
+        |line: u32| format!("Traceback (most recent call last):\n  File \"/home/me/a.py\", line {line}, in f\n");
+    let error = "RuntimeError: RESOURCE_EXHAUSTED: Attempting to reserve 2.00G at the bottom of memory. There are 1.00G free.\n";
+    let after = [&frame(7), error, &frame(9), "    main()\nRuntimeError: the engine didn't start\n"].concat();
+    assert_eq!(raised(&after), Some((7, None)), "what follows a frame without its code is no code");
+    assert_eq!(raised(&[error, &frame(9), "    main()\n"].concat()), None);
+    let caused = "\nThe above exception was the direct cause of the following exception:\n\n";
+    assert_eq!(raised(&[error, caused, &frame(9), "    main()\n"].concat()), Some((9, Some("main()".to_owned()))));
+}
+
+/// Julia and Elixir, whose programs no code of Python changes.
+#[test]
+fn front_ends_in_other_languages() {
+    for text in [
+        "ERROR: LoadError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 93936833408 bytes.",
+        "** (RuntimeError) Out of memory while trying to allocate 117964800 bytes.",
+    ] {
+        assert_eq!(parse(text).framework, Some(Framework::OtherLanguage), "{text}");
+    }
+}
+
 /// What XLA's `conv_algorithm_picker.cc` prints.
 #[test]
 fn autotuning_without_room_for_a_workspace() {

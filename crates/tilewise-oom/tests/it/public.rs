@@ -263,7 +263,11 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
             UntiledMachine::Gpu,
             Some(20 << 20),
         ),
-        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", UntiledMachine::Gpu, None),
+        (
+            "failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+            UntiledMachine::Gpu,
+            Some(2 << 30),
+        ),
         (
             "OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc",
             UntiledMachine::Gpu,

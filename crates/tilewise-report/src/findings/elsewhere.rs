@@ -1,43 +1,33 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::{Words, code::JAX, gpu_kernels, words::printed};
+use super::{Words, code::JAX, gpu_kernels, memory::look_inside, words::printed};
 use crate::style::bytes;
-use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{ElsewhereFinding, Transform},
+};
 use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
-    let is_tensorflow = about.framework == Some(Framework::TensorFlow);
     match finding {
         ElsewhereFinding::Pool => Words::new(
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
              out of the program",
         )
-        .code(None, "export XLA_CLIENT_MEM_FRACTION=.6"),
+        .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6"),
         ElsewhereFinding::Processes { is_likely: true } => Words::new(
             "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds 75 % \
              already reserved)",
         )
-        .code(
-            None,
-            match is_tensorflow {
-                true => "export TF_FORCE_GPU_ALLOW_GROWTH=true",
-                false => "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each",
-            },
-        ),
+        .growth(about, "  # or XLA_CLIENT_MEM_FRACTION=.4 for each"),
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
                 .task("See which other processes hold the device's memory")
-                .code(
-                    None,
-                    match is_tensorflow {
-                        true => "export TF_FORCE_GPU_ALLOW_GROWTH=true",
-                        false => "export XLA_PYTHON_CLIENT_PREALLOCATE=false",
-                    },
-                )
+                .growth(about, "")
         }
         ElsewhereFinding::Fragmented => {
             Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
-                .code(None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async")
+                .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async")
         }
         ElsewhereFinding::Smaller(largest) => {
             let start = largest.as_ref().map(|largest| {
@@ -50,22 +40,27 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                      sequence at a time{}, and has one sample",
                     start.unwrap_or_default()
                 ))
-                .code(JAX, "f = jax.checkpoint(f)  # around each layer");
+                .jax(about, JAX, "f = jax.checkpoint(f)  # around each layer");
             }
-            let checkpoint = if is_tensorflow { "tf.recompute_grad" } else { "jax.checkpoint" };
-            let words = Words::new(format!(
-                "Make the program smaller: fewer samples at once, or `{checkpoint}` around what makes the largest buffers{}",
-                start.unwrap_or_default()
-            ));
-            if is_tensorflow {
-                words.code("import tensorflow as tf", "layer = tf.recompute_grad(layer)")
-            } else {
-                words.code(JAX, "layer = jax.checkpoint(layer)  # where a gradient is taken")
+            let how = match about.framework {
+                Some(Framework::Jax) => ", or `jax.checkpoint` around what makes the largest buffers",
+                Some(Framework::TensorFlow) => ", or `tf.recompute_grad` around what makes the largest buffers",
+                _ => "",
+            };
+            let smaller = format!("fewer samples at once{how}{}", start.unwrap_or_default());
+            let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
+            match largest.as_ref().and_then(|largest| largest.transform) {
+                _ if !is_listed => look_inside(&format!("the message lists no arrays. What shrinks it: {smaller}"), about),
+                Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
+                    .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
+                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
+                    .code(JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
+                _ => Words::new(format!("Make the program smaller: {smaller}")),
             }
         }
         ElsewhereFinding::NoFailure => Words::new(
-            "Change nothing, unless the step is slow: what asked, such as a convolution for its workspace, goes on with less memory. \
-             Fewer samples at once leave it more",
+            "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
+             that grows, goes on with less memory. Other processes may hold the rest",
         ),
         ElsewhereFinding::TorchCheckpoint => Words::new(
             "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
@@ -85,7 +80,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
              gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
         )
-        .code(JAX, "jax.clear_caches()  # drops compiled programs that are not needed any more"),
+        .jax(about, JAX, "jax.clear_caches()  # drops compiled programs that are not needed any more"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
@@ -114,6 +109,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
     }
 }
 
+impl Words {
+    /// With the setting by which a framework takes memory as it needs it.
+    fn growth(self, about: &Recommendation, note: &str) -> Self {
+        match about.framework {
+            Some(Framework::Jax) => self.code(None, format!("export XLA_PYTHON_CLIENT_PREALLOCATE=false{note}")),
+            Some(Framework::TensorFlow) => self.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+            _ => self,
+        }
+    }
+}
+
 pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
         Some(UntiledMachine::Host) => "on the host",
@@ -127,7 +133,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
             let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
-            format!("Warning: a GPU had no memory for a request{asked} that the caller can do without; nothing failed.")
+            let which = if message.facts.get("pinned").is_some() { "a host had no pinned" } else { "a GPU had no" };
+            format!("Warning: {which} memory for a request{asked} that the caller can do without; nothing failed.")
         }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),

@@ -8,7 +8,7 @@ use tilewise_oom::{Form, Framework, Message};
 /// Shared memory that a block of threads may have at most, in bytes, and the cards: "Maximum amount of shared memory per thread
 /// block" of NVIDIA's CUDA C++ Programming Guide, and the local data share of AMD's CDNA papers.
 const CARDS: [(u64, &str); 7] = [
-    (48 << 10, "what any NVIDIA card gives a kernel that doesn't ask for more"),
+    (48 << 10, "what any NVIDIA card gives a kernel that doesn't ask for more, and the limit of those before Volta"),
     (64 << 10, "the limit of a T4, and of AMD's MI200 and MI300"),
     (96 << 10, "the limit of a V100"),
     (99 << 10, "the limit of an A10, L4, L40 and of GeForce RTX 30 to 50"),

@@ -7,7 +7,6 @@ use super::{
 use tilewise_audit::{Recommendation, recommendation::finding::BatchedGraphs};
 
 pub(super) fn words(finding: &BatchedGraphs, about: &Recommendation) -> Words {
-    let half = finding.graphs.div_ceil(2);
     let BatchedGraphs { graphs, names, edges, .. } = finding;
     let (lead, then) = if finding.has_gradient {
         ("Microbatch (gradient accumulation) by graphs: batch", "; add up the gradients of the parts, and update once")
@@ -23,13 +22,4 @@ pub(super) fn words(finding: &BatchedGraphs, about: &Recommendation) -> Words {
         at_line(about),
     ))
     .task(format!("Batch half of the {graphs} graphs at a time"))
-    .jax(
-        about,
-        "import jraph",
-        format!(
-            "for first in range(0, {graphs}, {half}):  # where batches are made, padded to half the nodes and {} edges\n    \
-             batch = jraph.batch(graphs[first : first + {half}])",
-            edges / 2
-        ),
-    )
 }

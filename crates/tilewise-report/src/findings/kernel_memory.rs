@@ -79,15 +79,14 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \
              HBM",
         ),
-        BlockFinding::SparseCore { is_scratchpad: true } => Words::new(
-            "Lower the limits on ids in a partition to what the data has, or the batch; for a kernel of your own, its \
-             `scratch_shapes`; for a collective that was offloaded, set \
-             `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`): what a SparseCore \
-             takes at once is too large for its scratchpad",
-        ),
-        BlockFinding::SparseCore { .. } => {
+        BlockFinding::SparseCore { is_table: true } => {
             Words::new("Lower the limits on ids in a partition to what the data has, or the batch")
         }
+        BlockFinding::SparseCore { .. } => Words::new(
+            "Give a SparseCore less at once: in a kernel of your own, smaller blocks and `scratch_shapes`; of embedding tables, lower \
+             limits on ids in a partition, or a smaller batch; of a collective that was offloaded, set \
+             `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)",
+        ),
         BlockFinding::Spills { bytes } => spills(*bytes, about),
         _ => scalars(finding),
     }

@@ -13,7 +13,7 @@ const MOST_OF_BATCH: u64 = 60;
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
-        MemoryFinding::LookInside { lacks, shrink } => look_inside(*lacks, *shrink),
+        MemoryFinding::LookInside { lacks, shrink } => lacking(*lacks, *shrink, about),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
@@ -51,7 +51,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
-fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>) -> Words {
+fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) -> Words {
     let why = match lacks {
         MessageLacks::Arrays => "the message lists no arrays",
         MessageLacks::Rest => {
@@ -68,15 +68,27 @@ fn look_inside(lacks: MessageLacks, shrink: Option<Shrink>) -> Words {
         };
         format!("{what} to shrink by {percent} %: {how}")
     });
-    let words = Words::new(format!(
-        "Dump the program and run `tilewise audit dump`, which says what owns the peak: {why}{}",
-        shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()
-    ))
-    .task("Dump the program, and see what owns its peak")
-    .code(None, "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text\" python train.py  # your own command\ntilewise audit dump");
+    let words = look_inside(
+        &format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()),
+        about,
+    );
     match shrink {
         Some(shrink) => words.caveat(shrink),
         None => words,
+    }
+}
+
+/// The dump of the program, which says what a message doesn't.
+pub(super) fn look_inside(why: &str, about: &Recommendation) -> Words {
+    let words =
+        Words::new(format!("Dump the program and run `tilewise audit dump`, which says what owns the peak: {why}"))
+            .task("Dump the program, and see what owns its peak");
+    match about.framework {
+        Some(Framework::OtherLanguage) => words,
+        _ => words.code(
+            None,
+            "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text\" python train.py  # your own command\ntilewise audit dump",
+        ),
     }
 }
 

@@ -206,8 +206,8 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::Replicated(finding) => resharding::words(finding),
         Finding::Cache(finding) => cache::words(*finding),
         Finding::Elsewhere(finding) => elsewhere::words(finding, about),
-        Finding::ReplicatedState => rematerialization::shard(),
-        Finding::ExhaustedRematerialization => rematerialization::recompute(),
+        Finding::ReplicatedState => rematerialization::shard(about),
+        Finding::ExhaustedRematerialization => rematerialization::recompute(about),
         Finding::BufferAssignment => statistics::audit(),
         _ => Words::new(""),
     }

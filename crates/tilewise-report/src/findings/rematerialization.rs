@@ -6,18 +6,20 @@ use super::{
     words::printed,
 };
 use crate::style::bytes;
+use tilewise_audit::Recommendation;
 use tilewise_oom::{Message, PrintedSize};
 
 /// Less than a fiftieth saved: nothing was left to recompute.
 const LITTLE: u64 = 50;
 
-/// Where parameters and state exceed the memory by themselves.
-pub(super) fn shard() -> Words {
+/// Where arguments and results exceed the memory by themselves.
+pub(super) fn shard(about: &Recommendation) -> Words {
     Words::new(
-        "Divide parameters and optimizer state between devices, or keep the state in the host's memory: arguments alone exceed \
-         the memory, whatever the program does",
+        "Divide arguments and results between devices, or keep those that last, such as optimizer state, in the host's memory: \
+         together they exceed the memory, whatever the program does",
     )
-    .code(
+    .jax(
+        about,
         SHARDING,
         "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
          state = jax.device_put(state, NamedSharding(mesh, PartitionSpec('x')))",
@@ -25,12 +27,13 @@ pub(super) fn shard() -> Words {
 }
 
 /// Where the compiler's own recomputing has reached its end.
-pub(super) fn recompute() -> Words {
+pub(super) fn recompute(about: &Recommendation) -> Words {
     Words::new(
         "If an error follows: put `jax.checkpoint` around each layer, or process the batch in parts; the compiler's own \
          recomputing has reached its end",
     )
-    .code(
+    .jax(
+        about,
         JAX,
         "layer = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)",
     )
@@ -51,8 +54,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         saved.is_some_and(|(first, reached)| first.bytes().saturating_sub(reached.bytes()) <= first.bytes() / LITTLE);
     let mut cause = match below_zero {
         Some(missing) => format!(
-            "The target is the memory less arguments and results, and is below zero: these alone are {} more than there \
-             is.",
+            "The target is the memory less arguments and results, and is below zero: these alone are {} more than the \
+             compiler counts on.",
             bytes(missing.bytes())
         ),
         None => {

@@ -76,13 +76,15 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     }
 }
 
+/// What JAX holds.
+const ALIVE: &str = "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
+                     jax.clear_caches()  # drops compiled programs that are not needed any more";
+
 fn release(words: Words, about: &Recommendation) -> Words {
     match about.framework {
-        Some(Framework::Jax) => words.code(
-            JAX,
-            "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
-             jax.clear_caches()  # drops compiled programs that are not needed any more",
-        ),
+        Some(Framework::Jax) => words.code(JAX, ALIVE),
+        // Errors of the run time name no framework.
+        None => words.code(JAX, format!("# in JAX\n{ALIVE}")),
         Some(Framework::TorchXla) => words.code(
             "import torch_xla.core.xla_model as xm",
             "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",

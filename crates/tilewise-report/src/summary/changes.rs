@@ -140,9 +140,9 @@ pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Optio
     let lead = if changes.is_empty() {
         format!("No change is known that frees the {missing}")
     } else {
-        format!("All of it leaves {missing} too much")
+        format!("Still {missing} too much")
     };
-    let words = format!("{lead}: take fewer samples at once, or divide the program between more devices.");
+    let words = format!("{lead}: take fewer samples at once, or more devices.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
@@ -158,7 +158,7 @@ fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {
 fn time_unknown(advice: &Recommendation) -> String {
     match roughness(advice, None) {
         (0, _) => "no extra work".to_owned(),
-        _ => "slowdown unknown".to_owned(),
+        _ => "time unknown".to_owned(),
     }
 }
 

@@ -113,7 +113,9 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
 
 /// The name that a row goes by without a shape.
 pub(crate) fn name_of(row: &Allocation) -> String {
-    let label = row.entry.label.as_deref().map(|label| label.trim_start_matches('%').to_owned());
+    // A label may be the instruction whole.
+    let name = |label: &str| label.trim_start_matches('%').split(" = ").next().unwrap_or_default().to_owned();
+    let label = row.entry.label.as_deref().map(name);
     // Of a path its end: what is computed, and the module that does it.
     let operation = || {
         let name = row.entry.operator.as_ref()?.op_name()?;

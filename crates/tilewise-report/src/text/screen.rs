@@ -106,24 +106,29 @@ impl<'a> Screen<'a> {
         if !self.changes.is_empty() {
             writeln!(lines)?;
         }
+        let mut remark = Vec::new();
+        if let Some(Remark { words, tone }) = self.remark {
+            write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut remark)?;
+        }
+        let room = LINES - count(&remark).min(LINES);
         let (mut left_out, mut code) = (0, false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
             let label = if at == 0 { self.labels[1] } else { "Then" };
             if at == 0 && !self.is_folded {
                 self.write_change(label, change, true, &mut own)?;
-                code = count(&lines) + count(&own) <= LINES;
+                code = count(&lines) + count(&own) <= room;
             }
             // What is one line to type is told of those behind the first, too.
             let is_brief = at > 0 && !self.is_folded && is_one_line(change);
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
             }
-            if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) >= LINES) {
+            if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) >= room) {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
             }
-            if at > 0 && count(&lines) + count(&own) >= LINES {
+            if at > 0 && count(&lines) + count(&own) >= room {
                 left_out += 1;
             } else {
                 lines.extend(own);
@@ -139,9 +144,7 @@ impl<'a> Screen<'a> {
         if !code && !self.is_folded && self.changes.first().is_some_and(|first| first.code().is_some()) {
             writeln!(lines, "{}", styled(FAINT, "        code below"))?;
         }
-        if let Some(Remark { words, tone }) = self.remark {
-            write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut lines)?;
-        }
+        lines.extend(remark);
         let mut own = Vec::new();
         if let Some(quote) = self.quote {
             writeln!(own)?;

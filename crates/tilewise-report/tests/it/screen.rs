@@ -70,14 +70,17 @@ fn causes_are_parts_of_the_whole() {
             // Nothing is left out that a fourth cause could tell.
             assert!(causes.len() == 3 || told * 100 >= needed * 80, "{name}: {told} of {needed}");
             for cause in causes {
-                assert!((cause.share - cause.bytes as f64 / needed as f64).abs() < 1e-9, "{name}");
+                assert!(
+                    (cause.share.expect("a share of the peak") - cause.bytes as f64 / needed as f64).abs() < 1e-9,
+                    "{name}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn nothing_needs_to_change_where_a_fifth_is_free() {
+fn nothing_needs_to_change_where_it_fits() {
     let needed = report("gnn_large.v5e.hlo", None).memory_bounds.at_most_bytes;
     let said = |limit: u64| {
         let output = AuditOutput::new(report("gnn_large.v5e.hlo", Some(limit)));
@@ -89,7 +92,7 @@ fn nothing_needs_to_change_where_a_fifth_is_free() {
         )
     };
     assert_eq!(said(needed * 3), (true, true, false));
-    assert_eq!(said(needed * 11 / 10), (false, false, true));
+    assert_eq!(said(needed * 11 / 10), (false, true, true));
     assert_eq!(said(needed / 2), (false, false, true));
 }
 
@@ -284,4 +287,29 @@ ENTRY main (state.1: f32[4096,1024]) -> f32[4096,1024] {
     assert_eq!(diff("run = jax.jit(step_of_eval)\n"), None);
     assert_eq!(diff("a = jax.jit(step)\nb = jax.jit(step)\n"), None);
     assert_eq!(diff("a = jax.jit(step,\n            inline=True)\n"), None);
+}
+
+/// Code is of what the message names: no `vmap` where none is, and no Python for Julia.
+#[test]
+fn code_is_of_what_the_message_names() {
+    let first = |text: &str| {
+        let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+        first_screen(&explained.to_text(80)).to_owned()
+    };
+    let request = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 93936833408 bytes.";
+    let listed = |name: &str| {
+        format!(
+            "{request}\nBufferAssignment stats:\n  preallocated temp allocation: 87.49GiB\nPeak buffers:\n\tBuffer 1:\n\t\t\
+                 Size: 80.00GiB\n\t\tOperator: op_name=\"jit(f)/{name}/dot_general\"\n\t\tShape: f32[64,335544320]\n"
+        )
+    };
+    assert!(first(&listed("vmap(g)")).contains("jax.lax.map"));
+    assert!(!first(&listed("g")).contains("jax.lax.map"));
+    assert!(first(request).contains("tilewise audit dump"));
+    let julia = first(&format!("ERROR: LoadError: {request}"));
+    assert!(!julia.contains("python") && !julia.contains("jax"), "{julia}");
+    let free =
+        "Error allocating device buffer: Attempting to allocate 293.79M. That was not possible. There are 12.76M free.";
+    assert!(first(free).contains("# in JAX"));
+    assert!(!first(&format!("jax.errors.JaxRuntimeError: {free}")).contains("# in JAX"));
 }

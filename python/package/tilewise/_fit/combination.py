@@ -18,7 +18,7 @@ from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._program import NotSendable, Program
-from tilewise._remat.search import MOST_COMPILED, Asked, Search
+from tilewise._remat.search import LONGEST, MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
 from tilewise._ways import ways
 
@@ -195,7 +195,8 @@ class Asker:
         try:
             made = program(task.make, {name: each for name, each in settings.items() if name != "remat"}, task.place)
             step = Step.of(made.f, made.args, task.tpu, task.topology)
-            asked = Asked(made.args, made.options, task.tpu, task.topology, task.limit)
+            longest = task.timeout or LONGEST
+            asked = Asked(made.args, made.options, task.tpu, task.topology, task.limit, timeout=longest)
             search = Search(asked, step, cache=self._cache)
             least = search.least(self._compiler)
             if kind == "plan" or not least.row.fits:

@@ -8,7 +8,11 @@ from typing import Any
 
 from tilewise import _internals
 from tilewise._modules import module
+from tilewise._remat.costs import is_of_gradient
 from tilewise._remat.equations import bytes_of, is_literal, read_by
+
+_NEAR, _FEWER = 8, 4
+"""How many operations before a gradient, and how many times smaller, another one may be that stands for it."""
 
 
 @functools.cache
@@ -41,10 +45,12 @@ def repeated(
         return not is_literal(atom) and atom in lost and (atom not in new or atom in anew)
 
     found: list[Any] = []
-    before: set[Any] = set()
+    before: dict[Any, Any] = {}
     waiting_for = set(held) if is_tied else set[Any]()
     for at, equation in enumerate(late):
-        kept = [atom for atom in equation.invars if not is_literal(atom) and atom in waiting_for]
+        # The last segment of the forward pass reads what is kept as it is there.
+        is_behind = is_of_gradient(equation)
+        kept = [atom for atom in equation.invars if is_behind and not is_literal(atom) and atom in waiting_for]
         if kept:
             waiting_for.difference_update(kept)
             tie = _tie(late[at:], before, lost | set(kept))
@@ -67,7 +73,8 @@ def repeated(
             found += _again([early[place] for place in sorted(chosen)], new, tie)
         reads = [atom if is_literal(atom) else new.get(atom, atom) for atom in equation.invars]
         found.append(equation.replace(invars=reads))
-        before.update(equation.outvars)
+        if is_behind:
+            before.update(dict.fromkeys(equation.outvars, equation))
     return found
 
 
@@ -122,8 +129,8 @@ def _again(chosen: list[Any], new: dict[Any, Any], tie: Any) -> list[Any]:
     return found
 
 
-def _tie(late: list[Any], before: set[Any], repeated: set[Any]) -> Any:
-    """The gradient that a part is read with: of the first reader that reads one."""
+def _tie(late: list[Any], before: dict[Any, Any], repeated: set[Any]) -> Any:
+    """The gradient that a part is read with: of the first reader that reads one, or a smaller one that leads to it."""
     derived: set[Any] = set(repeated)
     for equation in late:
         reads = [atom for atom in equation.invars if not is_literal(atom)]
@@ -131,6 +138,19 @@ def _tie(late: list[Any], before: set[Any], repeated: set[Any]) -> Any:
             continue
         gradients = [atom for atom in reads if atom in before and atom not in derived]
         if gradients:
-            return gradients[-1]
+            return _smaller(gradients[-1], before)
         derived.update(equation.outvars)
     return None
+
+
+def _smaller(gradient: Any, before: dict[Any, Any]) -> Any:
+    """A gradient a few operations before this one that has far fewer bytes, if there is one: a barrier is no place in a
+    fusion, so that all that goes through it is written, in the layout of its shape alone."""
+    enough, waiting = bytes_of(gradient) / _FEWER, [gradient]
+    for _ in range(_NEAR):
+        makers = [before[each] for each in waiting]
+        waiting = [atom for maker in makers for atom in read_by([maker]) if atom in before]
+        smaller = [each for each in waiting if bytes_of(each) <= enough]
+        if smaller:
+            return max(smaller, key=bytes_of)
+    return gradient

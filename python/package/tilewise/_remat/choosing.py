@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._internals import Scan
 from tilewise._remat.again import repeated, spread
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
-from tilewise._remat.equations import Block, bytes_of, is_literal, read_by
+from tilewise._remat.equations import BODIES, Block, bytes_of, is_literal, read_by
 from tilewise._remat.hosts import moved_back, there_and_back
 from tilewise._remat.loops import Loops
 from tilewise._remat.regions import Pair, Region, fullest
@@ -100,10 +99,9 @@ class Chooser:
         """The program with this choice."""
         block, equations = region.block, list(region.block.equations)
         for at, body in region.bodies.items():
-            loop, equation = Scan.of(equations[at]), equations[at]
-            inner = self.program(body, times * int(equation.params["length"]))
-            parts = Scan(loop.consts, loop.carry, inner.closed())
-            equations[at] = parts.put_into(equation, equation.invars, equation.outvars)
+            equation = equations[at]
+            inner = self.program(body, times * int(equation.params.get("length", 1))).closed()
+            equations[at] = _internals.with_program(equation, BODIES[equation.primitive.name], inner)
         ends = {atom for atom in block.outputs if not is_literal(atom)}
         self._apply(region.pairs, equations, ends, times)
         return Block(block.inputs, self._in_line(equations, ends, times), block.outputs, block.constants)

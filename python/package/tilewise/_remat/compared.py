@@ -41,13 +41,17 @@ def sample(closed: Any) -> list[Any]:
 
 
 def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
-    """Computes a traced program, or a function, on the CPU; compiled once."""
+    """Computes a traced program, or a function, on the CPU; compiled once. Random keys are given as numbers."""
     jax = module("jax")
     compiled = jax.jit(program if callable(program) else module("jax.extend.core").jaxpr_as_fun(program))
 
+    def numbers(each: Any) -> Any:
+        is_key = jax.dtypes.issubdtype(each.dtype, jax.dtypes.prng_key)
+        return module("numpy").asarray(jax.random.key_data(each) if is_key else each)
+
     def run(values: Sequence[Any]) -> list[Any]:
         with jax.default_device(jax.devices("cpu")[0]):
-            return [module("numpy").asarray(each) for each in jax.tree.leaves(compiled(*values))]
+            return list(map(numbers, jax.tree.leaves(compiled(*values))))
 
     return run
 

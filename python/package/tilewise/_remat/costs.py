@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewise import _internals, _tilewise
 from tilewise._internals import Scan
-from tilewise._remat.equations import CALLS, bytes_of, is_literal
+from tilewise._remat.equations import BODIES, bytes_of, is_literal
 
 NEVER = math.inf
 
@@ -69,8 +69,8 @@ class Costs:
         if name == "pallas_call":
             noted = params.get("cost_estimate")
             return max(getattr(noted, "flops", 0) / self.flops, moved)
-        if name in CALLS or name == "shard_map":
-            return self.all_of(params[CALLS.get(name, "jaxpr")])
+        if name in BODIES:
+            return self.all_of(params[BODIES[name]])
         if name.startswith(_COLLECTIVES):
             return makes / self.link_bytes
         if name.startswith(_SCATTERED):

@@ -16,6 +16,9 @@ CHECKPOINTS = ("checkpoint", "remat", "remat2")
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """What stands for the equations of a program of its own, with the parameter that has it."""
 
+BODIES = {**CALLS, "scan": "jaxpr", "shard_map": "jaxpr"}
+"""What has a program of its own and may stay: loops, and calls that say where values lie; with its parameter."""
+
 _NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
 """What two of are not one."""
 
@@ -83,8 +86,8 @@ class Reader:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def block(self, closed: Any) -> Block:
-        """All of a closed jaxpr."""
-        inputs = [_internals.variable(each.aval) for each in closed.jaxpr.invars]
+        """All of a jaxpr."""
+        inputs = [_internals.variable(each.aval) for each in getattr(closed, "jaxpr", closed).invars]
         outputs = self.read(closed, inputs)
         return Block(inputs, self.equations, outputs, self.constants)
 

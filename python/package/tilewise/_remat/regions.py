@@ -10,7 +10,7 @@ from typing import Any
 from tilewise import _internals
 from tilewise._internals import Scan
 from tilewise._remat.costs import is_of_gradient
-from tilewise._remat.equations import Block, Reader, bytes_of, is_literal
+from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_literal
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Pair:
 
 @dataclass
 class Region:
-    """A program, with the pairs of loops in it and the programs of its other loops."""
+    """A program, with the pairs of loops in it and the programs of its other loops and calls."""
 
     block: Block
     pairs: list[Pair]
@@ -55,6 +55,12 @@ class Region:
     def has_gradient(self) -> bool:
         """Whether any equation of it was made by transposing a program."""
         return any(map(is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
+
+    @property
+    def has_passes(self) -> bool:
+        """Whether it has both passes: a program that was transposed as a whole has the second one alone."""
+        forward = ("jvp(" in scope and "transpose(" not in scope for scope in map(_internals.scope, self.block.equations))
+        return self.has_gradient and (any(forward) or bool(self.pairs or self.bodies))
 
     @property
     def has_pairs(self) -> bool:
@@ -68,9 +74,14 @@ def region(block: Block) -> Region:
     paired = {place for pair in pairs for place in pair.at}
     bodies: dict[int, Region] = {}
     for at, equation in enumerate(block.equations):
-        # A loop that goes through parts of a batch has both passes in its body.
-        if at not in paired and equation.primitive.name == "scan" and _has_gradient(equation.params["jaxpr"]):
-            bodies[at] = region(Reader(block.constants).block(Scan.of(equation).body))
+        # A loop that goes through parts of a batch has both passes in its body, and so has what runs on each device.
+        program = equation.params.get(BODIES.get(equation.primitive.name, ""))
+        if at not in paired and program is not None and _has_gradient(program):
+            held = len(block.constants)
+            found = region(Reader(block.constants).block(program))
+            # A call of a program with constants is left as it is: not every kind of call can hold them.
+            if equation.primitive.name == "scan" or (found.has_passes and len(block.constants) == held):
+                bodies[at] = found
     return Region(block, pairs, bodies)
 
 

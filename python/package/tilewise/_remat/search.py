@@ -24,8 +24,10 @@ _FIRST = (4, 3, 6, 2, 1)
 """Places of the prices that are asked about first."""
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
+_NEARLY, _MOST_STOPS = 1.1, 6
+"""How far above the limit a probe is asked again at the TPU's own, and how often: a tight limit changes schedules."""
 
-_LONGEST = 600.0
+LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
 
 _SMALLEST = tuple(Choice(0.0, share, is_tied=True) for share in SHARES)
@@ -83,6 +85,7 @@ class Asked:
         args, options, tpu, topology: as `audit` takes them.
         limit: bytes.
         offload: whether what is kept may lie in the host's memory.
+        timeout: seconds of one question; then its choice is left.
     """
 
     args: tuple[Any, ...]
@@ -91,6 +94,7 @@ class Asked:
     topology: str | None
     limit: int
     offload: bool = False
+    timeout: float = LONGEST
 
 
 class Search:
@@ -159,36 +163,57 @@ class Search:
                 found.choice = choice
 
     def _fitting(self) -> list[Tried]:
-        """What fits, what is fastest at full rates first."""
-        return sorted((each for each in self.tried if each.row.fits), key=lambda each: each.floor)
+        return self._by_floor(lambda each: each.row.fits)
+
+    def _by_floor(self, is_wanted: Callable[[Tried], bool]) -> list[Tried]:
+        """Those that are wanted, what is fastest at full rates first."""
+        return sorted(filter(is_wanted, self.tried), key=lambda each: each.floor)
 
     def _best(self, compiler: Compiler, most_compiled: int) -> Tried:
-        fitting = _different(self._fitting())
-        written, whole = self.tried[0], _tilewise.hbm_bytes(self._asked.tpu)
-        if not written.row.fits and self._asked.limit == whole and most_compiled:
+        limit = self._asked.limit
+        likely = _different(self._by_floor(lambda each: each.row.peak_bytes <= _NEARLY * limit))
+        written = self.tried[0]
+        if not written.row.fits and limit == _tilewise.hbm_bytes(self._asked.tpu) and most_compiled:
             # The compiler's own rematerialisation may make it fit the TPU, and only that.
-            fitting, most_compiled = [written, *fitting], most_compiled + 1
+            likely, most_compiled = [written, *(each for each in likely if each is not written)], most_compiled + 1
         best: Tried | None = None
-        begun = time.monotonic()
-        for number, each in enumerate(fitting[:most_compiled]):
+        begun, compiled, stops = time.monotonic(), 0, 0
+        for each in likely:
+            if compiled >= most_compiled:
+                break
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
                 break
             if best is not None and time.monotonic() - begun > MOST_SECONDS:
                 break
-            self._say(f"compiling {number + 1} of {min(len(fitting), most_compiled)} in full")
-            each.program, answer = self._answer(compiler, each.step, "full")
-            report = answer.report
-            if report is None or report.peak_bytes is None or report.peak_bytes > self._asked.limit:
-                continue
-            seconds = None if report.time is None else report.time.estimate_seconds
-            each.report, each.answer = report, answer
-            each.row = replace(each.row, peak_bytes=report.peak_bytes, fits=True, seconds=seconds, compiled=True)
-            if best is None or (seconds or float("inf")) < (best.row.seconds or float("inf")):
+            if each is not written and _NEARLY * each.row.peak_bytes > limit:
+                if stops < _MOST_STOPS and not each.program.is_sharded and ways(compiler).stop:
+                    stops += 1
+                    self._ask_again(compiler, each, "stop")
+                if not each.row.fits:
+                    continue
+            compiled += 1
+            self._say(f"compiling choice {compiled} in full, of {most_compiled} at most")
+            self._ask_again(compiler, each, "full")
+            seconds = each.row.seconds or float("inf")
+            if each.row.fits and each.row.compiled and (best is None or seconds < (best.row.seconds or float("inf"))):
                 best = each
         if best is not None:
             return best
         fitting = self._fitting()
         return fitting[0] if fitting else min(self.tried, key=lambda each: each.row.peak_bytes)
+
+    def _ask_again(self, compiler: Compiler, tried: Tried, mode: Mode) -> None:
+        """Puts what the compiler says at the TPU's own limit in place of what it said of a probe."""
+        program, answer = self._answer(compiler, tried.step, mode)
+        report = answer.report
+        if report is None or report.peak_bytes is None:
+            tried.row = replace(tried.row, fits=False)
+            return
+        tried.program, tried.answer, tried.report = program, answer, report
+        seconds = None if report.time is None or mode != "full" else report.time.estimate_seconds
+        fits = report.peak_bytes <= self._asked.limit
+        compiled = mode == "full" and fits
+        tried.row = replace(tried.row, peak_bytes=report.peak_bytes, fits=fits, seconds=seconds, compiled=compiled)
 
     def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
         program, answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
@@ -216,7 +241,7 @@ class Search:
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
         answer = None if self._cache is None else self._cache.get(keyed, mode, None)
         if answer is None:
-            answer = compiler.ask(program, mode, timeout=_LONGEST)
+            answer = compiler.ask(program, mode, timeout=asked.timeout)
             if self._cache is not None:
                 self._cache.put(keyed, mode, None, answer)
         return program, answer

@@ -211,8 +211,8 @@ pub enum BlockFinding {
     SparseCoreInHbm,
     /// What a SparseCore takes at once is too large.
     SparseCore {
-        /// Whether its scratchpad ran out.
-        is_scratchpad: bool,
+        /// Whether the message names an embedding table.
+        is_table: bool,
     },
     /// Values did not fit into registers.
     Spills {
@@ -514,6 +514,18 @@ pub struct LargestBuffer {
     pub bytes: u64,
     /// Whether its first dimension is 1: it has no samples to divide.
     pub is_one_sample: bool,
+    /// The transformation that its operation's name shows.
+    pub transform: Option<Transform>,
+}
+
+/// A transformation of JAX, which decides what shrinks a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transform {
+    /// `vmap`: parts of the batch can follow each other.
+    Map,
+    /// A gradient: less can be kept for the backward pass.
+    Gradient,
 }
 
 impl ElsewhereFinding {

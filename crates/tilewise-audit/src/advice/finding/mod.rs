@@ -12,7 +12,7 @@ pub use arrays::{
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, LargestBuffer,
     MatmulDimension, MemoryFinding, MessageLacks, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding,
-    ReplicatedArray, RunTimeFinding, ShortDimension, Shrink,
+    ReplicatedArray, RunTimeFinding, ShortDimension, Shrink, Transform,
 };
 
 use super::change::Change;
