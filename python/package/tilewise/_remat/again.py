@@ -144,12 +144,14 @@ def _tie(late: list[Any], before: dict[Any, Any], repeated: set[Any]) -> Any:
 
 
 def _smaller(gradient: Any, before: dict[Any, Any]) -> Any:
-    """A gradient a few operations before this one that has far fewer bytes, if there is one: a barrier is no place in a
-    fusion, so that all that goes through it is written, in the layout of its shape alone."""
+    """A gradient a few operations before this one that has far fewer bytes, if there is one.
+
+    Nothing is fused through a barrier: what goes through it is written, in the layout of its shape alone.
+    """
     enough, waiting = bytes_of(gradient) / _FEWER, [gradient]
     for _ in range(_NEAR):
         makers = [before[each] for each in waiting]
-        waiting = [atom for maker in makers for atom in read_by([maker]) if atom in before]
+        waiting = [atom for atom in read_by(makers) if atom in before]
         smaller = [each for each in waiting if bytes_of(each) <= enough]
         if smaller:
             return max(smaller, key=bytes_of)

@@ -59,8 +59,9 @@ class Region:
     @property
     def has_passes(self) -> bool:
         """Whether it has both passes: a program that was transposed as a whole has the second one alone."""
-        forward = ("jvp(" in scope and "transpose(" not in scope for scope in map(_internals.scope, self.block.equations))
-        return self.has_gradient and (any(forward) or bool(self.pairs or self.bodies))
+        scopes = map(_internals.scope, self.block.equations)
+        is_forward = any("jvp(" in scope and "transpose(" not in scope for scope in scopes)
+        return self.has_gradient and (is_forward or bool(self.pairs or self.bodies))
 
     @property
     def has_pairs(self) -> bool:
