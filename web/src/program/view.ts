@@ -163,7 +163,7 @@ function cause({ share, bytes: count, sentence, filled, source }: Cause): HTMLEl
     el("span", { class: "number" }, share === null ? "" : `${Math.round(100 * share)} %`),
     el("span", { class: "number" }, bytes(count)),
     el("span", {}, prose(sentence), " ", el("span", { class: "muted" }, shortPath(sourceLabel(source) ?? ""))),
-    el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: `width:${100 * Math.min(share, 1)}%` }, filled && el("b", { style: `width:${(100 * full) / all}%` }))),
+    el("span", { class: "bar", "aria-hidden": "true" }, el("i", { style: `width:${100 * Math.min(share ?? 0, 1)}%` }, filled && el("b", { style: `width:${(100 * full) / all}%` }))),
     filled && el("span", { class: "muted" }, `${full} of ${all} places hold data`),
   );
 }
