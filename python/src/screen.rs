@@ -73,12 +73,13 @@ pub(crate) struct PyCause {
     /// What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
     /// `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
     /// `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
-    /// `'listed'`, `'temporaries'`, `'arguments'`, `'others'` (what was there before) or `'fragmentation'`.
+    /// `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (what was there before) or
+    /// `'fragmentation'`.
     kind: String,
     /// Bytes that it takes.
     bytes: u64,
-    /// Of what is needed, 0 to 1.
-    share: f64,
+    /// Of what is needed, 0 to 1; `None` where that isn't known.
+    share: Option<f64>,
     /// How many arrays it is.
     arrays: usize,
     /// The dimensions of the largest, without those of size 1: what each is called, `None` where that isn't known, and

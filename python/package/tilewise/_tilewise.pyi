@@ -317,7 +317,8 @@ class Cause:
         What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
         `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
         `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
-        `'listed'`, `'temporaries'`, `'arguments'`, `'others'` (what was there before) or `'fragmentation'`.
+        `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (what was there before) or
+        `'fragmentation'`.
         """
     @property
     def quote(self, /) -> str | None:
@@ -330,9 +331,9 @@ class Cause:
         What it is, without a full stop.
         """
     @property
-    def share(self, /) -> float:
+    def share(self, /) -> float | None:
         """
-        Of what is needed, 0 to 1.
+        Of what is needed, 0 to 1; `None` where that isn't known.
         """
     @property
     def source(self, /) -> SourceLine | None:
