@@ -87,7 +87,7 @@ def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) ->
     return step, (model, S((batch, length + 1), jnp.int32)), {}
 
 
-def nnx_lstm(choice: str, batch: int = 256, length: int = 512, width: int = 1024, layers: int = 2) -> Step:
+def nnx_lstm(choice: str, batch: int = 128, length: int = 512, width: int = 1024, layers: int = 2) -> Step:
     """``nnx.RNN`` of ``nnx.OptimizedLSTMCell``, with the cell under ``jax.checkpoint``."""
     from flax import nnx
 
@@ -130,6 +130,8 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
 
     own = resnet.Bottleneck
     block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice], static_argnums=(2, 3))
+    # The library knows its blocks by their names.
+    block.__name__ = own.__name__
     resnet.Bottleneck = block
     try:
         model = resnet.ResNet50(output="logits", pretrained=None, normalize=False, num_classes=1000, dtype="bfloat16")
@@ -202,7 +204,7 @@ def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6
 
 
 def haiku_resnet(choice: str, batch: int = 256) -> Step:
-    """ResNet-50 of Haiku, with its blocks under ``hk.remat``."""
+    """ResNet-18 of Haiku, with its blocks under ``hk.remat``."""
     import haiku as hk
     from haiku._src.nets import resnet
 
@@ -220,7 +222,7 @@ def haiku_resnet(choice: str, batch: int = 256) -> Step:
         name = "BottleneckBlock" if hasattr(resnet, "BottleneckBlock") else "BlockV1"
         setattr(resnet, name, Block)
         try:
-            return hk.nets.ResNet50(1000)(image, is_training=True)
+            return hk.nets.ResNet18(1000)(image, is_training=True)
         finally:
             setattr(resnet, name, own)
 
@@ -238,59 +240,82 @@ def haiku_resnet(choice: str, batch: int = 256) -> Step:
 # Equinox
 
 
-def diffrax_ode(choice: str, batch: int = 256) -> Step:
-    """A neural ordinary differential equation, solved by diffrax in fixed steps."""
-    import diffrax
+def equimo_vit(choice: str, batch: int = 128, image: int = 224, layers: int = 6) -> Step:
+    """ViT-B/16 of Equimo, of half its depth, with stochastic depth, its blocks under ``eqx.filter_checkpoint``."""
     import equinox as eqx
+    from equimo.core.layers.attention import AttentionBlock
+    from equimo.vision.models import vit_base_patch16_224
 
-    width = 512
+    class Block(AttentionBlock):  # type: ignore[misc]
+        """The library's block."""
 
-    class Field(eqx.Module):
-        net: eqx.nn.MLP
+        if choice != "none":
+            __call__ = eqx.filter_checkpoint(AttentionBlock.__call__, policy=POLICIES[choice])
 
-        def __init__(self, key: Any) -> None:
-            self.net = eqx.nn.MLP(width, width, 4 * width, 3, activation=jax.nn.gelu, key=key)
-
-        def __call__(self, t: Any, y: Any, args: Any) -> Any:
-            return self.net(y)
-
-    model = eqx.filter_eval_shape(Field, jax.random.key(0))
+    make = functools.partial(vit_base_patch16_224, block=Block, drop_path_rate=0.1, img_size=image, depths=[layers])
+    model = eqx.filter_eval_shape(lambda key: make(key=key), jax.random.key(0))
     arrays, static = eqx.partition(model, lambda leaf: isinstance(leaf, S))
-    adjoint = {
-        "none": diffrax.DirectAdjoint(),
-        "recursive": diffrax.RecursiveCheckpointAdjoint(),
+
+    def loss(arrays: Any, images: Any, labels: Any, key: Any) -> Any:
+        half = jax.tree.map(lambda p: p.astype(jnp.bfloat16), arrays)
+        keys = jax.random.split(key, batch)
+        logits = jax.vmap(lambda x, key: eqx.combine(half, static)(x, key=key))(images, keys)
+        return cross_entropy(logits, labels)
+
+    images = S((batch, 3, image, image), jnp.bfloat16)
+    return descent(loss, arrays, images, S((batch,), jnp.int32), jax.eval_shape(lambda: jax.random.key(0)))
+
+
+# MaxText
+
+
+def maxtext_decoder(choice: str, batch: int = 4, length: int = 1024, layers: int = 8, width: int = 1024) -> Step:
+    """MaxText's own training step with Adam, of its default decoder, with one of its ``remat_policy``."""
+    from importlib.resources import files
+
+    from flax.linen import partitioning
+    from maxtext.configs import pyconfig
+    from maxtext.trainers.pre_train import train, train_compile
+    from maxtext.utils import maxtext_utils, sharding
+
+    settings = {
+        "run_name": "step",
+        "enable_checkpointing": "false",
+        "hardware": "cpu",
+        "skip_jax_distributed_system": "true",
+        "dataset_type": "synthetic",
+        "attention": "dot_product",
+        "per_device_batch_size": batch,
+        "max_target_length": length,
+        "base_num_decoder_layers": layers,
+        "base_emb_dim": width,
+        "base_mlp_dim": 4 * width,
+        "base_num_query_heads": width // 128,
+        "base_num_kv_heads": width // 128,
+        "remat_policy": choice,
     }
+    base = files("maxtext") / "configs" / "base.yml"
+    config = pyconfig.initialize(["", str(base), *(f"{name}={value}" for name, value in settings.items())])
+    mesh = jax.sharding.Mesh(maxtext_utils.create_device_mesh(config, jax.devices()[:1]), config.mesh_axes)
+    args, _, state, _, model = train_compile.get_shaped_inputs(mesh, config)
+    params, state = sharding.maybe_update_params_sharding_with_opt(config, state)
+    batches = sharding.get_input_data_sharding(config, mesh)
+    own, *_ = maxtext_utils.get_functional_train_with_signature(train.train_step, batches, state, model, config, params)
 
-    def loss(arrays: Any, x: Any) -> Any:
-        field = eqx.combine(arrays, static)
-        if choice == "full":
-            body = jax.checkpoint(field.__call__)
-            term = diffrax.ODETerm(lambda t, y, args: body(t, y, args))
-        else:
-            term = diffrax.ODETerm(field)
+    def step(state: Any, batch: Any) -> Any:
+        with jax.sharding.use_abstract_mesh(mesh.abstract_mesh), partitioning.axis_rules(config.logical_axis_rules):
+            return own(state, batch)
 
-        def solve(y: Any) -> Any:
-            return diffrax.diffeqsolve(
-                term,
-                diffrax.Tsit5(),
-                0.0,
-                1.0,
-                1 / 32,
-                y,
-                max_steps=32,
-                adjoint=adjoint.get(choice, diffrax.DirectAdjoint()),
-            ).ys
-
-        return (jax.vmap(solve)(x) ** 2).mean()
-
-    return descent(loss, arrays, S((batch * 2, width), jnp.float32))
+    # One device, whichever it is.
+    args = jax.tree.map(lambda leaf: S(leaf.shape, leaf.dtype), args)
+    return step, args, {"donate_argnums": 0}
 
 
 # Plain JAX with a kernel
 
 
 def flash_decoder(
-    choice: str, batch: int = 4, length: int = 4096, layers: int = 4, width: int = 2048, vocabulary: int = 32768
+    choice: str, batch: int = 4, length: int = 4096, layers: int = 3, width: int = 2048, vocabulary: int = 32768
 ) -> Step:
     """Layers around the flash attention of JAX's own Pallas kernels, in a loop."""
     from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
@@ -322,12 +347,12 @@ def flash_decoder(
 
 STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
     "tunix_llama3": (
-        functools.partial(tunix, "llama3", batch=4, length=1024, num_layers=8),
+        functools.partial(tunix, "llama3", batch=8, length=1024, num_layers=4),
         ("block", "full", "dots_no_batch"),
         None,
     ),
     "tunix_qwen3": (
-        functools.partial(tunix, "qwen3", batch=4, length=1024, num_layers=6),
+        functools.partial(tunix, "qwen3", batch=8, length=1024, num_layers=4),
         ("block", "full", "dots_no_batch"),
         None,
     ),
@@ -335,9 +360,10 @@ STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
     "linen_gemma3": (linen_gemma, ("full", "dots_no_batch"), None),
     "linen_gemma3_sharded": (functools.partial(linen_gemma, batch=16, devices=4), ("full", "dots_no_batch"), "2x2"),
     "linen_resnet50": (linen_resnet, ("full", "dots"), None),
-    "haiku_resnet50": (haiku_resnet, ("full", "dots"), None),
+    "haiku_resnet18": (haiku_resnet, ("full", "dots"), None),
     "nnx_lstm": (nnx_lstm, ("full", "dots"), None),
-    "diffrax_ode": (diffrax_ode, ("full", "recursive"), None),
+    "equimo_vit": (equimo_vit, ("full", "dots_no_batch"), None),
+    "maxtext_decoder": (maxtext_decoder, ("full", "minimal", "save_qkv_proj"), None),
 }
 """By name: what makes a step, its users' choices, and the slice."""
 
@@ -346,9 +372,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "tunix": {"batch": 2, "length": 32, "num_layers": 2, "vocab_size": 256, "embed_dim": 128, "hidden_dim": 256},
     "linen_gemma3": {"batch": 2, "length": 16, "layers": 2},
     "linen_resnet50": {"batch": 2},
-    "haiku_resnet50": {"batch": 2},
+    "haiku_resnet18": {"batch": 2},
     "nnx_lstm": {"batch": 4, "length": 16, "width": 64},
-    "diffrax_ode": {"batch": 1},
+    "equimo_vit": {"batch": 2, "image": 32, "layers": 2},
+    "maxtext_decoder": {"batch": 2, "length": 32, "layers": 2, "width": 256},
 }
 """Sizes for this machine's CPU, by how names begin; the flash kernel doesn't run on one."""
 
