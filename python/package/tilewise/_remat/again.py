@@ -11,8 +11,8 @@ from tilewise._modules import module
 from tilewise._remat.costs import is_of_gradient
 from tilewise._remat.equations import bytes_of, is_literal, read_by
 
-_NEAR, _FEWER = 8, 4
-"""How many operations before a gradient, and how many times smaller, another one may be that stands for it."""
+_NEAR, _FEWER = 8, 8
+"""How many operations before a gradient another one may stand for it; how many times fewer bytes are far fewer."""
 
 
 @functools.cache
@@ -81,7 +81,7 @@ def repeated(
 def spread(equation: Any) -> list[Any]:
     """What an equation makes of far fewer bytes."""
     read = sum(map(bytes_of, equation.invars))
-    return [variable for variable in equation.outvars if 8 * read <= bytes_of(variable)]
+    return [variable for variable in equation.outvars if _FEWER * read <= bytes_of(variable)]
 
 
 def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, set[int]]:
