@@ -115,7 +115,7 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
         "# What `tw.remat` finds, beside what people choose by hand",
         "",
         "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, of the",
-        "compiler's bytes and estimated times. `none` keeps all; `block` and `recursive` are the library's own;",
+        "compiler's bytes and estimated times. `none` keeps all; `block` is Tunix's, MaxText's are its own;",
         "the others are `jax.checkpoint` around a layer, with a policy of JAX's.",
         "",
         "| step | TPU | by hand | | found | not worse |",
