@@ -2,17 +2,194 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _internals
 from tilewise._modules import module
-from tilewise._remat.costs import is_of_gradient
+from tilewise._remat.costs import is_fused, is_of_gradient
 from tilewise._remat.equations import bytes_of, is_literal, read_by
 
 _NEAR, _FEWER = 8, 8
 """How many operations before a gradient another one may stand for it; how many times fewer bytes are far fewer."""
+
+
+@dataclass
+class Forward:
+    """A forward pass of which parts are repeated.
+
+    Attributes:
+        equations: in order.
+        made: by variable, the place of its equation.
+        again: the places of what is repeated.
+        lost: the variables that the backward pass doesn't find.
+        free: those of the places that cost nothing.
+        kept: the variables that are kept for the backward pass.
+        bounds: where segments begin, each of which is repeated at once; none, where a part is all that leads to one
+            another without a kept value between.
+    """
+
+    equations: Sequence[Any]
+    made: dict[Any, int]
+    again: set[int]
+    lost: set[Any]
+    free: set[int]
+    kept: Collection[Any] = ()
+    bounds: Sequence[int] = ()
+
+    @functools.cached_property
+    def anew(self) -> set[Any]:
+        """What is spread from little, such as a mask that all layers have: shared, it would always be alive."""
+        return {variable for at in self.again & self.free for variable in spread(self.equations[at])}
+
+    def parts(self) -> list[set[int]]:
+        """The places of what is repeated at once, the last part first."""
+        if not self.bounds:
+            return list({id(each): each for each in _connected(self).values()}.values())
+        found: dict[int, set[int]] = {}
+        for at in self.again:
+            found.setdefault(self.segment(at), set()).add(at)
+        return [found[each] for each in sorted(found, reverse=True)]
+
+    def segment(self, at: int) -> int:
+        """The segment that a place is in."""
+        return bisect.bisect_right(self.bounds, at)
+
+
+def repeated(forward: Forward, late: Sequence[Any], is_tied: bool) -> list[Any]:
+    """The backward pass, with what it needs again before its first reader.
+
+    A barrier keeps the compiler from finding the first computation again. Where it is tied, a part begins once the
+    gradient that it is read with is there; what is kept is read no earlier either, since what follows from it may be
+    larger. As with ``jax.checkpoint``, one barrier holds all that a part and its gradient read.
+
+    Args:
+        forward: what comes before.
+        late: the equations of the backward pass, in order.
+        is_tied: whether parts wait for gradients.
+    """
+    return _Backward(forward, late, is_tied).equations()
+
+
+class _Backward:
+    def __init__(self, forward: Forward, late: Sequence[Any], is_tied: bool) -> None:
+        self._forward, self._late, self._is_tied = forward, late, is_tied
+        self._last = {atom: at for at, each in enumerate(late) for atom in each.invars if not is_literal(atom)}
+        self._parts = forward.parts() if is_tied else []
+        self._waiting = set(forward.kept) if is_tied else set[Any]()
+        self._new: dict[Any, Any] = {}
+        self._before: dict[Any, Any] = {}
+        self._releases: dict[Any, int] = {}
+
+    def equations(self) -> list[Any]:
+        found: list[Any] = []
+        for at, equation in enumerate(self._late):
+            missing = [atom for atom in equation.invars if self._is_missing(atom)]
+            if missing:
+                found += self._again(missing, at)
+            # The last segment of the forward pass reads what is kept as it is there.
+            is_behind = is_of_gradient(equation)
+            if is_behind:
+                found += self._behind([atom for atom in read_by([equation]) if atom in self._waiting], at)
+            found.append(equation.replace(invars=[self._read(atom) for atom in equation.invars]))
+            if is_behind:
+                self._pass(equation)
+        return found
+
+    def _is_missing(self, atom: Any) -> bool:
+        forward = self._forward
+        return not is_literal(atom) and atom in forward.lost and (atom not in self._new or atom in forward.anew)
+
+    def _read(self, atom: Any) -> Any:
+        return atom if is_literal(atom) else self._new.get(atom, atom)
+
+    def _pass(self, equation: Any) -> None:
+        """Notes gradients, and of how many bytes each is the last to be made."""
+        self._before.update(dict.fromkeys(equation.outvars, equation))
+        reads = read_by([equation])
+        sizes = (self._releases.get(atom, 0) for atom in reads) if is_fused(equation) else map(bytes_of, reads)
+        largest = max(sizes, default=0)
+        self._releases.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
+
+    def _again(self, missing: list[Any], at: int) -> list[Any]:
+        """What leads to values that are missing."""
+        forward, made = self._forward, self._forward.made
+        chosen = {made[atom] for atom in missing}
+        if self._is_tied:
+            # Gradients come to the last segment first; what another one shares with it is repeated with it.
+            for part in self._parts[:1] if forward.bounds else self._parts:
+                if not chosen.isdisjoint(part):
+                    chosen |= part
+                    self._parts = [each for each in self._parts if each is not part]
+        waiting = list(chosen)
+        while waiting:
+            for atom in forward.equations[waiting.pop()].invars:
+                if self._is_missing(atom) and made[atom] not in chosen:
+                    chosen.add(made[atom])
+                    waiting.append(made[atom])
+        equations = [forward.equations[place] for place in sorted(chosen)]
+        tie = (
+            _tie(self._late[at:], self._before, forward.lost) if self._is_tied and not chosen <= forward.free else None
+        )
+        first: list[Any] = []
+        if tie is not None:
+            reads = set(read_by(equations))
+            segments = {forward.segment(place) for place in chosen} if forward.bounds else set[int]()
+            first = [each for each in self._waiting if each in reads or forward.segment(made.get(each, -1)) in segments]
+            self._waiting.difference_update(first)
+            first += [tie, *self._releasing(equations, at)]
+        return self._repeat(equations, first)
+
+    def _releasing(self, equations: Iterable[Any], at: int) -> list[Any]:
+        """Gradients made of a value that has more bytes than any of what is repeated: that is gone by then."""
+        largest = max(bytes_of(each) for equation in equations for each in equation.outvars)
+        found = [
+            each
+            for each, size in self._releases.items()
+            if size > largest and self._last.get(each, len(self._late)) >= at
+        ]
+        for each in found:
+            del self._releases[each]
+        return found
+
+    def _repeat(self, equations: Sequence[Any], first: Iterable[Any]) -> list[Any]:
+        """Equations with new variables, behind a barrier on all that they read and on what must be there first."""
+        own = {variable for each in equations for variable in each.outvars}
+        leaves = [atom for atom in read_by(equations) if atom not in own]
+        first = list(dict.fromkeys(first))
+        names: dict[Any, Any] = {}
+        found: list[Any] = []
+        held = list(dict.fromkeys([*leaves, *first]))
+        if held:
+            barrier = self._barrier(held)
+            found.append(barrier)
+            names.update(zip(held, barrier.outvars, strict=True))
+            self._new.update((each, names[each]) for each in first)
+        for equation in equations:
+            made = [_internals.variable(each.aval) for each in equation.outvars]
+            reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
+            found.append(equation.replace(invars=reads, outvars=made))
+            names.update(zip(equation.outvars, made, strict=True))
+            self._new.update(zip(equation.outvars, made, strict=True))
+        return found
+
+    def _behind(self, kept: list[Any], at: int) -> list[Any]:
+        """A barrier before values of which more is made, so that they are read once the gradient is there."""
+        self._waiting.difference_update(kept)
+        tie = _tie(self._late[at:], self._before, self._forward.lost.union(kept)) if kept else None
+        if tie is None or bytes_of(tie) > max(map(bytes_of, self._late[at].outvars)):
+            return []
+        held = list(dict.fromkeys([*kept, tie]))
+        barrier = self._barrier(held)
+        self._new.update(zip(held, barrier.outvars, strict=True))
+        return [barrier]
+
+    def _barrier(self, held: Iterable[Any]) -> Any:
+        reads = [self._new.get(each, each) for each in held]
+        return _barrier().replace(invars=reads, outvars=[_internals.variable(each.aval) for each in reads])
 
 
 @functools.cache
@@ -21,75 +198,19 @@ def _barrier() -> Any:
     return jax.make_jaxpr(jax.lax.optimization_barrier)(1.0).jaxpr.eqns[0]
 
 
-def repeated(
-    early: list[Any],
-    late: list[Any],
-    made: dict[Any, int],
-    again: set[int],
-    lost: set[Any],
-    anew: set[Any],
-    held: Collection[Any] = (),
-    is_tied: bool = False,
-) -> list[Any]:
-    """The backward pass, with what it needs again before its first reader.
-
-    A barrier keeps the compiler from finding the first computation again. Where it is tied, a part, which is all that
-    leads to one another without a kept value between, begins once the gradient that it is read with is there; what is
-    kept (`held`) is read no earlier either, since what follows from it may be larger. A value that is spread from
-    little (`anew`), such as a mask that all layers have, is made for each of them: shared, it would always be alive.
-    """
-    parts = _parts(early, again, lost - anew)
-    new: dict[Any, Any] = {}
-
-    def is_missing(atom: Any) -> bool:
-        return not is_literal(atom) and atom in lost and (atom not in new or atom in anew)
-
-    found: list[Any] = []
-    before: dict[Any, Any] = {}
-    waiting_for = set(held) if is_tied else set[Any]()
-    for at, equation in enumerate(late):
-        # The last segment of the forward pass reads what is kept as it is there.
-        is_behind = is_of_gradient(equation)
-        kept = [atom for atom in equation.invars if is_behind and not is_literal(atom) and atom in waiting_for]
-        if kept:
-            waiting_for.difference_update(kept)
-            tie = _tie(late[at:], before, lost | set(kept))
-            if tie is not None:
-                found.append(_behind(kept, new, tie))
-        missing = [atom for atom in equation.invars if is_missing(atom)]
-        if missing:
-            if is_tied:
-                chosen = {place for atom in missing for place in parts[made[atom]]}
-                tie = _tie(late[at:], before, lost)
-            else:
-                chosen = {made[atom] for atom in missing}
-                tie = None
-            waiting = list(chosen)
-            while waiting:
-                for atom in early[waiting.pop()].invars:
-                    if is_missing(atom) and made[atom] not in chosen:
-                        chosen.add(made[atom])
-                        waiting.append(made[atom])
-            found += _again([early[place] for place in sorted(chosen)], new, tie)
-        reads = [atom if is_literal(atom) else new.get(atom, atom) for atom in equation.invars]
-        found.append(equation.replace(invars=reads))
-        if is_behind:
-            before.update(dict.fromkeys(equation.outvars, equation))
-    return found
-
-
 def spread(equation: Any) -> list[Any]:
     """What an equation makes of far fewer bytes."""
     read = sum(map(bytes_of, equation.invars))
     return [variable for variable in equation.outvars if _FEWER * read <= bytes_of(variable)]
 
 
-def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, set[int]]:
+def _connected(forward: Forward) -> dict[int, set[int]]:
     """By equation that is repeated, those that it hangs together with through values that aren't kept."""
-    made = {variable: at for at in again for variable in early[at].outvars if variable in repeated}
+    again, through = forward.again, forward.lost - forward.anew
+    made = {variable: at for at in again for variable in forward.equations[at].outvars if variable in through}
     part = {at: {at} for at in again}
     for at in sorted(again):
-        for atom in early[at].invars:
+        for atom in forward.equations[at].invars:
             if not is_literal(atom) and atom in made and part[made[atom]] is not part[at]:
                 large, small = sorted((part[made[atom]], part[at]), key=len, reverse=True)
                 large |= small
@@ -97,39 +218,7 @@ def _parts(early: list[Any], again: set[int], repeated: set[Any]) -> dict[int, s
     return part
 
 
-def _behind(kept: list[Any], new: dict[Any, Any], tie: Any) -> Any:
-    """A barrier before values that are read once a gradient is there."""
-    both = list(dict.fromkeys([*kept, tie]))
-    barrier = _barrier().replace(
-        invars=[new.get(each, each) for each in both], outvars=[_internals.variable(each.aval) for each in both]
-    )
-    new.update(zip(both, barrier.outvars, strict=True))
-    return barrier
-
-
-def _again(chosen: list[Any], new: dict[Any, Any], tie: Any) -> list[Any]:
-    """Equations of the forward pass with new variables, behind a barrier."""
-    own = {variable for each in chosen for variable in each.outvars}
-    leaves = [atom for atom in read_by(chosen) if atom not in own]
-    names: dict[Any, Any] = {}
-    found: list[Any] = []
-    held = [*(new.get(atom, atom) for atom in leaves), *([] if tie is None else [new.get(tie, tie)])]
-    if held:
-        after = [_internals.variable(atom.aval) for atom in held]
-        found.append(_barrier().replace(invars=held, outvars=after))
-        names.update(zip(leaves, after, strict=False))
-        if tie is not None:
-            new[tie] = after[-1]
-    for equation in chosen:
-        made = [_internals.variable(each.aval) for each in equation.outvars]
-        reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
-        found.append(equation.replace(invars=reads, outvars=made))
-        names.update(zip(equation.outvars, made, strict=True))
-        new.update(zip(equation.outvars, made, strict=True))
-    return found
-
-
-def _tie(late: list[Any], before: dict[Any, Any], repeated: set[Any]) -> Any:
+def _tie(late: Sequence[Any], before: dict[Any, Any], repeated: set[Any]) -> Any:
     """The gradient that a part is read with: of the first reader that reads one, or a smaller one that leads to it."""
     derived: set[Any] = set(repeated)
     for equation in late:
@@ -144,15 +233,15 @@ def _tie(late: list[Any], before: dict[Any, Any], repeated: set[Any]) -> Any:
 
 
 def _smaller(gradient: Any, before: dict[Any, Any]) -> Any:
-    """A gradient a few operations before this one that has far fewer bytes, if there is one.
+    """A gradient a few operations before this one that has far fewer bytes, and none that has more between them.
 
     Nothing is fused through a barrier: what goes through it is written, in the layout of its shape alone.
     """
-    enough, waiting = bytes_of(gradient) / _FEWER, [gradient]
+    most, waiting = bytes_of(gradient), [gradient]
     for _ in range(_NEAR):
         makers = [before[each] for each in waiting]
-        waiting = [atom for atom in read_by(makers) if atom in before]
-        smaller = [each for each in waiting if bytes_of(each) <= enough]
+        waiting = [atom for atom in read_by(makers) if atom in before and bytes_of(atom) <= most]
+        smaller = [each for each in waiting if _FEWER * bytes_of(each) <= most]
         if smaller:
             return max(smaller, key=bytes_of)
     return gradient

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._remat.again import repeated, spread
+from tilewise._remat.again import Forward, repeated
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import BODIES, Block, bytes_of, is_literal, read_by
@@ -160,10 +160,11 @@ class Chooser:
             return equations
         turn = fullest(equations) + 1
         seconds = list(map(self._seconds, equations[:turn]))
-        fixed = set[Any]()
+        fixed, bounds = set[Any](), list[int]()
         if self.choice.share is not None:
             # The backward pass begins with the last segment, whose values would be repeated at once.
-            fixed, turn = segments(equations[:turn], seconds, ends, self.choice.share)
+            fixed, bounds = segments(equations[:turn], seconds, ends, self.choice.share)
+            turn = bounds[-1]
         early, late = equations[:turn], equations[turn:]
         made = {variable: at for at, each in enumerate(early) for variable in each.outvars}
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
@@ -174,8 +175,9 @@ class Chooser:
         again = set(cut.again)
         self.chosen.in_line += len(again)
         lost = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
-        anew = {variable for at in again if seconds[at] == 0 for variable in spread(early[at])}
-        late = repeated(early, late, made, again, lost, anew, cut.kept, self.choice.is_tied)
+        free = {at for at in again if seconds[at] == 0}
+        forward = Forward(early, made, again, lost, free, cut.kept, bounds)
+        late = repeated(forward, late, self.choice.is_tied)
         if not self.choice.offloads:
             return [*early, *late]
         _, there, back = there_and_back(each for each in cut.kept if each not in self._stacked)

@@ -49,7 +49,7 @@ class Costs:
         name, params = equation.primitive.name, equation.params
         if equation.effects or name in _NEVER:
             return NEVER
-        if name in _FREE:
+        if is_fused(equation):
             return 0.0
         reads = sum(bytes_of(atom) for atom in equation.invars if not is_literal(atom))
         makes = sum(map(bytes_of, equation.outvars))
@@ -91,6 +91,11 @@ class Costs:
         """How long a program of its own takes."""
         jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
         return sum(map(self.seconds, jaxpr.eqns))
+
+
+def is_fused(equation: Any) -> bool:
+    """Whether the compiler fuses it into whatever reads it, so that it costs nothing."""
+    return equation.primitive.name in _FREE
 
 
 def is_of_gradient(equation: Any) -> bool:

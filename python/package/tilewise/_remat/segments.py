@@ -15,8 +15,8 @@ _PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 
 def segments(
     early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any], share: float
-) -> tuple[set[Any], int]:
-    """What is alive between segments, and where the last one begins: of the ways to cut, the one that holds least.
+) -> tuple[set[Any], list[int]]:
+    """What is alive between segments, and where each begins: of the ways to cut, the one that holds least.
 
     A way holds what it keeps, and a share of what its last segment makes and of what the largest of the others does.
     What costs nothing to make again, such as a mask that is broadcast or a copy in another precision, is neither kept
@@ -34,7 +34,7 @@ def segments(
         change[first] += bytes_of(variable)
         change[last] -= bytes_of(variable)
     weight = list(itertools.accumulate(change))[:-1]
-    best, least = (set[Any](), 0), float("inf")
+    best, least = (set[Any](), [0]), float("inf")
     for parts in _PARTS:
         places = cheapest(weight, made, made[-1] / parts, share)
         kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
@@ -43,7 +43,7 @@ def segments(
         longest = max((two - one for one, two in itertools.pairwise(bounds)), default=0)
         held = sum(map(bytes_of, kept)) + share * (longest + made[-1] - bounds[-1])
         if held < least:
-            best, least = (kept, places[-1] + 1 if places else 0), held
+            best, least = (kept, [0, *(place + 1 for place in places)]), held
     return best
 
 
