@@ -99,7 +99,10 @@ def rounding(name: str) -> float:
     given = sample(jax.make_jaxpr(traced.form.flat)(*traced.form.leaves))
     run = jax.extend.core.jaxpr_as_fun
     choices = [
-        Choice(price, share, is_tied) for price in (1e9, 1e11) for share in (None, *SHARES) for is_tied in (0, 1)
+        Choice(price, share, is_tied, releases=is_tied)
+        for price in (1e9, 1e11)
+        for share in (None, *SHARES)
+        for is_tied in (False, True)
     ]
     return max(difference(traced.form.flat, run(traced.chosen(each)[0].closed()), given) for each in choices)
 

@@ -135,7 +135,7 @@ STEPS = {
 }
 CHOICES = (
     Choice(1e6),
-    Choice(1e6, 0.25, is_tied=True),
+    Choice(1e6, 0.25, is_tied=True, releases=True),
     Choice(1e11, is_tied=True),
     Choice(1e12, 1.0),
     Choice(1e16),

@@ -59,7 +59,7 @@ class Forward:
         return bisect.bisect_right(self.bounds, at)
 
 
-def repeated(forward: Forward, late: Sequence[Any], is_tied: bool) -> list[Any]:
+def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: bool) -> list[Any]:
     """The backward pass, with what it needs again before its first reader.
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part begins once the
@@ -70,19 +70,21 @@ def repeated(forward: Forward, late: Sequence[Any], is_tied: bool) -> list[Any]:
         forward: what comes before.
         late: the equations of the backward pass, in order.
         is_tied: whether parts wait for gradients.
+        releases: whether they wait for all gradients of fewer bytes than what these are the last to read, too, such as
+            weights'; else for those of something larger than what is repeated.
     """
-    return _Backward(forward, late, is_tied).equations()
+    return _Backward(forward, late, is_tied, releases).equations()
 
 
 class _Backward:
-    def __init__(self, forward: Forward, late: Sequence[Any], is_tied: bool) -> None:
-        self._forward, self._late, self._is_tied = forward, late, is_tied
+    def __init__(self, forward: Forward, late: Sequence[Any], is_tied: bool, releases: bool) -> None:
+        self._forward, self._late, self._is_tied, self._releases = forward, late, is_tied, releases
         self._last = {atom: at for at, each in enumerate(late) for atom in each.invars if not is_literal(atom)}
         self._parts = forward.parts() if is_tied else []
         self._waiting = set(forward.kept) if is_tied else set[Any]()
         self._new: dict[Any, Any] = {}
         self._before: dict[Any, Any] = {}
-        self._releases: dict[Any, int] = {}
+        self._last_of: dict[Any, int] = {}
 
     def equations(self) -> list[Any]:
         found: list[Any] = []
@@ -110,9 +112,9 @@ class _Backward:
         """Notes gradients, and of how many bytes each is the last to be made."""
         self._before.update(dict.fromkeys(equation.outvars, equation))
         reads = read_by([equation])
-        sizes = (self._releases.get(atom, 0) for atom in reads) if is_fused(equation) else map(bytes_of, reads)
+        sizes = (self._last_of.get(atom, 0) for atom in reads) if is_fused(equation) else map(bytes_of, reads)
         largest = max(sizes, default=0)
-        self._releases.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
+        self._last_of.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
 
     def _again(self, missing: list[Any], at: int) -> list[Any]:
         """What leads to values that are missing."""
@@ -144,15 +146,12 @@ class _Backward:
         return self._repeat(equations, first)
 
     def _releasing(self, equations: Iterable[Any], at: int) -> list[Any]:
-        """Gradients made of a value that has more bytes than any of what is repeated: that is gone by then."""
-        largest = max(bytes_of(each) for equation in equations for each in equation.outvars)
-        found = [
-            each
-            for each, size in self._releases.items()
-            if size > largest and self._last.get(each, len(self._late)) >= at
-        ]
+        """Gradients that free more than they hold."""
+        least = 0 if self._releases else max(bytes_of(each) for equation in equations for each in equation.outvars)
+        ends = len(self._late)
+        found = [each for each, size in self._last_of.items() if size > least and self._last.get(each, ends) >= at]
         for each in found:
-            del self._releases[each]
+            del self._last_of[each]
         return found
 
     def _repeat(self, equations: Sequence[Any], first: Iterable[Any]) -> list[Any]:

@@ -25,6 +25,7 @@ class Choice:
         share: of what is made between two places where all that is alive is kept, how much counts as held while it
             is repeated; ``None`` for no such places.
         is_tied: whether a part is repeated only once the gradient has come to it.
+        releases: whether it waits for gradients that free more than they hold, too.
         is_of_loops: whether only what loops stack is chosen anew.
         keeps_products: whether products and convolutions are never repeated.
         offloads: whether what is kept lies in the host's memory.
@@ -33,6 +34,7 @@ class Choice:
     price: float
     share: float | None = None
     is_tied: bool = False
+    releases: bool = False
     is_of_loops: bool = False
     keeps_products: bool = False
     offloads: bool = False
@@ -177,7 +179,7 @@ class Chooser:
         lost = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
         free = {at for at in again if seconds[at] == 0}
         forward = Forward(early, made, again, lost, free, cut.kept, bounds)
-        late = repeated(forward, late, self.choice.is_tied)
+        late = repeated(forward, late, self.choice.is_tied, self.choice.releases)
         if not self.choice.offloads:
             return [*early, *late]
         _, there, back = there_and_back(each for each in cut.kept if each not in self._stacked)

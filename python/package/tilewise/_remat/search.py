@@ -22,7 +22,7 @@ PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
 _FIRST = (4, 3, 6, 2, 1)
 """Places of the prices that are asked about first."""
-MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 24, 3, 120.0
+MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 32, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
 """How far above the limit a probe is asked again at the TPU's own, and how often: a tight limit changes schedules."""
@@ -30,7 +30,7 @@ _NEARLY, _MOST_STOPS = 1.1, 6
 LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
 
-_SMALLEST = tuple(Choice(0.0, share, is_tied=True) for share in SHARES)
+_SMALLEST = tuple(Choice(0.0, share, is_tied=True, releases=each) for share in SHARES for each in (True, False))
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class Search:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
         for at in _FIRST:
             self._try(compiler, (replace(family, price=PRICES[at]) for family in families))
-        if not any(each.row.fits for each in self.tried):
-            self._try(compiler, (replace(family, price=PRICES[0]) for family in families))
+        smallest = _SMALLEST if self._fitting() else families
+        self._try(compiler, (replace(family, price=PRICES[0]) for family in smallest))
         # Beside the best, what costs a little more or less.
         for each in self._fitting()[:2]:
             choice = each.choice
@@ -151,7 +151,7 @@ class Search:
     def _try(self, compiler: Compiler, choices: Iterable[Choice]) -> None:
         for choice in choices:
             block, chosen = self._step.chosen(choice)
-            key = (chosen.key, choice.is_tied and chosen.in_line, choice.offloads)
+            key = (chosen.key, chosen.in_line and (choice.is_tied, choice.releases), choice.offloads)
             if key in self._seen or self._probes >= MOST_PROBES:
                 continue
             self._seen.add(key)

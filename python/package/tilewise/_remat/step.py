@@ -72,7 +72,9 @@ class Step:
         """
         is_of_loops = self.region.has_pairs
         share = None if policy == "dots" else SHARES[0]
-        choice = Choice(1.0, share, is_tied=True, is_of_loops=is_of_loops, keeps_products=policy == "dots")
+        choice = Choice(
+            1.0, share, is_tied=True, releases=True, is_of_loops=is_of_loops, keeps_products=policy == "dots"
+        )
         block, chosen = self.chosen(choice)
         if not chosen.again:
             raise Error(f"remat={policy} repeats nothing", kind="remat")
