@@ -13,7 +13,7 @@ from conftest import EXAMPLES
 
 import tilewise as tw
 from tilewise import _advice
-from tilewise._ask import Compiler, Sizes
+from tilewise._compiler import Compiler, Sizes
 from tilewise._fit import candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import shared
 from tilewise._cache import Cache
 from tilewise._comparison import Comparison, compare
+from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
 from tilewise._kept import cache_folder

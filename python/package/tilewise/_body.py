@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise._arithmetic import ARITHMETIC
-from tilewise._held import READS, held, is_along_lanes
+from tilewise._liveness import READS, held, is_along_lanes
 
 # What a core holds in registers: 64 of 8 × 128 words. What the body needs whole beyond that spills.
 _REGISTERS = 64 * 4096

@@ -15,8 +15,8 @@ from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._kernel_text import Kernel, kernels_of
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._shown import Listed
 from tilewise.kernels import KernelBudget, KernelRow, budget
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Sizes, report_of, shared
 from tilewise._cache import Cache
+from tilewise._compiler import Answer, Mode, Sizes, report_of, shared
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
 from tilewise._kept import cache_folder
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._program import NotSendable, Program, sendable
 from tilewise._progress import elapsed
 from tilewise._ways import ways

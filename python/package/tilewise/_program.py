@@ -13,8 +13,8 @@ import numpy as np
 
 from tilewise import _internals, _tilewise
 from tilewise._errors import NotATpuProgram
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._topologies import devices_of, known_topologies, slice_with
 
 if TYPE_CHECKING:

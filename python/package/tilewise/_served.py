@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewise import _ask
+from tilewise import _compiler
 from tilewise._answers import Answers
 from tilewise._errors import Error
 from tilewise._fit import command, locked
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     pipe = _taken()
     if sys.platform != "win32":
         _end_with_reader(pipe)
-        _ask.own_sessions = False
+        _compiler.own_sessions = False
     with open(pipe, "w", encoding="utf-8") as out:
         answers = Framed(out)
         try:

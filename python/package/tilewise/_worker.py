@@ -1,6 +1,6 @@
 """The process that asks the compiler, so that a crash, an endless compilation or a stopped one ends nothing else.
 
-`_ask` starts it, sends requests and reads replies through a connection. It ends with the connection, even while it
+`_compiler` starts it, sends requests and reads replies through a connection. It ends with the connection, even while it
 is compiling.
 """
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tilewise._errors import Error, Skip
+from tilewise._lowering import meshes_of
 from tilewise._microbatch import along_axes
 from tilewise._modules import module
-from tilewise._place import meshes_of
 from tilewise._program import donated
 from tilewise._remat.step import POLICIES, Step
 from tilewise._topologies import devices_in

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Compiler, Mode
 from tilewise._cache import Cache
+from tilewise._compiler import Answer, Compiler, Mode
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels

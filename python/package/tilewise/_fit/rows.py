@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Status
 from tilewise._comparison import Owner
+from tilewise._compiler import Answer, Mode, Status
 from tilewise._program import Program
 from tilewise._tilewise import PeakBuffer, Report
 
