@@ -11,7 +11,8 @@ from typing import Any
 
 from tilewise._answers import Answers
 from tilewise._blocks import BlockSuggestions, suggest_blocks
-from tilewise._fit.command import factory, setting, values
+from tilewise._fit.factory import factory
+from tilewise._fit.settings import setting, values
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 

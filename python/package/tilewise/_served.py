@@ -21,7 +21,7 @@ from tilewise import _compiler
 from tilewise._answers import Answers
 from tilewise._errors import Error
 from tilewise._fit import command, locked
-from tilewise._fit.factory import FromFile
+from tilewise._fit.factory import FromFile, factory
 
 _VERBS: dict[str, Callable[[Sequence[str], Answers], int]] = {"fit": command.main, "audit": locked.audited}
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             verb, *others = arguments
             for program in _factories(others):
-                _check_own(program, command.factory(program, _allowed(others)))
+                _check_own(program, factory(program, _allowed(others)))
             return _VERBS[verb](others, answers)
         # The program may raise anything.
         except Exception as error:

@@ -15,8 +15,9 @@ from tilewise._audit import audit
 from tilewise._comparison import Comparison
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
-from tilewise._fit.command import factory, setting
+from tilewise._fit.factory import factory
 from tilewise._fit.factory import program as program_made
+from tilewise._fit.settings import setting
 from tilewise._fit.together import summed
 from tilewise._kept import write_whole
 from tilewise._limits import share_of

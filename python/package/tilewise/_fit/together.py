@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._fit.adapters import Adapter
-from tilewise._fit.command import factory, setting
-from tilewise._fit.factory import is_set, made, taken
+from tilewise._fit.factory import factory, is_set, made, taken
 from tilewise._fit.pages import largest
+from tilewise._fit.settings import setting
 from tilewise._limits import bytes_of
 from tilewise._together import Together, audit_together
 
