@@ -25,15 +25,10 @@ PACKAGE = HERE.parent / "package" / "tilewise"
 # Their examples compile for a TPU.
 COMPILING = {
     "AdviceCheck",
-    "Alternative",
     "Fit",
-    "LoadedProgram",
     "Remat",
     "remat",
-    "PageArrays",
     "Report.check",
-    "ResidentArray",
-    "Together",
     "audit_together",
     "check_fix",
     "compile_for",

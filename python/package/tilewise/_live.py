@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewise._limits import in_words
 from tilewise._modules import module
-from tilewise._shown import Shown
+from tilewise._shown import Shown, read
 from tilewise._tilewise import Report
 
 
@@ -98,7 +98,6 @@ class Live(Shown):
         return sum(row.bytes for row in self.rows if row.device == device)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """A dict for each row."""
         return [asdict(row) for row in self.rows]
 
     def _held(self) -> dict[str, Any]:
@@ -106,9 +105,8 @@ class Live(Shown):
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Live:
-        return cls(
-            tuple(LiveRow(**row) for row in held["rows"]), tuple(LiveDevice(**device) for device in held["devices"])
-        )
+        found: Live = read(cls, held)
+        return found
 
     def __str__(self) -> str:
         lines: list[str] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._limits import hbm_of
 from tilewise._plan import plan_of
+from tilewise._shown import read
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class LoadedProgram:
         costs_pages: how many pages more fit without it; ``None`` without pages, a limit or other programs.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False).programs[0].call_bytes
+        >>> server.programs[0].call_bytes
         4194304
     """
 
@@ -73,9 +72,6 @@ class ResidentArray:
         is_laid_out_otherwise: whether other programs have it in another layout: it is held in each.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
         >>> server.residents[0].shape
         'f32[1024,1024]{1,0:T(8,128)}'
     """
@@ -104,9 +100,6 @@ class PageArrays:
         decided_by: the program that then holds the most beside what is resident.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
         >>> server.pages is None
         True
     """
@@ -136,9 +129,6 @@ class Alternative:
         pages: how many pages fit then.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
         >>> [option.kind for option in server.options]
         ['donate']
     """
@@ -169,9 +159,6 @@ class Together:
         options: what frees memory or makes room for pages, the most first.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
         >>> server.resident_bytes
         4194304
     """
@@ -199,9 +186,7 @@ class Together:
         """All of it as JSON: the ``Together`` of docs/json.md.
 
         Examples:
-            >>> import json, jax, jax.numpy as jnp
-            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+            >>> import json
             >>> json.loads(server.to_json())["machine"]
             'tpu:v5e'
         """
@@ -212,9 +197,6 @@ class Together:
         """A page in one file: a bar of what is held, each program beneath, and all that is printed.
 
         Examples:
-            >>> import jax, jax.numpy as jnp
-            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
             >>> server.to_html()[:15]
             '<!doctype html>'
         """
@@ -273,25 +255,10 @@ def audit_together(
         [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
     )
     audited = [(name, _audited(member, tpu, topology, confirm, libtpu)) for name, member in members]
-    return _together_of([(report, name, code) for name, (report, code) in audited], hbm_of(hbm_limit, tpu, None), pages)
-
-
-def _together_of(
-    summed: Sequence[tuple[Report, str | None, int | None]], limit: int | None, pages: str | None
-) -> Together:
-    """Of reports, each with its name and the bytes of its code."""
-    held, text, page = _tilewise.sum_together(summed, limit, pages)
-    fields: dict[str, Any] = json.loads(held)
-    fields["programs"] = tuple(LoadedProgram(**each) for each in fields["programs"])
-    fields["residents"] = tuple(_resident(each) for each in fields["residents"])
-    fields["pages"] = None if fields["pages"] is None else PageArrays(**fields["pages"])
-    fields["options"] = tuple(Alternative(**each) for each in fields["options"])
-    return Together(**fields, _text=text, _page=page)
-
-
-def _resident(held: dict[str, Any]) -> ResidentArray:
-    programs, donated_to = (tuple(held.pop(field)) for field in ("programs", "donated_to"))
-    return ResidentArray(**held, programs=programs, donated_to=donated_to)
+    summed = [(report, name, code) for name, (report, code) in audited]
+    held, text, page = _tilewise.sum_together(summed, hbm_of(hbm_limit, tpu, None), pages)
+    found: Together = read(Together, {**json.loads(held), "_text": text, "_page": page})
+    return found
 
 
 def _audited(

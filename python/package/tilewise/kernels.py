@@ -30,10 +30,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
 from tilewise._limits import in_words
+from tilewise._shown import read
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -183,17 +184,9 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
-    found = _tilewise.kernel_budget(text, tpu=tpu)
-    found["rows"] = tuple(map(_row, found["rows"]))
-    return KernelBudget(
-        text=text, **found, body_most_bytes=None, may_be_dropped_bytes=0, measured_bytes=None, refusal=None
-    )
-
-
-def _row(fields: dict[str, Any]) -> KernelRow:
-    for name in ("block", "padded_block", "nearest_block"):
-        fields[name] = None if fields[name] is None else tuple(fields[name])
-    return KernelRow(**fields)
+    unknown = {"body_most_bytes": None, "may_be_dropped_bytes": 0, "measured_bytes": None, "refusal": None}
+    found: KernelBudget = read(KernelBudget, {"text": text, **_tilewise.kernel_budget(text, tpu=tpu), **unknown})
+    return found
 
 
 def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:

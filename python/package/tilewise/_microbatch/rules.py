@@ -52,80 +52,25 @@ class Operation:
         return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
 
 
-ELEMENTWISE = ARITHMETIC | frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "bessel_i0e",
-        "bessel_i1e",
-        "bitcast_convert_type",
-        "cbrt",
-        "clz",
-        "complex",
-        "conj",
-        "copy_p",
-        "cosh",
-        "digamma",
-        "eq_to",
-        "erf_inv",
-        "erfc",
-        "igamma",
-        "igamma_grad_a",
-        "igammac",
-        "imag",
-        "le_to",
-        "lgamma",
-        "lt_to",
-        "nextafter",
-        "one_minus_square",
-        "polygamma",
-        "population_count",
-        "real",
-        "reduce_precision",
-        "regularized_incomplete_beta",
-        "sharding_constraint",
-        "sinh",
-        "stop_gradient",
-        "threefry2x32",
-        "zeta",
-    ]
-)
-LINEAR = frozenset(
-    [
-        "add",
-        "add_any",
-        "convert_element_type",
-        "copy",
-        "copy_p",
-        "neg",
-        "reduce_sum",
-        "reshape",
-        "squeeze",
-        "sub",
-        "transpose",
-    ]
-)
+ELEMENTWISE = ARITHMETIC | frozenset([
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "bitcast_convert_type", "cbrt",
+    "clz", "complex", "conj", "copy_p", "cosh", "digamma", "eq_to", "erf_inv", "erfc", "igamma", "igamma_grad_a",
+    "igammac", "imag", "le_to", "lgamma", "lt_to", "nextafter", "one_minus_square", "polygamma", "population_count",
+    "real", "reduce_precision", "regularized_incomplete_beta", "sharding_constraint", "sinh", "stop_gradient",
+    "threefry2x32", "zeta",
+])  # fmt: skip
+LINEAR = frozenset([
+    "add", "add_any", "convert_element_type", "copy", "copy_p", "neg", "reduce_sum", "reshape", "squeeze", "sub",
+    "transpose",
+])  # fmt: skip
 """Of sums over the batch, what may be done with each part's share of them."""
 MOVING = frozenset(["broadcast_in_dim", "concatenate", "rev", "slice", "split", "stack", "unstack"])
 """The same in a loop's step; outside of loops, sums are added up first, which may be smaller."""
 SCALING = frozenset(["mul", "div"])
 """The same by what is the same for all parts."""
-COSTLY = frozenset(
-    [
-        "checkpoint",
-        "cond",
-        "conv_general_dilated",
-        "dot_general",
-        "ragged_dot_general",
-        "remat",
-        "scan",
-        "while",
-    ]
-)
+COSTLY = frozenset([
+    "checkpoint", "cond", "conv_general_dilated", "dot_general", "ragged_dot_general", "remat", "scan", "while",
+])  # fmt: skip
 """Nobody wants these done twice."""
 
 Rule = Callable[[Operation], Outcome]
