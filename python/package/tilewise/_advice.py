@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,29 +16,12 @@ from tilewise._kept import cache_folder
 from tilewise._limits import in_words
 from tilewise._microbatch import microbatch
 from tilewise._modules import module
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 from tilewise._remat.search import MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Recommendation, Report
-    from tilewise._types import Tpu
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The function that a report is of.
-
-    Attributes:
-        f, args, tpu, topology, jit_options, libtpu: as `audit` took them.
-    """
-
-    f: Callable[..., Any]
-    args: tuple[Any, ...]
-    tpu: Tpu
-    topology: str | None
-    jit_options: Mapping[str, Any] | None
-    libtpu: str | None
 
 
 @dataclass(frozen=True)
@@ -121,8 +103,8 @@ def _signed(count: int) -> str:
     return in_words(count) if count >= 0 else f"-{in_words(-count)}"
 
 
-def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments without their values, which a report shall not keep alive."""
+def abstract(request: Request) -> Request:
+    """The request without its arguments' values, which a report shall not keep alive."""
     jax = module("jax")
 
     def one(leaf: Any) -> Any:
@@ -130,10 +112,11 @@ def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
             return leaf
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
 
-    return tuple(jax.tree.map(one, args))
+    args, kwargs = jax.tree.map(one, (request.args, request.kwargs))
+    return replace(request, args=args, kwargs=kwargs)
 
 
-def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
+def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
     """Apply a report's advice, one after the other, as far as it can be from outside the function.
 
     Args:
@@ -147,18 +130,8 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     asked = origin
 
     def planned(made: Made) -> Report:
-        answer, _ = plan_of(
-            made.f,
-            made.args,
-            tpu=asked.tpu,
-            topology=asked.topology,
-            libtpu=asked.libtpu,
-            jit_options=made.options,
-            hbm_limit=report.hbm_limit,
-            confirm=confirm,
-        )
-        assert answer.report is not None
-        return answer.report
+        changed = replace(asked, f=made.f, args=made.args, jit_options=made.options)
+        return plan_of(changed, hbm_limit=report.hbm_limit, confirm=confirm).report
 
     made, held = Made(origin.f, origin.args, dict(origin.jit_options or {})), report
     if confirm and report.time is None:
@@ -180,7 +153,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
-def applied(made: Made, advised: Recommendation, of: Origin, limit: int | None = None, confirm: bool = False) -> Made:
+def applied(made: Made, advised: Recommendation, of: Request, limit: int | None = None, confirm: bool = False) -> Made:
     """The program with one recommendation.
 
     Args:
@@ -209,7 +182,7 @@ def applied(made: Made, advised: Recommendation, of: Origin, limit: int | None =
     raise Skip("it changes the program itself")
 
 
-def _recomputing(made: Made, of: Origin, limit: int | None, confirm: bool) -> Made:
+def _recomputing(made: Made, of: Request, limit: int | None, confirm: bool) -> Made:
     """The fastest choice of what is kept that fits; where all does, the one that frees most.
 
     Raises:

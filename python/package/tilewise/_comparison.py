@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 from tilewise._shown import Shown, read
 
 if TYPE_CHECKING:
@@ -271,10 +271,6 @@ def check_fix(
     """
 
     def report(function: Callable[..., Any], args: tuple[Any, ...]) -> Report:
-        answer, _ = plan_of(
-            function, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm
-        )
-        assert answer.report is not None
-        return answer.report
+        return plan_of(Request(function, args, tpu, topology, jit_options, kwargs=kwargs), confirm=confirm).report
 
     return compare(report(f, args), report(g, args if args_after is None else tuple(args_after)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._limits import hbm_of
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 from tilewise._shown import read
 from tilewise._tilewise import Report
 
@@ -274,7 +274,5 @@ def _audited(
         message = "functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')"
         raise TypeError(message)
     f, args, *rest = member
-    options = rest[0] if rest else None
-    answer, _ = plan_of(f, tuple(args), tpu=tpu, topology=topology, jit_options=options, confirm=confirm, libtpu=libtpu)
-    assert answer.report is not None
-    return answer.report, None if answer.sizes is None else answer.sizes.code_bytes
+    plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
+    return plan.report, plan.code_bytes

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words, share_of
+from tilewise._plan import Request
 from tilewise._tilewise import Report, Shape
 
 if TYPE_CHECKING:
@@ -261,16 +262,8 @@ def assert_plan(
     if tpu is None:
         message = f"say which TPU {known} is for: tpu='v5e'"
         raise TypeError(message)
-    after = of_function(
-        f,
-        args,
-        kwargs,
-        tpu=tpu,
-        topology=topology,
-        jit_options=jit_options,
-        settings={},
-        root=locks.root_of(path),
-    )
+    request = Request(f, args, tpu, topology, jit_options, kwargs=kwargs)
+    after = of_function(request, {}, locks.root_of(path))
     if updates_plans:
         locks.update(path, {known: after.entry})
         return
