@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise._errors import Skip
-from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._kernels import VERDICTS, KernelBudgets, kernel_budget
 from tilewise._limits import in_words
 from tilewise._shown import Listed
 
@@ -136,7 +136,7 @@ def suggest_blocks(
         total = sum(known) if len(known) == len(moved) else None
         measured = max((kernel.measured_bytes for kernel in found if kernel.measured_bytes is not None), default=None)
         choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict, measured))
-    order = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit", None)
+    order = (*VERDICTS, None)
 
     def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
         moved = choice.moved_bytes
