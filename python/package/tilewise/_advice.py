@@ -13,7 +13,7 @@ from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
 from tilewise._kept import cache_folder
-from tilewise._limits import in_words
+from tilewise._limits import in_columns, in_words
 from tilewise._microbatch import microbatch
 from tilewise._modules import module
 from tilewise._plan import Request, plan_of
@@ -89,9 +89,7 @@ class AdviceCheck:
             )
         if all(row.time is None for row in self.rows):
             cells = [(*row[:2], row[3]) for row in cells]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        return in_columns(cells)
 
 
 def _certainty(advised: Recommendation) -> str:

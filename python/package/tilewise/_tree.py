@@ -107,18 +107,9 @@ class TreePrediction(Shown):
             >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["padding_bytes"]
             [6400000]
         """
-        return [
-            {
-                "path": leaf.path,
-                "shape": str(leaf.shape),
-                "sharding": leaf.sharding,
-                "bytes": leaf.bytes,
-                "logical_bytes": leaf.logical_bytes,
-                "physical_bytes": leaf.physical_bytes,
-                "padding_bytes": leaf.padding_bytes,
-            }
-            for leaf in self
-        ]
+        sizes = ("bytes", "logical_bytes", "physical_bytes", "padding_bytes")
+        named = [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]
+        return [{**row, **{size: getattr(leaf, size) for size in sizes}} for row, leaf in zip(named, self, strict=True)]
 
     def _held(self) -> dict[str, Any]:
         return {"leaves": [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]}

@@ -139,14 +139,15 @@ class KernelBudget:
         'the nearest such block is 8,128'
     """
 
-    text: str
     name: str | None
     tpu: str
+    text: str
     rows: tuple[KernelRow, ...]
     vmem_bytes: int
     smem_bytes: int
     guess_bytes: int | None
     body_most_bytes: int | None
+    measured_bytes: int | None
     limit_bytes: int | None
     cap_bytes: int | None
     limit_needed_bytes: int | None
@@ -155,7 +156,6 @@ class KernelBudget:
     moved_bytes: int | None
     libtpu: str | None
     verdict: str | None
-    measured_bytes: int | None
     refusal: str | None
 
     @property

@@ -178,16 +178,8 @@ class Asker:
         self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False
     ) -> FitRow:
         task = self._task
-        return row_of(
-            settings,
-            program,
-            answer,
-            tpu=task.tpu,
-            topology=task.topology,
-            limit=task.limit,
-            compiler=self._compiler.version,
-            cached=cached,
-        )
+        asked = {"tpu": task.tpu, "topology": task.topology, "compiler": self._compiler.version, "cached": cached}
+        return row_of(settings, program, answer, asked, task.limit)
 
     def _fastest(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of the fastest choice of what is kept that fits; where a plan is asked for, of one that is small."""

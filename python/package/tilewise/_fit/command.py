@@ -50,11 +50,7 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
     except (ValueError, TypeError, ImportError, AttributeError, OSError, RuntimeError) as error:
         answers.error(error)
         return 2
-    text = _formatted(found, given.format)
-    if given.output is None:
-        answers.text(text)
-    else:
-        write_whole(Path(given.output), (text + "\n").encode())
+    _give(_formatted(found, given.format), given, answers)
     if found.interrupted:
         return 130
     if not found and not found.answered:
@@ -78,12 +74,15 @@ def _server(given: argparse.Namespace, answers: Answers) -> int | None:
     found, asked = answer
     texts = {"json": found.to_json, "html": found.to_html}
     compiled = f"\nCompiled for {axis}={', '.join(map(str, asked))}."
-    text = texts[given.format]() if given.format in texts else str(found) + compiled
+    _give(texts[given.format]() if given.format in texts else str(found) + compiled, given, answers)
+    return int(found.fits is not True)
+
+
+def _give(text: str, given: argparse.Namespace, answers: Answers) -> None:
     if given.output is None:
         answers.text(text)
     else:
         write_whole(Path(given.output), (text + "\n").encode())
-    return int(found.fits is not True)
 
 
 def _formatted(found: Fit, name: str) -> str:

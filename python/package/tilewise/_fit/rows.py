@@ -142,17 +142,9 @@ def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
 
 
 def row_of(
-    settings: Mapping[str, Any],
-    program: Program | None,
-    answer: Answer,
-    *,
-    tpu: str,
-    topology: str | None,
-    limit: int,
-    compiler: str,
-    cached: bool = False,
+    settings: Mapping[str, Any], program: Program | None, answer: Answer, asked: Mapping[str, Any], limit: int
 ) -> FitRow:
-    """The row of an answer; without a program where there was none to ask about."""
+    """The row of an answer, with what is so of all rows; without a program where there was none to ask about."""
     report, sizes = answer.report, answer.sizes
     status, error = answer.status, answer.error
     if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
@@ -161,16 +153,13 @@ def row_of(
     if sizes is not None:
         source = "compiled" if answer.status == "fits" else "plan"
     held: dict[str, Any] = {
+        **asked,
         "settings": dict(settings),
-        "tpu": tpu,
-        "topology": topology,
         "status": status,
         "limit_bytes": limit,
         "total_bytes": answer.message_bytes,
         "bytes_source": source,
         "compiler_cost": answer.cost,
-        "compiler": compiler,
-        "cached": cached,
         "error": error,
         "mode": answer.mode,
     }
