@@ -35,13 +35,6 @@ class CheckedAdvice:
         why_not: why it was not applied.
         time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both
             programs weren't compiled in full, can't be compared, or differ by a tenth at most.
-
-    Examples:
-        >>> import pathlib
-        >>> advised = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
-        >>> checked = CheckedAdvice(advised, freed_bytes=None, why_not="it changes the program itself", time=None)
-        >>> checked.freed_bytes is None
-        True
     """
 
     recommendation: Recommendation

@@ -29,10 +29,6 @@ class SuggestedBlocks:
         verdict: that of `KernelBudgets`.
         measured_bytes: bytes of VMEM by the compiler's own account, of several kernels the largest; ``None`` unless it
             was asked.
-
-    Examples:
-        >>> SuggestedBlocks({"rows": 256}, 524288, 0, 8388608, "probably_fits", None).sizes
-        {'rows': 256}
     """
 
     sizes: dict[str, Any]

@@ -63,10 +63,6 @@ class Change:
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
-
-    Examples:
-        >>> Change("total", 100, 300, None, None, None, "worse").verdict
-        'worse'
     """
 
     what: str
@@ -94,11 +90,6 @@ class ComparedProgram:
         recomputed: how many instructions the compiler computes twice to save memory.
         estimate_seconds: how long a run takes, estimated from the compiler's own cycle counts, not measured; ``None``
             where its text has none.
-
-    Examples:
-        >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-        >>> report.diff(report).before.argument_bytes
-        204800000
     """
 
     source: str

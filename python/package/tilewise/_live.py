@@ -24,10 +24,6 @@ class LiveRow:
         count: how many there are.
         bytes: what they take.
         temporary_bytes: what a program takes besides its arguments and results while it runs.
-
-    Examples:
-        >>> LiveRow("cpu:0", "array", None, "float32[8,128]", 1, 4096, None).bytes
-        4096
     """
 
     device: str
@@ -50,10 +46,6 @@ class LiveDevice:
         peak_used_bytes: the most that has been in use.
         largest_free_bytes: the largest piece that is free.
         needed_bytes: what the next program needs in one piece: its temporaries.
-
-    Examples:
-        >>> LiveDevice("TPU_0", 2**30, 2**34, 2**31, 2**33, 2**34).fits
-        False
     """
 
     device: str

@@ -30,12 +30,6 @@ class TimeRow:
         roof: what bounds it, ``memory`` or ``compute``; ``None`` where nothing tells.
         op_name: the framework's name of the operation.
         file, line: where it was written.
-
-    Examples:
-        >>> import pathlib
-        >>> longest = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.rows[0]
-        >>> longest.instruction, longest.kind, longest.basis, longest.roof, longest.line
-        ('fusion.6', 'matmul', 'cycles', 'memory', 439)
     """
 
     instruction: str
@@ -64,12 +58,6 @@ class TimeGroup:
         operations: how many.
         seconds: how long they take.
         bound_seconds: the part of it that is only a lower bound.
-
-    Examples:
-        >>> import pathlib
-        >>> kinds = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.kinds
-        >>> [(each.name, each.operations) for each in kinds[:2]]
-        [('matmul', 1), ('gather_scatter_sort', 3)]
     """
 
     name: str

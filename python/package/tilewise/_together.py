@@ -35,10 +35,6 @@ class LoadedProgram:
         decides: whether its temporaries, inputs and new results together are the largest.
         freed_bytes: what the set takes less without it.
         costs_pages: how many pages more fit without it; ``None`` without pages, a limit or other programs.
-
-    Examples:
-        >>> server.programs[0].call_bytes
-        4194304
     """
 
     name: str
@@ -70,10 +66,6 @@ class ResidentArray:
         donated_to: those of them that it is donated to.
         is_pages: whether it is a part of the cache.
         is_laid_out_otherwise: whether other programs have it in another layout: it is held in each.
-
-    Examples:
-        >>> server.residents[0].shape
-        'f32[1024,1024]{1,0:T(8,128)}'
     """
 
     name: str
@@ -98,10 +90,6 @@ class PageArrays:
         page_bytes, page_padding_bytes: what a page takes in all arrays, and what of that is padding.
         fitting: how many pages fit; ``None`` without a limit.
         decided_by: the program that then holds the most beside what is resident.
-
-    Examples:
-        >>> server.pages is None
-        True
     """
 
     arrays: int
@@ -127,10 +115,6 @@ class Alternative:
         freed_bytes: what the set takes less.
         is_bound: whether it may be less.
         pages: how many pages fit then.
-
-    Examples:
-        >>> [option.kind for option in server.options]
-        ['donate']
     """
 
     kind: Literal["donate"] | Literal["drop"] | Literal["narrow"] | Literal["layout"]

@@ -23,11 +23,6 @@ class TreeLeaf:
         path: where it is in the tree, such as ``"layer/kernel"``: as the library names it.
         shape: its `Shape` with the layout that the TPU picks; of a sharded array one device's shard.
         sharding: how it is divided, as JAX prints it; ``None`` for an array without sharding.
-
-    Examples:
-        >>> import numpy as np
-        >>> predict_tree({"w": np.zeros((400000, 12), np.float32)}, tpu="v5e")[0].path
-        'w'
     """
 
     path: str

@@ -61,12 +61,6 @@ class KernelRow:
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
         nearest_block: the nearest block that it takes; ``None`` if there is none to name.
-
-    Examples:
-        >>> from tilewise import kernels
-        >>> row = kernels.budget("in bf16[20,100]", tpu="v6e").rows[0]
-        >>> row.padded_block, row.bytes, row.logical_bytes
-        ((24, 128), 6144, 4000)
     """
 
     operand: str
