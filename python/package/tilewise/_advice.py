@@ -148,9 +148,6 @@ def applied(made: Made, advised: Recommendation, of: Request, limit: int | None 
     """The program with one recommendation.
 
     Args:
-        made: the program.
-        advised: what to change.
-        of: where it is compiled.
         limit: the bytes that it is to fit; ``None`` where it does.
         confirm: compile to the end what is chosen by its time.
 

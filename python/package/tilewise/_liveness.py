@@ -40,7 +40,6 @@ class _Value:
     Attributes:
         name: the equation's primitive.
         size: bytes, with the padding of tiles.
-        inputs: what it reads.
         is_step: whether it is one of the body's steps.
         depth: how many steps it waits for, one after the other.
         until: the largest depth of what reads it.

@@ -17,9 +17,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tilewise import _internals
-from tilewise._errors import Skip
 from tilewise._modules import module
-from tilewise._program import NotSendable, Program
+from tilewise._program import Program, attempted
 
 PASSED = "after_optimizations_after_buffer_assignment.txt"
 """How the name ends of the file that libtpu writes once it has found that the program fits, before generating code."""
@@ -70,7 +69,8 @@ class Raised:
 
     def __call__(self, replies: Replies) -> None:
         """Say so."""
-        replies.send("untraceable", error=f"{self.error}: {self.message}")
+        words = f"{self.error}: {self.message}"
+        replies.send("untraceable", made=words, error=words)
 
 
 class Start:
@@ -91,16 +91,8 @@ class Trace:
 
     def __call__(self, replies: Replies) -> None:
         """Reply with the program, or with what was raised."""
-        try:
-            program = self.make()
-        except NotSendable as error:
-            replies.send("not_sendable", error=str(error))
-        except Skip as error:
-            replies.send("skipped", error=str(error))
-        except (Exception, SystemExit) as error:
-            replies.send("untraceable", error=f"{type(error).__name__}: {error}")
-        else:
-            replies.send("traced", program=program)
+        kind, made = attempted(self.make)
+        replies.send(kind, made=made)
 
 
 class Compile:

@@ -63,13 +63,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
 
 
 def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Program:
-    """The program that a factory makes of its settings, with the candidates among them.
-
-    Args:
-        make: the factory.
-        settings: what it takes, and what it doesn't of `candidates.NAMES`.
-        place: the slice, and the axis that is the batch.
-    """
+    """The program that a factory makes of its settings, with the candidates among them that it doesn't take itself."""
     if isinstance(make, Adapter):
         begun = time.perf_counter()
         return sendable(make.lowered(settings, place), place.tpu, place.topology, begun)

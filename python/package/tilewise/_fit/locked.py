@@ -32,13 +32,7 @@ _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 
 @dataclass(frozen=True)
 class Made:
-    """A program as it was audited.
-
-    Attributes:
-        report: its audit.
-        entry: what a lock says of it.
-        compiler: the versions that compiled it just now; ``None`` of a file.
-    """
+    """A program as it was audited: its entry in a lock, and the versions that compiled it; ``None`` of a file."""
 
     report: Report
     entry: dict[str, Any]
