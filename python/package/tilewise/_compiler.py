@@ -126,7 +126,8 @@ class _Ended(Exception):  # noqa: N818 - an event
 
     def __init__(self, status: Status, words: str) -> None:
         super().__init__(words)
-        self.status, self.words = status, words
+        self.status: Status = status
+        self.words = words
 
 
 class _Worker:

@@ -18,6 +18,7 @@ class HasDeviceKind(Protocol):
     @property
     def device_kind(self) -> str:
         """The name of the device, such as ``'TPU v5 lite'``."""
+        ...
 
 
 class HasAsText(Protocol):
@@ -25,6 +26,7 @@ class HasAsText(Protocol):
 
     def as_text(self) -> str | None:
         """HLO text; ``None`` if the compiler does not keep it."""
+        ...
 
 
 class HasToString(Protocol):
@@ -32,6 +34,7 @@ class HasToString(Protocol):
 
     def to_string(self) -> str:
         """HLO text."""
+        ...
 
 
 class HasShape(Protocol):
@@ -40,10 +43,12 @@ class HasShape(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Bounds in elements."""
+        ...
 
     @property
     def dtype(self) -> Any:
         """Anything that `ElementType` accepts."""
+        ...
 
 
 class HasMajorToMinor(Protocol):
@@ -52,6 +57,7 @@ class HasMajorToMinor(Protocol):
     @property
     def major_to_minor(self) -> tuple[int, ...]:
         """Dimension numbers from the slowest-varying to the fastest."""
+        ...
 
 
 class HasLayout(Protocol):
@@ -60,10 +66,12 @@ class HasLayout(Protocol):
     @property
     def layout(self) -> Any:
         """A ``Layout``, or an object that leaves it to the compiler."""
+        ...
 
     @property
     def sharding(self) -> Any:
         """The sharding of the array."""
+        ...
 
 
 class JaxArray(HasShape, Protocol):
@@ -72,10 +80,12 @@ class JaxArray(HasShape, Protocol):
     @property
     def sharding(self) -> Any:
         """How it is divided between devices."""
+        ...
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can reach all of it."""
+        ...
 
 
 class TorchDtype(Protocol):
@@ -84,10 +94,12 @@ class TorchDtype(Protocol):
     @property
     def itemsize(self) -> int:
         """Bytes of an element."""
+        ...
 
     @property
     def is_floating_point(self) -> bool:
         """Whether its values are floating-point numbers."""
+        ...
 
 
 class SupportsArray(Protocol):
@@ -110,6 +122,7 @@ class HasReadText(Protocol):
 
     def read(self) -> str | bytes:
         """All that it holds."""
+        ...
 
 
 class HasSerializeToString(Protocol):
@@ -117,6 +130,7 @@ class HasSerializeToString(Protocol):
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - its name
         """The message's bytes."""
+        ...
 
 
 # The generations are offered to complete; other spellings are read, too.

@@ -124,7 +124,7 @@ class FitRow:
             >>> FitRow.from_dict(found.rows[0].to_dict()) == found.rows[0]
             True
         """
-        if not isinstance(held, Mapping):
+        if not isinstance(held, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"a row is a mapping, as to_dict gives it, not {type(held).__name__}"
             raise TypeError(message)
         return _row(held)

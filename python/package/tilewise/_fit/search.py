@@ -27,14 +27,17 @@ class Verdict(Protocol):
     @property
     def status(self) -> str:
         """``fits``, ``planned`` and ``refused`` steer the search; all else is a hole in it."""
+        ...
 
     @property
     def total_bytes(self) -> int | None:
         """Bytes of the program."""
+        ...
 
     @property
     def limit_bytes(self) -> int:
         """Bytes that there are."""
+        ...
 
 
 @dataclass
