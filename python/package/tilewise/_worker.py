@@ -115,15 +115,16 @@ class Compile:
         over = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(replies, over, begun), daemon=True)
         watcher.start()
+        compiled, refused = None, ""
         try:
             compiled = compile_it()
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
-            over.set()
-            watcher.join()
-            replies.send("error", error=str(error), seconds=time.perf_counter() - begun)
-            return
+            refused = str(error)
         over.set()
         watcher.join()
+        if compiled is None:
+            replies.send("error", error=refused)
+            return
         said = compiled.get_compiled_memory_stats()
         replies.send(
             "compiled",
@@ -135,7 +136,6 @@ class Compile:
                 said.generated_code_size_in_bytes,
             ),
             cost=_cost(compiled),
-            seconds=time.perf_counter() - begun,
         )
 
     def _watch(self, replies: Replies, over: threading.Event, begun: float) -> None:

@@ -47,6 +47,10 @@ class Operation:
             raise RefusedError(f"`{self.name}` of what is the same for all samples, by what isn't")
         return share
 
+    def whole(self, rows: Each) -> dict[int, Each]:
+        """These rows for each operand that is the same for all parts."""
+        return {number: rows for number, share in enumerate(self.shares) if isinstance(share, Whole)}
+
     def cut(self, shape: tuple[int, ...], rows: Each) -> tuple[int, ...]:
         """A part of a shape that has these rows."""
         return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
@@ -128,21 +132,19 @@ def along_an_axis(op: Operation) -> Outcome:
     last = len(op.operands[0]) - 1
     if rows.at in (axes or [last]):
         raise RefusedError(f"`{op.name}` goes along the batch")
-    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-    return Outcome([rows] * len(op.results), wanted)
+    return Outcome([rows] * len(op.results), op.whole(rows))
 
 
 def concatenate(op: Operation) -> Outcome:
     rows = together(op.shares)
     if op.params["dimension"] == rows.at:
         raise RefusedError("arrays are joined along the batch")
-    return Outcome([rows], {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)})
+    return Outcome([rows], op.whole(rows))
 
 
 def stack(op: Operation) -> Outcome:
     rows = together(op.shares)
-    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-    return Outcome([rows.along(rows.at + (op.params["axis"] <= rows.at))], wanted)
+    return Outcome([rows.along(rows.at + (op.params["axis"] <= rows.at))], op.whole(rows))
 
 
 def unstack(op: Operation) -> Outcome:
@@ -204,8 +206,7 @@ def before_the_last(count: int) -> Rule:
         rows = together(op.shares)
         if rows.at >= len(op.operands[0]) - count:
             raise RefusedError(f"`{op.name}` works on all of the batch")
-        wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-        return Outcome([rows] * len(op.results), wanted)
+        return Outcome([rows] * len(op.results), op.whole(rows))
 
     return rule
 
