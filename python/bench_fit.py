@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tilewise as tw
-from tilewise._ask import Answer, Compiler
+from tilewise._compiler import Answer, Compiler
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of
 from tilewise._ways import ways

@@ -10,7 +10,8 @@ import follow  # noqa: F401 - for the package's code
 import jax
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
-from tilewise._microbatch.program import _bound, _counts
+from tilewise._internals import Scan
+from tilewise._microbatch.program import _bound
 
 NARROW = (jax.numpy.bfloat16, jax.numpy.float16)
 CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
@@ -72,7 +73,7 @@ def made(equation, read):
     parameters = equation.params
     match equation.primitive.name:
         case "scan":
-            return scanned(parameters, read)
+            return scanned(equation, read)
         case "while":
             return repeated(parameters, read)
         case "cond":
@@ -87,10 +88,10 @@ def made(equation, read):
     return results if equation.primitive.multiple_results else [results]
 
 
-def scanned(parameters, read):
+def scanned(equation, read):
     """A scan's carry and what it stacks up."""
-    consts, carry = _counts(parameters)
-    step = called(parameters["jaxpr"])
+    scan, parameters = Scan.of(equation), equation.params
+    consts, carry, step = scan.consts, scan.carry, called(scan.body)
 
     def body(state, xs):
         results = step(*read[:consts], *state, *xs)

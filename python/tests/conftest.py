@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import csv
+import functools
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise._ask import Compiler
+from tilewise._compiler import Compiler
 from tilewise._fit import run
 from tilewise._fit.combination import Combination
 
@@ -93,7 +94,16 @@ def own_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
 def _names(doctest_namespace: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "python")
     doctest_namespace.update({name: getattr(tw, name) for name in tw.__all__})
-    doctest_namespace["found"] = found()
+    doctest_namespace.update(found=found(), server=server())
+
+
+@functools.cache
+def server() -> tw.Together:
+    """What one program holds that takes and returns 4 MiB."""
+    array = "f32[1024,1024]{1,0:T(8,128)}"
+    lines = ("HloModule jit_tanh, is_scheduled=true", "", "ENTRY main {", f"x = {array} parameter(0)")
+    program = "\n".join([*lines, f"ROOT y = {array} tanh(x)", "}"])
+    return tw.audit_together({"tanh": program}, tpu="v5e")
 
 
 def found() -> tw.Fit:

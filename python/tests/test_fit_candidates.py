@@ -13,11 +13,12 @@ from conftest import EXAMPLES
 
 import tilewise as tw
 from tilewise import _advice
-from tilewise._ask import Compiler, Sizes
+from tilewise._compiler import Compiler, Sizes
 from tilewise._fit import candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
 from tilewise._internals import Scan
+from tilewise._plan import Request
 from tilewise._remat.equations import Reader
 
 jax = pytest.importorskip("jax")
@@ -267,7 +268,7 @@ def test_advice_is_applied_from_outside() -> None:
     advised = tw.audit(EXAMPLES / "gnn_large.v5e.hlo").advice[0]
     step, args = make(8)
     made = candidates.Made(step, args, {})
-    origin = _advice.Origin(step, args, "v5e", None, None, None)
+    origin = Request(step, args, "v5e")
     with pytest.raises(tw.Skip, match="the program itself"):
         _advice.applied(made, advised, origin)
     again = _advice.applied(made, SimpleNamespace(kind="checkpoint"), origin)  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import pytest
 
-from tilewise._ask import Answer, Sizes, Status
 from tilewise._cache import Cache
+from tilewise._compiler import Answer, Sizes, Status
 from tilewise._fit import combination
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.log import Log

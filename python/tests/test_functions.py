@@ -11,7 +11,7 @@ import pytest
 
 import tilewise as tw
 from tilewise import _internals
-from tilewise._place import TracedProgram, lower_on
+from tilewise._lowering import TracedProgram, lower_on
 from tilewise._program import Program, sendable
 from tilewise._topologies import devices_of
 

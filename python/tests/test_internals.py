@@ -10,7 +10,7 @@ import pytest
 import tilewise as tw
 from tilewise import _internals
 from tilewise._internals import Scan, Traced
-from tilewise._place import TracedProgram
+from tilewise._lowering import TracedProgram
 from tilewise._topologies import devices_of
 
 jax = pytest.importorskip("jax")

@@ -22,9 +22,9 @@ from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import region
-from tilewise._remat.result import summed
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
+from tilewise._remat.values import summed
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

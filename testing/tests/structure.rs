@@ -23,13 +23,6 @@ const KNOWN: &[(&str, &[&[&str]])] = &[
             &["quotes", "summary::causes"],
         ],
     ),
-    (
-        "python/package",
-        &[
-            &["tilewise::_fit::command", "tilewise::_fit::together"],
-            &["tilewise::_remat::picture", "tilewise::_remat::result"],
-        ],
-    ),
 ];
 
 /// Crates whose folders are seen through their `mod.rs` alone, with the files that are seen nevertheless.

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import shared
 from tilewise._cache import Cache
 from tilewise._comparison import Comparison, compare
+from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
 from tilewise._kept import cache_folder
-from tilewise._limits import in_words
+from tilewise._limits import in_columns, in_words
 from tilewise._microbatch import microbatch
 from tilewise._modules import module
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 from tilewise._remat.search import MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Recommendation, Report
-    from tilewise._types import Tpu
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The function that a report is of.
-
-    Attributes:
-        f, args, tpu, topology, jit_options, libtpu: as `audit` took them.
-    """
-
-    f: Callable[..., Any]
-    args: tuple[Any, ...]
-    tpu: Tpu
-    topology: str | None
-    jit_options: Mapping[str, Any] | None
-    libtpu: str | None
 
 
 @dataclass(frozen=True)
@@ -53,13 +35,6 @@ class CheckedAdvice:
         why_not: why it was not applied.
         time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both
             programs weren't compiled in full, can't be compared, or differ by a tenth at most.
-
-    Examples:
-        >>> import pathlib
-        >>> advised = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
-        >>> checked = CheckedAdvice(advised, freed_bytes=None, why_not="it changes the program itself", time=None)
-        >>> checked.freed_bytes is None
-        True
     """
 
     recommendation: Recommendation
@@ -107,9 +82,7 @@ class AdviceCheck:
             )
         if all(row.time is None for row in self.rows):
             cells = [(*row[:2], row[3]) for row in cells]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-        return "\n".join(line.rstrip() for line in lines)
+        return in_columns(cells)
 
 
 def _certainty(advised: Recommendation) -> str:
@@ -121,8 +94,8 @@ def _signed(count: int) -> str:
     return in_words(count) if count >= 0 else f"-{in_words(-count)}"
 
 
-def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments without their values, which a report shall not keep alive."""
+def abstract(request: Request) -> Request:
+    """The request without its arguments' values, which a report shall not keep alive."""
     jax = module("jax")
 
     def one(leaf: Any) -> Any:
@@ -130,10 +103,11 @@ def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
             return leaf
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
 
-    return tuple(jax.tree.map(one, args))
+    args, kwargs = jax.tree.map(one, (request.args, request.kwargs))
+    return replace(request, args=args, kwargs=kwargs)
 
 
-def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
+def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
     """Apply a report's advice, one after the other, as far as it can be from outside the function.
 
     Args:
@@ -147,18 +121,8 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     asked = origin
 
     def planned(made: Made) -> Report:
-        answer, _ = plan_of(
-            made.f,
-            made.args,
-            tpu=asked.tpu,
-            topology=asked.topology,
-            libtpu=asked.libtpu,
-            jit_options=made.options,
-            hbm_limit=report.hbm_limit,
-            confirm=confirm,
-        )
-        assert answer.report is not None
-        return answer.report
+        changed = replace(asked, f=made.f, args=made.args, jit_options=made.options)
+        return plan_of(changed, hbm_limit=report.hbm_limit, confirm=confirm).report
 
     made, held = Made(origin.f, origin.args, dict(origin.jit_options or {})), report
     if confirm and report.time is None:
@@ -180,13 +144,10 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
-def applied(made: Made, advised: Recommendation, of: Origin, limit: int | None = None, confirm: bool = False) -> Made:
+def applied(made: Made, advised: Recommendation, of: Request, limit: int | None = None, confirm: bool = False) -> Made:
     """The program with one recommendation.
 
     Args:
-        made: the program.
-        advised: what to change.
-        of: where it is compiled.
         limit: the bytes that it is to fit; ``None`` where it does.
         confirm: compile to the end what is chosen by its time.
 
@@ -209,7 +170,7 @@ def applied(made: Made, advised: Recommendation, of: Origin, limit: int | None =
     raise Skip("it changes the program itself")
 
 
-def _recomputing(made: Made, of: Origin, limit: int | None, confirm: bool) -> Made:
+def _recomputing(made: Made, of: Request, limit: int | None, confirm: bool) -> Made:
     """The fastest choice of what is kept that fits; where all does, the one that frees most.
 
     Raises:

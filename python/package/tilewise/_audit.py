@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
-from tilewise._advice import Origin, abstract
+from tilewise._advice import abstract
 from tilewise._compile import lowered_of
 from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
 from tilewise._libtpu import libtpu_version
 from tilewise._limits import hbm_of
 from tilewise._machine import is_tpu, report_on
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -143,22 +143,11 @@ def audit(
         if tpu is None:
             message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
             raise TypeError(message)
-        answer, _ = plan_of(
-            program,
-            args,
-            kwargs,
-            tpu=tpu,
-            topology=topology,
-            jit_options=jit_options,
-            hbm_limit=limit,
-            confirm=confirm,
-            libtpu=libtpu,
-        )
-        assert answer.report is not None
-        report, folder = answer.report, _folder_of(program)
+        request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)
+        report, folder = plan_of(request, hbm_limit=limit, confirm=confirm).report, _folder_of(program)
         if folder is not None:
             report = _tilewise.quoting(report, folder)
-        _tilewise.set_origin(report, Origin(program, abstract(args), tpu, topology, jit_options, libtpu))
+        _tilewise.set_origin(report, abstract(request))
         return report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise._errors import Skip
-from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._kernels import VERDICTS, KernelBudgets, kernel_budget
 from tilewise._limits import in_words
 from tilewise._shown import Listed
 
@@ -29,10 +29,6 @@ class SuggestedBlocks:
         verdict: that of `KernelBudgets`.
         measured_bytes: bytes of VMEM by the compiler's own account, of several kernels the largest; ``None`` unless it
             was asked.
-
-    Examples:
-        >>> SuggestedBlocks({"rows": 256}, 524288, 0, 8388608, "probably_fits", None).sizes
-        {'rows': 256}
     """
 
     sizes: dict[str, Any]
@@ -136,7 +132,7 @@ def suggest_blocks(
         total = sum(known) if len(known) == len(moved) else None
         measured = max((kernel.measured_bytes for kernel in found if kernel.measured_bytes is not None), default=None)
         choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict, measured))
-    order = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit", None)
+    order = (*VERDICTS, None)
 
     def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
         moved = choice.moved_bytes

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise._arithmetic import ARITHMETIC
-from tilewise._held import READS, held, is_along_lanes
+from tilewise._jaxprs import inside, opened
+from tilewise._liveness import READS, held, is_along_lanes
 
 # What a core holds in registers: 64 of 8 × 128 words. What the body needs whole beyond that spills.
 _REGISTERS = 64 * 4096
@@ -57,22 +58,15 @@ class Body:
         return int(sum(_MOST[name] * size for name, size in self.parts.items()))
 
 
-def body_of(
-    kernel: Any,
-    jaxprs: Callable[[Any], Iterator[Any]],
-    size: Callable[[Any], int],
-    one_step: frozenset[int] = frozenset(),
-) -> Body:
+def body_of(kernel: Any, size: Callable[[Any], int], one_step: frozenset[int] = frozenset()) -> Body:
     """The body of a kernel's jaxpr.
 
     Args:
-        kernel: the jaxpr.
-        jaxprs: the jaxprs in a parameter of an equation.
         size: bytes of an abstract array as a block.
         one_step: the axes of the grid that have one step.
     """
     computed = loaded = largest = 0
-    for equation, is_loaded, is_read_again in _equations(kernel, jaxprs):
+    for equation, is_loaded, is_read_again in _equations(kernel):
         is_product = equation.primitive.name == "dot_general"
         if not (is_product or _is_reduction(equation)):
             continue
@@ -81,12 +75,12 @@ def body_of(
             largest = max(largest, taken)
         if is_product or is_along_lanes(equation):
             loaded, computed = (max(loaded, taken), computed) if is_loaded else (loaded, max(computed, taken))
-    found = held(kernel, jaxprs, size, one_step)
+    found = held(kernel, size, one_step)
     guess = largest if largest > _REGISTERS else 0
     return Body(found.in_order, found.together, found.unrolled, computed, loaded, guess)
 
 
-def _equations(kernel: Any, jaxprs: Callable[[Any], Iterator[Any]]) -> Iterator[tuple[Any, bool, bool]]:
+def _equations(kernel: Any) -> Iterator[tuple[Any, bool, bool]]:
     """The equations of a jaxpr and of those inside it, each with what is so of its first operand.
 
     These are whether it was only loaded, and of a reduction whether it, or what it is computed from element by element,
@@ -94,8 +88,7 @@ def _equations(kernel: Any, jaxprs: Callable[[Any], Iterator[Any]]) -> Iterator[
     """
     pending = [kernel]
     while pending:
-        jaxpr = pending.pop()
-        jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # Closed ones are of a class of their own before JAX 0.11.
+        jaxpr = opened(pending.pop())
         made = {id(result): equation for equation in jaxpr.eqns for result in equation.outvars}
         readers = Counter(id(each) for equation in jaxpr.eqns for each in {id(v): v for v in equation.invars}.values())
         readers.update(id(each) for each in jaxpr.outvars)
@@ -103,7 +96,7 @@ def _equations(kernel: Any, jaxprs: Callable[[Any], Iterator[Any]]) -> Iterator[
             first = equation.invars[0] if equation.invars else None
             is_read_again = _is_reduction(equation) and _is_read_again(first, made, readers)
             yield equation, _is_load(made.get(id(first))), is_read_again
-            pending += reversed([each for parameter in equation.params.values() for each in jaxprs(parameter)])
+            pending += reversed(inside(equation))
 
 
 def _is_reduction(equation: Any) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._plan import plan_of
-from tilewise._shown import Shown
+from tilewise._plan import Request, plan_of
+from tilewise._shown import Shown, read
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -64,10 +63,6 @@ class Change:
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
-
-    Examples:
-        >>> Change("total", 100, 300, None, None, None, "worse").verdict
-        'worse'
     """
 
     what: str
@@ -95,11 +90,6 @@ class ComparedProgram:
         recomputed: how many instructions the compiler computes twice to save memory.
         estimate_seconds: how long a run takes, estimated from the compiler's own cycle counts, not measured; ``None``
             where its text has none.
-
-    Examples:
-        >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-        >>> report.diff(report).before.argument_bytes
-        204800000
     """
 
     source: str
@@ -127,18 +117,11 @@ def _program(held: dict[str, Any]) -> ComparedProgram:
         peak_bytes=sizes["total"],
         peak_padding_bytes=sizes["padding"],
         hbm_limit=sizes["limit"],
-        owners=_all(Owner, held["owners"]),
+        owners=read(tuple[Owner, ...], held["owners"]),
         estimate_seconds=held["time"]["estimate_seconds"] if held.get("time") else None,
         **{f"{name}_bytes": sizes.get(name, 0) for name in names},
         **{name: held[name] for name in ("tpu", "topology", "settings", "recomputed")},
     )
-
-
-_Row = TypeVar("_Row")
-
-
-def _all(kind: Callable[..., _Row], held: list[dict[str, Any]]) -> tuple[_Row, ...]:
-    return tuple(kind(**each) for each in held)
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,6 +134,15 @@ class Comparison(Shown):
 
     Attributes:
         text: all of it, as the JSON that ``tilewise audit --against`` prints.
+        program: the program's name, without the ``jit_`` of its framework.
+        headline: the totals and their difference, in words.
+        verdict: ``same``, ``better``, ``worse``, or ``other compiler``, whose plan isn't comparable. Worse is: a larger
+            total, or more bytes of copies or collectives, by more than 1 % and a MiB; more that the compiler
+            recomputes; or that it no longer fits.
+        before, after: the programs.
+        changes: what differs: the program's numbers, its owners, its copies; the largest difference first.
+        removed, added: the buffers that only the first or only the second program has, the largest first.
+        advice: what to try first, if it is worse.
 
     Examples:
         >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -161,62 +153,27 @@ class Comparison(Shown):
     """
 
     text: str
+    program: str = field(init=False, compare=False)
+    headline: str = field(init=False, compare=False)
+    verdict: Outcome = field(init=False, compare=False)
+    before: ComparedProgram = field(init=False, compare=False)
+    after: ComparedProgram = field(init=False, compare=False)
+    changes: tuple[Change, ...] = field(init=False, compare=False)
+    removed: tuple[Owner, ...] = field(init=False, compare=False)
+    added: tuple[Owner, ...] = field(init=False, compare=False)
+    advice: str | None = field(init=False, compare=False)
 
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        held: dict[str, Any] = json.loads(self.text)
-        return held
-
-    @property
-    def program(self) -> str:
-        """The program's name, without the ``jit_`` of its framework."""
-        return str(self._fields["program"])
-
-    @property
-    def headline(self) -> str:
-        """The totals and their difference, in words."""
-        return str(self._fields["headline"])
-
-    @property
-    def verdict(self) -> Outcome:
-        """``same``, ``better``, ``worse``, or ``other compiler``, whose plan isn't comparable.
-
-        Worse is: a larger total, or more bytes of copies or collectives, by more than 1 % and a MiB; more that the
-        compiler recomputes; or that it no longer fits.
-        """
-        verdict: Outcome = self._fields["verdict"]
-        return verdict
-
-    @property
-    def before(self) -> ComparedProgram:
-        """The first program."""
-        return _program(self._fields["before"])
-
-    @property
-    def after(self) -> ComparedProgram:
-        """The second program."""
-        return _program(self._fields["after"])
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """What differs: the program's numbers, its owners, its copies; the largest difference first."""
-        return _all(Change, self._fields["changes"])
-
-    @property
-    def removed(self) -> tuple[Owner, ...]:
-        """The buffers that only the first program has, the largest first."""
-        return _all(Owner, self._fields["removed"])
-
-    @property
-    def added(self) -> tuple[Owner, ...]:
-        """The buffers that only the second program has, the largest first."""
-        return _all(Owner, self._fields["added"])
-
-    @property
-    def advice(self) -> str | None:
-        """What to try first, if it is worse."""
-        advice: str | None = self._fields["advice"]
-        return advice
+    def __post_init__(self) -> None:
+        held = json.loads(self.text)
+        owners = tuple[Owner, ...]
+        self.__dict__.update(
+            {name: held[name] for name in ("program", "headline", "verdict", "advice")},
+            before=_program(held["before"]),
+            after=_program(held["after"]),
+            changes=read(tuple[Change, ...], held["changes"]),
+            removed=read(owners, held["removed"]),
+            added=read(owners, held["added"]),
+        )
 
     @property
     def peak_bytes_saved(self) -> int:
@@ -243,11 +200,10 @@ class Comparison(Shown):
         return _tilewise.comparison_words([self.text], "markdown")
 
     def _rows(self) -> list[dict[str, Any]]:
-        """A row for each change."""
         return [asdict(each) for each in self.changes]
 
     def _held(self) -> dict[str, Any]:
-        return self._fields
+        return dict(json.loads(self.text))
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Comparison:
@@ -306,10 +262,6 @@ def check_fix(
     """
 
     def report(function: Callable[..., Any], args: tuple[Any, ...]) -> Report:
-        answer, _ = plan_of(
-            function, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm
-        )
-        assert answer.report is not None
-        return answer.report
+        return plan_of(Request(function, args, tpu, topology, jit_options, kwargs=kwargs), confirm=confirm).report
 
     return compare(report(f, args), report(g, args if args_after is None else tuple(args_after)))

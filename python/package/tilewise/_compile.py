@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilewise._place import lower_on
+from tilewise._lowering import lower_on
 
 if TYPE_CHECKING:
     from jax.stages import Compiled as _Compiled

@@ -67,8 +67,6 @@ def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] 
     with a warning if it asked anything.
 
     Args:
-        generation: the TPU's.
-        trace: traces the function.
         devices: what ``jax.devices()`` is; by default devices that have a kind and little else, as many as there are.
     """
     asked = Asked()

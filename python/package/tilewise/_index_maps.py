@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilewise import _internals
+from tilewise._jaxprs import INLINED, opened
 from tilewise._modules import module
 
-_CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat"}
+_CALLS = {**INLINED, "remat": "jaxpr"}
 # Primitives that leave an integer as it is. Widths below 32 bits are only ever converted to and fro.
 _COPIES = {"multiple_of", "stop_gradient", "copy", "bitcast_convert_type"}
 _OPERATIONS = {
@@ -46,7 +47,7 @@ def axes(index_map: Any, rank: int) -> list[set[int]]:
 
     A prefetched scalar that is read at a fixed place depends on none.
     """
-    jaxpr = getattr(index_map, "jaxpr", index_map)
+    jaxpr = opened(index_map)
     written = _Function()
     arguments = [f"%a{number}" for number in range(len(jaxpr.invars))]
     results = written.jaxpr(jaxpr, [written.unknown("const", str(each)) for each in jaxpr.constvars], arguments)
@@ -105,18 +106,16 @@ class _Function:
         return self.unknown("value", str(value), type=_type(atom))
 
     def _called(self, closed: Any, arguments: list[str]) -> list[str]:
-        inner = getattr(closed, "jaxpr", closed)
+        inner = opened(closed)
         consts = list(getattr(closed, "consts", ())) or inner.constvars
         return self.jaxpr(inner, map(self._value, consts, inner.constvars), arguments)
 
     def _equation(self, equation: Any, operands: list[str]) -> list[str]:
         """The values of an equation's results."""
         name, params = str(equation.primitive.name), equation.params
-        if name in _CALLS:
-            closed: Any = next((params[key] for key in ("jaxpr", "call_jaxpr") if key in params), None)
-            inner = getattr(closed, "jaxpr", closed)
-            if hasattr(inner, "eqns") and len(inner.invars) == len(operands):
-                return self._called(closed, operands)
+        closed: Any = params.get(_CALLS.get(name))
+        if hasattr(opened(closed), "eqns") and len(opened(closed).invars) == len(operands):
+            return self._called(closed, operands)
         if name == "cond":
             return self._branches(equation, operands)
         variables = [*equation.invars, *equation.outvars]

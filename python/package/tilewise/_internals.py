@@ -220,11 +220,6 @@ def place(equation: Any) -> tuple[str, int] | None:
         return None if frame is None else (frame.file_name, frame.start_line)
 
 
-def is_dropped(variable: Any) -> bool:
-    """Whether nothing reads this result of an equation."""
-    return type(variable).__name__ == "DropVar"
-
-
 @dataclass(frozen=True)
 class Scan:
     """The parts of a ``scan``.

@@ -11,7 +11,8 @@ from typing import Any
 
 from tilewise._answers import Answers
 from tilewise._blocks import BlockSuggestions, suggest_blocks
-from tilewise._fit.command import factory, setting, values
+from tilewise._fit.factory import factory
+from tilewise._fit.settings import setting, values
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 
@@ -77,27 +78,10 @@ def _line(program: str, **fields: Any) -> str:
 
 def _budgets(program: str, kernels: KernelBudgets) -> str:
     """`KernelBudgets` of ``docs/json.md``."""
-    fields = (
-        "name",
-        "tpu",
-        "text",
-        "vmem_bytes",
-        "smem_bytes",
-        "guess_bytes",
-        "body_most_bytes",
-        "measured_bytes",
-        "limit_bytes",
-        "cap_bytes",
-        "limit_needed_bytes",
-        "may_be_kept_bytes",
-        "may_be_dropped_bytes",
-        "moved_bytes",
-        "libtpu",
-        "verdict",
-        "refusal",
-        "unsupported",
-    )
-    rows = [{name: getattr(kernel, name) for name in fields} for kernel in kernels]
+    rows = [
+        {**{name: value for name, value in vars(kernel).items() if name != "rows"}, "unsupported": kernel.unsupported}
+        for kernel in kernels
+    ]
     return _line(program, kernels=rows, not_covered=kernels.not_covered, verdict=kernels.verdict)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from tilewise import _index_maps, _internals, _tilewise
 from tilewise._arithmetic import ARITHMETIC
 from tilewise._body import Body, body_of
+from tilewise._jaxprs import INLINED, inside, opened
 from tilewise._tilewise import ElementType
 
 # What XLA computes block by block where `allow_input_fusion` lets it.
 _FUSED = ARITHMETIC | {"broadcast_in_dim", "iota"}
-_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call")
 
 
 @dataclass(frozen=True)
@@ -59,31 +59,12 @@ def kernels_of(jaxpr: Any, generation: str) -> tuple[list[Kernel], tuple[str, ..
         elif name == "mpmd_map":
             for mesh, kernel in zip(equation.params["meshes"], equation.params["jaxprs"], strict=True):
                 if _internals.is_tensor_core(mesh):
-                    found.append(_unpipelined(equation, getattr(kernel, "jaxpr", kernel), generation))
+                    found.append(_unpipelined(equation, opened(kernel), generation))
                 else:
                     others.append("a SparseCore kernel")
         elif name == "core_map":
             others.append(name)
     return found, tuple(others)
-
-
-def _jaxprs(value: Any) -> Iterator[Any]:
-    """The jaxprs in a parameter of an equation."""
-    values: list[Any] = [value]
-    while values:
-        one = values.pop()
-        if hasattr(one, "eqns"):
-            yield one
-        elif hasattr(getattr(one, "jaxpr", None), "eqns"):
-            yield one.jaxpr
-        else:
-            values += reversed(_members(one))
-
-
-def _members(value: Any) -> list[Any]:
-    if issubclass(type(value), dict):
-        return list(value.values())
-    return list(value) if issubclass(type(value), (tuple, list)) else []
 
 
 def _equations(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
@@ -97,14 +78,13 @@ def _equations(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
             continue
         yield equation, around
         if equation.primitive.name not in ("pallas_call", "mpmd_map"):
-            inner = [each for value in equation.params.values() for each in _jaxprs(value)]
-            pending.extend((each, iter(each.eqns)) for each in reversed(inner))
+            pending.extend((each, iter(each.eqns)) for each in reversed(inside(equation)))
 
 
 def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
     params = call.params
     grid = params["grid_mapping"]
-    kernel = getattr(params["jaxpr"], "jaxpr", params["jaxpr"])
+    kernel = opened(params["jaxpr"])
     avals = [variable.aval for variable in kernel.invars]
     scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
     steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
@@ -182,7 +162,7 @@ def _finished(
     limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
-    body = body_of(kernel, _jaxprs, lambda aval: _bytes(aval, generation), one_step)
+    body = body_of(kernel, lambda aval: _bytes(aval, generation), one_step)
     lines.append(f"body {min(body.guess_bytes, body.most_bytes)}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
         not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
@@ -212,9 +192,8 @@ def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:
 
 
 def _is_elementwise(equation: Any) -> bool:
-    if equation.primitive.name in _CALLS:
-        inner = [each for value in equation.params.values() for each in _jaxprs(value)]
-        return all(_is_elementwise(each) for jaxpr in inner for each in jaxpr.eqns)
+    if equation.primitive.name in INLINED:
+        return all(_is_elementwise(each) for jaxpr in inside(equation) for each in jaxpr.eqns)
     return equation.primitive.name in _FUSED
 
 
@@ -270,7 +249,7 @@ def _allocated(kernel: Any, generation: str, *, reaches_far: bool) -> list[_Scop
         for equation in jaxpr.eqns:
             inner = dict(held)
             if equation.primitive.name == "run_scoped":
-                scope = getattr(equation.params["jaxpr"], "jaxpr", equation.params["jaxpr"])
+                scope = opened(equation.params["jaxpr"])
                 is_filled = reaches_far and any(each.primitive.name == "dma_start" for each, _ in _equations(scope))
                 for variable in scope.invars:
                     memory = _memory(variable.aval)
@@ -278,7 +257,7 @@ def _allocated(kernel: Any, generation: str, *, reaches_far: bool) -> list[_Scop
                         shape = _shape(variable.aval)
                         size = 512 * -(-_tilewise.block_bytes(shape, tpu=generation)[1] // 512)
                         inner[memory] = [*inner.get(memory, []), _Scoped(memory, shape, size, not is_filled)]
-            pending.extend((each, inner) for value in equation.params.values() for each in _jaxprs(value))
+            pending.extend((each, inner) for each in inside(equation))
     return [each for _, scoped in sorted(most.items()) for each in scoped]
 
 

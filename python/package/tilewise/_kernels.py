@@ -15,8 +15,8 @@ from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._kernel_text import Kernel, kernels_of
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._shown import Listed
 from tilewise.kernels import KernelBudget, KernelRow, budget
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # XLA keeps no operand in VMEM as a whole, so that all windows are allocated; which counts differs by generation.
 _ALL_WINDOWS = {"xla_vf_vmem_memory_space_assignment": False, "xla_gf_vmem_memory_space_assignment": False}
 
-# From the surest to the worst.
-_VERDICTS = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit")
+VERDICTS = ("fits", "probably_fits", "declared_fits", "ask", "probably_does_not_fit", "does_not_fit")
+"""From the surest to the worst."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class KernelBudgets(Listed[KernelBudget]):
     def verdict(self) -> str | None:
         """The worst of their verdicts; ``None`` where there is none."""
         verdicts = [kernel.verdict for kernel in self.kernels if kernel.verdict is not None]
-        return max(verdicts, key=_VERDICTS.index, default=None)
+        return max(verdicts, key=VERDICTS.index, default=None)
 
     @property
     def unsupported(self) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""Limits of padding and memory, as people write them."""
+"""Limits of padding and memory as people write them, bytes and tables as they read them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
@@ -68,3 +69,10 @@ def in_words(count: float) -> str:
         if count >= size:
             return f"{count / size:.2f} {unit} ({count:.0f})"
     return f"{count:.0f} bytes"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> str:
+    """Lines of cells that stand one below the other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)

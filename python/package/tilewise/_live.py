@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewise._limits import in_words
 from tilewise._modules import module
-from tilewise._shown import Shown
+from tilewise._shown import Shown, read
 from tilewise._tilewise import Report
 
 
@@ -24,10 +24,6 @@ class LiveRow:
         count: how many there are.
         bytes: what they take.
         temporary_bytes: what a program takes besides its arguments and results while it runs.
-
-    Examples:
-        >>> LiveRow("cpu:0", "array", None, "float32[8,128]", 1, 4096, None).bytes
-        4096
     """
 
     device: str
@@ -50,10 +46,6 @@ class LiveDevice:
         peak_used_bytes: the most that has been in use.
         largest_free_bytes: the largest piece that is free.
         needed_bytes: what the next program needs in one piece: its temporaries.
-
-    Examples:
-        >>> LiveDevice("TPU_0", 2**30, 2**34, 2**31, 2**33, 2**34).fits
-        False
     """
 
     device: str
@@ -98,7 +90,6 @@ class Live(Shown):
         return sum(row.bytes for row in self.rows if row.device == device)
 
     def _rows(self) -> list[dict[str, Any]]:
-        """A dict for each row."""
         return [asdict(row) for row in self.rows]
 
     def _held(self) -> dict[str, Any]:
@@ -106,9 +97,8 @@ class Live(Shown):
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Live:
-        return cls(
-            tuple(LiveRow(**row) for row in held["rows"]), tuple(LiveDevice(**device) for device in held["devices"])
-        )
+        found: Live = read(cls, held)
+        return found
 
     def __str__(self) -> str:
         lines: list[str] = []

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tilewise import _tilewise
 from tilewise._dump import dumped_text
 from tilewise._errors import Error
+from tilewise._lowering import Place, meshes_of
 from tilewise._modules import module
-from tilewise._place import Place, meshes_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

@@ -25,10 +25,6 @@ class OnMachine:
         machine: its name, such as ``"tpu:v5e"`` or ``"gpu:h100"``.
         report: the audit of the function compiled for it; ``None`` where that is impossible here.
         error: why it is; ``None`` where it was compiled.
-
-    Examples:
-        >>> OnMachine("cpu", None, "no compiler").peak_bytes is None
-        True
     """
 
     machine: str

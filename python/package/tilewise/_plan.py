@@ -5,64 +5,81 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Sizes, report_of, shared
 from tilewise._cache import Cache
+from tilewise._compiler import Mode, report_of, shared
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
 from tilewise._kept import cache_folder
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._program import NotSendable, Program, sendable
 from tilewise._progress import elapsed
 from tilewise._ways import ways
 
 if TYPE_CHECKING:
+    from tilewise._tilewise import Report
     from tilewise._types import Tpu
 
 
-def plan_of(
-    f: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    tpu: Tpu,
-    topology: str | None = None,
-    jit_options: Mapping[str, Any] | None = None,
-    hbm_limit: int | None = None,
-    confirm: bool = False,
-    libtpu: str | None = None,
-) -> tuple[Answer, Program | None]:
-    """What the compiler says of a function, with its report, also where it does not fit; and what was asked about.
+@dataclass(frozen=True)
+class Request:
+    """A function to compile for a TPU.
 
-    Args:
-        f: the function, as `compile_for` takes it, or the result of its ``lower``.
+    Attributes:
+        f, args, tpu, topology, jit_options, kwargs: as `compile_for` takes them; or the result of the function's
+            ``lower``, without arguments.
         libtpu: the version that compiles, by default the installed one.
+    """
+
+    f: Any
+    args: tuple[Any, ...]
+    tpu: Tpu
+    topology: str | None = None
+    jit_options: Mapping[str, Any] | None = None
+    libtpu: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the compiler plans of a function: its audit, the bytes of its code where it was compiled in full, and it."""
+
+    report: Report
+    code_bytes: int | None
+    program: Program | None
+
+
+def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = False) -> Plan:
+    """The plan of a function, also where it does not fit.
 
     Raises:
         JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
     """
+    f, tpu = request.f, request.tpu
     source = getattr(f, "__name__", type(f).__name__)
     begun = time.perf_counter()
-    with shared(libtpu) as compiler:
+    with shared(request.libtpu) as compiler:
         compiler.start()
-        name, lowered = None, getattr(f, "lowered", f)
+        name, lowered = request.topology, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
             with elapsed(f"tracing {source}"):
-                name, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
+                name, lowered = lower_on(
+                    f, request.args, request.kwargs, tpu=tpu, topology=name, jit_options=request.jit_options
+                )
         try:
-            program = sendable(lowered, _tilewise.generation_name(tpu), name or topology, begun)
+            program = sendable(lowered, _tilewise.generation_name(tpu), name, begun)
         except NotSendable:
             if compiler.libtpu is not None:
                 message = (
                     f"libtpu {compiler.libtpu} runs in a process of its own, and this program calls back into this one"
                 )
                 raise Error(message, kind="not_sendable") from None
-            return _here(lowered, source, tpu, hbm_limit), None
+            return _here(lowered, source, tpu, hbm_limit)
         mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"
         # Reports name lines of the source, which `hash` leaves out.
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
@@ -82,12 +99,11 @@ def plan_of(
         raised = module("jax").errors.JaxRuntimeError
         with explain_oom(tpu=tpu):
             raise raised(answer.error)
-    return answer, program
+    return Plan(report, None if answer.sizes is None else answer.sizes.code_bytes, program)
 
 
-def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Answer:
-    """The same from this process, compiled in full."""
+def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Plan:
+    """The plan from this process, compiled in full."""
     with explain_oom(tpu=tpu):
         text = dumped(lowered)
-    report = report_of(text, source, _tilewise.generation_name(tpu), hbm_limit)
-    return Answer("refused" if report.fits is False else "fits", "full", Sizes.planned(report), report=report)
+    return Plan(report_of(text, source, _tilewise.generation_name(tpu), hbm_limit), None, None)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewise import _internals, _tilewise
-from tilewise._errors import NotATpuProgram
+from tilewise._errors import NotATpuProgram, Skip
+from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._place import lower_on
 from tilewise._topologies import devices_of, known_topologies, slice_with
 
 if TYPE_CHECKING:
@@ -69,6 +69,18 @@ def trace(
     begun = time.perf_counter()
     name, lowered = lower_on(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
     return sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+
+
+def attempted(make: Callable[[], Program]) -> tuple[str, Any]:
+    """A program, or the words of why there is none, behind what it is: ``traced``, or what was raised."""
+    try:
+        return "traced", make()
+    except NotSendable as error:
+        return "not_sendable", str(error)
+    except Skip as error:
+        return "skipped", str(error)
+    except (Exception, SystemExit) as error:
+        return "untraceable", f"{type(error).__name__}: {error}"
 
 
 def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:

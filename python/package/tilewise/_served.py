@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewise import _ask
+from tilewise import _compiler
 from tilewise._answers import Answers
 from tilewise._errors import Error
 from tilewise._fit import command, locked
-from tilewise._fit.factory import FromFile
+from tilewise._fit.factory import FromFile, factory
 
 _VERBS: dict[str, Callable[[Sequence[str], Answers], int]] = {"fit": command.main, "audit": locked.audited}
 
@@ -55,13 +55,13 @@ def main(arguments: Sequence[str]) -> int:
     pipe = _taken()
     if sys.platform != "win32":
         _end_with_reader(pipe)
-        _ask.own_sessions = False
+        _compiler.own_sessions = False
     with open(pipe, "w", encoding="utf-8") as out:
         answers = Framed(out)
         try:
             verb, *others = arguments
             for program in _factories(others):
-                _check_own(program, command.factory(program, _allowed(others)))
+                _check_own(program, factory(program, _allowed(others)))
             return _VERBS[verb](others, answers)
         # The program may raise anything.
         except Exception as error:

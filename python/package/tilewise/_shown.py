@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from tilewise._modules import module
 
@@ -13,6 +15,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _Element = TypeVar("_Element")
+_hints = functools.cache(get_type_hints)
+
+
+def read(kind: Any, held: Any) -> Any:
+    """A value of a type of what JSON has of it: dataclasses of objects, tuples of arrays.
+
+    Raises:
+        TypeError: a field is missing.
+    """
+    if is_dataclass(kind):
+        made: Any = kind
+        return made(**{name: read(hint, held[name]) for name, hint in _hints(made).items() if name in held})
+    arguments = get_args(kind)
+    if get_origin(kind) is tuple:
+        return tuple(read(arguments[0], each) for each in held)
+    if type(None) in arguments:
+        return None if held is None else read(arguments[0], held)
+    return held
 
 
 class Listed(Sequence[_Element]):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._shown import Shown
+from tilewise._shown import Shown, read
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -31,12 +30,6 @@ class TimeRow:
         roof: what bounds it, ``memory`` or ``compute``; ``None`` where nothing tells.
         op_name: the framework's name of the operation.
         file, line: where it was written.
-
-    Examples:
-        >>> import pathlib
-        >>> longest = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.rows[0]
-        >>> longest.instruction, longest.kind, longest.basis, longest.roof, longest.line
-        ('fusion.6', 'matmul', 'cycles', 'memory', 439)
     """
 
     instruction: str
@@ -65,12 +58,6 @@ class TimeGroup:
         operations: how many.
         seconds: how long they take.
         bound_seconds: the part of it that is only a lower bound.
-
-    Examples:
-        >>> import pathlib
-        >>> kinds = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.kinds
-        >>> [(each.name, each.operations) for each in kinds[:2]]
-        [('matmul', 1), ('gather_scatter_sort', 3)]
     """
 
     name: str
@@ -89,6 +76,19 @@ class Time(Shown):
     Attributes:
         text: all of it, as the ``time`` of the command line's JSON.
         words: the table that ``tilewise audit --time`` prints.
+        estimate_seconds: how long a run takes: the compiler's figure, corrected where it charges narrow types like
+            4-byte ones.
+        floor_seconds: the same with every operation at the memory's full rate or at the peak of the matrix unit.
+        compiler_seconds: the compiler's cycles at the core's clock.
+        cycles: the compiler's cycles of a run, loops times their trips.
+        is_at_least: whether a run takes longer: operations without cycle counts, or a loop of unknown trip count, are
+            in it.
+        bound_share: the part of the estimate that is only a lower bound, 0 … 1.
+        padding_seconds: what padding takes of the operations that memory bounds.
+        cores: the cores that it is compiled for, of a chip whose two cores can be one device (v4, v5p); else ``None``.
+        unpriced: the operations without cycle counts, by kind, with what the estimate has for them.
+        kinds, lines, modules: by kind, line of the program and module of the network, the longest first.
+        rows: every instruction that takes time, the longest first.
 
     Examples:
         >>> import pathlib
@@ -101,78 +101,31 @@ class Time(Shown):
 
     text: str
     words: str
+    estimate_seconds: float = field(init=False, compare=False)
+    floor_seconds: float = field(init=False, compare=False)
+    compiler_seconds: float = field(init=False, compare=False)
+    cycles: int = field(init=False, compare=False)
+    is_at_least: bool = field(init=False, compare=False)
+    bound_share: float = field(init=False, compare=False)
+    padding_seconds: float = field(init=False, compare=False)
+    cores: int | None = field(init=False, compare=False)
+    unpriced: tuple[TimeGroup, ...] = field(init=False, compare=False)
+    kinds: tuple[TimeGroup, ...] = field(init=False, compare=False)
+    lines: tuple[TimeGroup, ...] = field(init=False, compare=False)
+    modules: tuple[TimeGroup, ...] = field(init=False, compare=False)
+    rows: tuple[TimeRow, ...] = field(init=False, compare=False)
 
-    @cached_property
-    def _fields(self) -> dict[str, Any]:
-        held: dict[str, Any] = json.loads(self.text)
-        return held
-
-    @property
-    def estimate_seconds(self) -> float:
-        """How long a run takes: the compiler's figure, corrected where it charges narrow types like 4-byte ones."""
-        return float(self._fields["estimate_seconds"])
-
-    @property
-    def floor_seconds(self) -> float:
-        """The same with every operation at the memory's full rate or at the peak of the matrix unit."""
-        return float(self._fields["floor_seconds"])
-
-    @property
-    def compiler_seconds(self) -> float:
-        """The compiler's cycles at the core's clock."""
-        return float(self._fields["compiler_seconds"])
-
-    @property
-    def cycles(self) -> int:
-        """The compiler's cycles of a run, loops times their trips."""
-        return int(self._fields["cycles"])
-
-    @property
-    def is_at_least(self) -> bool:
-        """Whether a run takes longer: operations without cycle counts, or a loop of unknown trip count, are in it."""
-        return bool(self._fields["is_at_least"])
-
-    @property
-    def bound_share(self) -> float:
-        """The part of the estimate that is only a lower bound, 0 … 1."""
-        return float(self._fields["bound_share"])
-
-    @property
-    def padding_seconds(self) -> float:
-        """What padding takes of the operations that memory bounds."""
-        return float(self._fields["padding_seconds"])
-
-    @property
-    def cores(self) -> int | None:
-        """The cores that it is compiled for, of a chip whose two cores can be one device (v4, v5p); else ``None``."""
-        cores: int | None = self._fields["cores"]
-        return cores
-
-    @property
-    def unpriced(self) -> tuple[TimeGroup, ...]:
-        """The operations without cycle counts, by kind, with what the estimate has for them."""
-        rows = self._fields["unpriced"]
-        return tuple(TimeGroup(row["kind"], row["operations"], row["seconds"], row["seconds"]) for row in rows)
-
-    @property
-    def kinds(self) -> tuple[TimeGroup, ...]:
-        """By kind, the longest first."""
-        return tuple(_group(row["kind"], row) for row in self._fields["kinds"])
-
-    @property
-    def lines(self) -> tuple[TimeGroup, ...]:
-        """By line of the program, the longest first."""
-        return tuple(_group(_place(row["source"]), row) for row in self._fields["lines"])
-
-    @property
-    def modules(self) -> tuple[TimeGroup, ...]:
-        """By module of the network, the longest first."""
-        return tuple(_group(row["module"], row) for row in self._fields["modules"])
-
-    @property
-    def rows(self) -> tuple[TimeRow, ...]:
-        """Every instruction that takes time, the longest first."""
-        return tuple(_row(held) for held in self._fields["rows"])
+    def __post_init__(self) -> None:
+        held = json.loads(self.text)
+        figures = ("estimate_seconds", "floor_seconds", "compiler_seconds", "cycles", "is_at_least", "bound_share")
+        by = {"unpriced": "kind", "kinds": "kind", "lines": "source", "modules": "module"}
+        self.__dict__.update(
+            {name: held[name] for name in (*figures, "padding_seconds", "cores")},
+            rows=tuple(
+                read(TimeRow, {"file": None, "line": None, **row, **(row["source"] or {})}) for row in held["rows"]
+            ),
+            **{name: tuple(_group(row[each], row) for row in held[name]) for name, each in by.items()},
+        )
 
     def __str__(self) -> str:
         return self.words
@@ -185,28 +138,20 @@ class Time(Shown):
         return [asdict(row) for row in self.rows]
 
     def _held(self) -> dict[str, Any]:
-        return {"time": self._fields, "words": self.words}
+        return {"time": json.loads(self.text), "words": self.words}
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Time:
-        found = cls(json.dumps(held["time"]), held["words"])
-        # Checks that nothing is missing.
-        repr((found, found.rows, found.unpriced, found.kinds, found.lines, found.modules))
-        return found
+        return cls(json.dumps(held["time"]), held["words"])
 
 
-def _group(name: str, row: dict[str, Any]) -> TimeGroup:
-    return TimeGroup(name, row["operations"], row["seconds"], row["bound_seconds"])
+_NOWHERE = {"file": None, "line": None}
 
 
-def _place(source: dict[str, Any] | None) -> str:
-    return f"{source['file']}:{source['line']}" if source else ""
-
-
-def _row(held: dict[str, Any]) -> TimeRow:
-    source = held["source"] or {"file": None, "line": None}
-    names = [name for name in TimeRow.__dataclass_fields__ if name not in ("file", "line")]
-    return TimeRow(file=source["file"], line=source["line"], **{name: held[name] for name in names})
+def _group(of: Any, row: dict[str, Any]) -> TimeGroup:
+    """A group of a kind, a line or a module; of those without cycle counts all is a bound."""
+    name = f"{of['file']}:{of['line']}" if isinstance(of, dict) else of or ""
+    return TimeGroup(name, row["operations"], row["seconds"], row.get("bound_seconds", row["seconds"]))
 
 
 def time(report: Report) -> Time | None:

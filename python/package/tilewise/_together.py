@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._limits import hbm_of
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
+from tilewise._shown import read
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ class LoadedProgram:
         decides: whether its temporaries, inputs and new results together are the largest.
         freed_bytes: what the set takes less without it.
         costs_pages: how many pages more fit without it; ``None`` without pages, a limit or other programs.
-
-    Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False).programs[0].call_bytes
-        4194304
     """
 
     name: str
@@ -71,13 +66,6 @@ class ResidentArray:
         donated_to: those of them that it is donated to.
         is_pages: whether it is a part of the cache.
         is_laid_out_otherwise: whether other programs have it in another layout: it is held in each.
-
-    Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
-        >>> server.residents[0].shape
-        'f32[1024,1024]{1,0:T(8,128)}'
     """
 
     name: str
@@ -102,13 +90,6 @@ class PageArrays:
         page_bytes, page_padding_bytes: what a page takes in all arrays, and what of that is padding.
         fitting: how many pages fit; ``None`` without a limit.
         decided_by: the program that then holds the most beside what is resident.
-
-    Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
-        >>> server.pages is None
-        True
     """
 
     arrays: int
@@ -134,13 +115,6 @@ class Alternative:
         freed_bytes: what the set takes less.
         is_bound: whether it may be less.
         pages: how many pages fit then.
-
-    Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
-        >>> [option.kind for option in server.options]
-        ['donate']
     """
 
     kind: Literal["donate"] | Literal["drop"] | Literal["narrow"] | Literal["layout"]
@@ -169,9 +143,6 @@ class Together:
         options: what frees memory or makes room for pages, the most first.
 
     Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-        >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
         >>> server.resident_bytes
         4194304
     """
@@ -199,9 +170,7 @@ class Together:
         """All of it as JSON: the ``Together`` of docs/json.md.
 
         Examples:
-            >>> import json, jax, jax.numpy as jnp
-            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
+            >>> import json
             >>> json.loads(server.to_json())["machine"]
             'tpu:v5e'
         """
@@ -212,9 +181,6 @@ class Together:
         """A page in one file: a bar of what is held, each program beneath, and all that is printed.
 
         Examples:
-            >>> import jax, jax.numpy as jnp
-            >>> x = jax.ShapeDtypeStruct((1024, 1024), "float32")
-            >>> server = audit_together({"tanh": (jnp.tanh, [x])}, tpu="v5e", confirm=False)
             >>> server.to_html()[:15]
             '<!doctype html>'
         """
@@ -273,25 +239,10 @@ def audit_together(
         [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
     )
     audited = [(name, _audited(member, tpu, topology, confirm, libtpu)) for name, member in members]
-    return _together_of([(report, name, code) for name, (report, code) in audited], hbm_of(hbm_limit, tpu, None), pages)
-
-
-def _together_of(
-    summed: Sequence[tuple[Report, str | None, int | None]], limit: int | None, pages: str | None
-) -> Together:
-    """Of reports, each with its name and the bytes of its code."""
-    held, text, page = _tilewise.sum_together(summed, limit, pages)
-    fields: dict[str, Any] = json.loads(held)
-    fields["programs"] = tuple(LoadedProgram(**each) for each in fields["programs"])
-    fields["residents"] = tuple(_resident(each) for each in fields["residents"])
-    fields["pages"] = None if fields["pages"] is None else PageArrays(**fields["pages"])
-    fields["options"] = tuple(Alternative(**each) for each in fields["options"])
-    return Together(**fields, _text=text, _page=page)
-
-
-def _resident(held: dict[str, Any]) -> ResidentArray:
-    programs, donated_to = (tuple(held.pop(field)) for field in ("programs", "donated_to"))
-    return ResidentArray(**held, programs=programs, donated_to=donated_to)
+    summed = [(report, name, code) for name, (report, code) in audited]
+    held, text, page = _tilewise.sum_together(summed, hbm_of(hbm_limit, tpu, None), pages)
+    found: Together = read(Together, {**json.loads(held), "_text": text, "_page": page})
+    return found
 
 
 def _audited(
@@ -307,7 +258,5 @@ def _audited(
         message = "functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')"
         raise TypeError(message)
     f, args, *rest = member
-    options = rest[0] if rest else None
-    answer, _ = plan_of(f, tuple(args), tpu=tpu, topology=topology, jit_options=options, confirm=confirm, libtpu=libtpu)
-    assert answer.report is not None
-    return answer.report, None if answer.sizes is None else answer.sizes.code_bytes
+    plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
+    return plan.report, plan.code_bytes

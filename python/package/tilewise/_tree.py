@@ -23,11 +23,6 @@ class TreeLeaf:
         path: where it is in the tree, such as ``"layer/kernel"``: as the library names it.
         shape: its `Shape` with the layout that the TPU picks; of a sharded array one device's shard.
         sharding: how it is divided, as JAX prints it; ``None`` for an array without sharding.
-
-    Examples:
-        >>> import numpy as np
-        >>> predict_tree({"w": np.zeros((400000, 12), np.float32)}, tpu="v5e")[0].path
-        'w'
     """
 
     path: str
@@ -107,18 +102,9 @@ class TreePrediction(Shown):
             >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["padding_bytes"]
             [6400000]
         """
-        return [
-            {
-                "path": leaf.path,
-                "shape": str(leaf.shape),
-                "sharding": leaf.sharding,
-                "bytes": leaf.bytes,
-                "logical_bytes": leaf.logical_bytes,
-                "physical_bytes": leaf.physical_bytes,
-                "padding_bytes": leaf.padding_bytes,
-            }
-            for leaf in self
-        ]
+        sizes = ("bytes", "logical_bytes", "physical_bytes", "padding_bytes")
+        named = [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]
+        return [{**row, **{size: getattr(leaf, size) for size in sizes}} for row, leaf in zip(named, self, strict=True)]
 
     def _held(self) -> dict[str, Any]:
         return {"leaves": [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewise._ask import Compiler, Sizes
+from tilewise._compiler import Compiler, Sizes
 from tilewise._kept import cache_folder, write_whole
 from tilewise._modules import module
 from tilewise._program import trace

@@ -1,6 +1,6 @@
 """The process that asks the compiler, so that a crash, an endless compilation or a stopped one ends nothing else.
 
-`_ask` starts it, sends requests and reads replies through a connection. It ends with the connection, even while it
+`_compiler` starts it, sends requests and reads replies through a connection. It ends with the connection, even while it
 is compiling.
 """
 
@@ -17,9 +17,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tilewise import _internals
-from tilewise._errors import Skip
 from tilewise._modules import module
-from tilewise._program import NotSendable, Program
+from tilewise._program import Program, attempted
 
 PASSED = "after_optimizations_after_buffer_assignment.txt"
 """How the name ends of the file that libtpu writes once it has found that the program fits, before generating code."""
@@ -70,7 +69,8 @@ class Raised:
 
     def __call__(self, replies: Replies) -> None:
         """Say so."""
-        replies.send("untraceable", error=f"{self.error}: {self.message}")
+        words = f"{self.error}: {self.message}"
+        replies.send("untraceable", made=words, error=words)
 
 
 class Start:
@@ -91,16 +91,8 @@ class Trace:
 
     def __call__(self, replies: Replies) -> None:
         """Reply with the program, or with what was raised."""
-        try:
-            program = self.make()
-        except NotSendable as error:
-            replies.send("not_sendable", error=str(error))
-        except Skip as error:
-            replies.send("skipped", error=str(error))
-        except (Exception, SystemExit) as error:
-            replies.send("untraceable", error=f"{type(error).__name__}: {error}")
-        else:
-            replies.send("traced", program=program)
+        kind, made = attempted(self.make)
+        replies.send(kind, made=made)
 
 
 class Compile:
@@ -123,15 +115,16 @@ class Compile:
         over = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(replies, over, begun), daemon=True)
         watcher.start()
+        compiled, refused = None, ""
         try:
             compiled = compile_it()
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
-            over.set()
-            watcher.join()
-            replies.send("error", error=str(error), seconds=time.perf_counter() - begun)
-            return
+            refused = str(error)
         over.set()
         watcher.join()
+        if compiled is None:
+            replies.send("error", error=refused)
+            return
         said = compiled.get_compiled_memory_stats()
         replies.send(
             "compiled",
@@ -143,7 +136,6 @@ class Compile:
                 said.generated_code_size_in_bytes,
             ),
             cost=_cost(compiled),
-            seconds=time.perf_counter() - begun,
         )
 
     def _watch(self, replies: Replies, over: threading.Event, begun: float) -> None:

@@ -30,10 +30,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
 from tilewise._limits import in_words
+from tilewise._shown import read
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -60,12 +61,6 @@ class KernelRow:
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
         nearest_block: the nearest block that it takes; ``None`` if there is none to name.
-
-    Examples:
-        >>> from tilewise import kernels
-        >>> row = kernels.budget("in bf16[20,100]", tpu="v6e").rows[0]
-        >>> row.padded_block, row.bytes, row.logical_bytes
-        ((24, 128), 6144, 4000)
     """
 
     operand: str
@@ -138,14 +133,15 @@ class KernelBudget:
         'the nearest such block is 8,128'
     """
 
-    text: str
     name: str | None
     tpu: str
+    text: str
     rows: tuple[KernelRow, ...]
     vmem_bytes: int
     smem_bytes: int
     guess_bytes: int | None
     body_most_bytes: int | None
+    measured_bytes: int | None
     limit_bytes: int | None
     cap_bytes: int | None
     limit_needed_bytes: int | None
@@ -154,7 +150,6 @@ class KernelBudget:
     moved_bytes: int | None
     libtpu: str | None
     verdict: str | None
-    measured_bytes: int | None
     refusal: str | None
 
     @property
@@ -183,17 +178,9 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
-    found = _tilewise.kernel_budget(text, tpu=tpu)
-    found["rows"] = tuple(map(_row, found["rows"]))
-    return KernelBudget(
-        text=text, **found, body_most_bytes=None, may_be_dropped_bytes=0, measured_bytes=None, refusal=None
-    )
-
-
-def _row(fields: dict[str, Any]) -> KernelRow:
-    for name in ("block", "padded_block", "nearest_block"):
-        fields[name] = None if fields[name] is None else tuple(fields[name])
-    return KernelRow(**fields)
+    unknown = {"body_most_bytes": None, "may_be_dropped_bytes": 0, "measured_bytes": None, "refusal": None}
+    found: KernelBudget = read(KernelBudget, {"text": text, **_tilewise.kernel_budget(text, tpu=tpu), **unknown})
+    return found
 
 
 def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:

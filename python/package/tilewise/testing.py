@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words, share_of
+from tilewise._plan import Request
 from tilewise._tilewise import Report, Shape
 
 if TYPE_CHECKING:
@@ -154,10 +155,7 @@ def assert_padding_below(
     """
     __tracebackhide__ = True
     report = _report(program, args, kwargs, tpu)
-    padding = report.peak_padding_bytes
-    if padding is None:
-        message = f"{report.module} has no memory plan, so its padding at the peak is not known: it isn't scheduled"
-        raise AssertionError(message)
+    padding = _planned(report, report.peak_padding_bytes, "padding at the peak")
     most = bytes_of(limit, report.peak_live_bytes or 0)
     if padding > most:
         owners = [(row, row.padding_bytes) for row in report.peak_buffers]
@@ -192,10 +190,7 @@ def assert_peak_below(
     """
     __tracebackhide__ = True
     report = _report(program, args, kwargs, tpu)
-    peak = report.peak_bytes
-    if peak is None:
-        message = f"{report.module} has no memory plan, so its peak is not known: it isn't scheduled"
-        raise AssertionError(message)
+    peak = _planned(report, report.peak_bytes, "peak")
     most = bytes_of(limit, report.hbm_limit or 0)
     if peak > most:
         owners = [(row, row.bytes) for row in report.peak_buffers]
@@ -261,16 +256,8 @@ def assert_plan(
     if tpu is None:
         message = f"say which TPU {known} is for: tpu='v5e'"
         raise TypeError(message)
-    after = of_function(
-        f,
-        args,
-        kwargs,
-        tpu=tpu,
-        topology=topology,
-        jit_options=jit_options,
-        settings={},
-        root=locks.root_of(path),
-    )
+    request = Request(f, args, tpu, topology, jit_options, kwargs=kwargs)
+    after = of_function(request, {}, locks.root_of(path))
     if updates_plans:
         locks.update(path, {known: after.entry})
         return
@@ -290,6 +277,14 @@ def assert_plan(
 
 def _report(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tpu: Tpu) -> Report:
     return program if isinstance(program, Report) else audit(program, *args, tpu=tpu, **kwargs)
+
+
+def _planned(report: Report, size: int | None, what: str) -> int:
+    __tracebackhide__ = True
+    if size is None:
+        message = f"{report.module} has no memory plan, so its {what} is not known: it isn't scheduled"
+        raise AssertionError(message)
+    return size
 
 
 def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:

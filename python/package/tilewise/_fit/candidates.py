@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tilewise._errors import Error, Skip
+from tilewise._lowering import meshes_of
 from tilewise._microbatch import along_axes
 from tilewise._modules import module
-from tilewise._place import meshes_of
 from tilewise._program import donated
 from tilewise._remat.step import POLICIES, Step
 from tilewise._topologies import devices_in
@@ -24,13 +24,7 @@ SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
 
 @dataclass(frozen=True)
 class Made:
-    """A program of a factory.
-
-    Attributes:
-        f: the function.
-        args: its arguments.
-        options: arguments of ``jax.jit``.
-    """
+    """A program of a factory: the function, its arguments, and options of ``jax.jit``."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
@@ -43,12 +37,7 @@ Factory: TypeAlias = Callable[[int | None], Made]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a candidate is tried.
-
-    Attributes:
-        tpu, topology: the slice.
-        axis: the name of the setting that is the batch.
-    """
+    """Where a candidate is tried: the slice, and the setting that is the batch."""
 
     tpu: str
     topology: str | None
@@ -59,9 +48,7 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
     """The factory whose programs have the changes.
 
     Args:
-        factory: the programs as they are.
         wanted: a value for each of `NAMES` that is asked for; ``None``, False, ``"none"`` and 1 change nothing.
-        place: where.
 
     Raises:
         ValueError: a value is none of the change's.
@@ -123,7 +110,6 @@ def formats(made: Made, arguments: Mapping[int, Any] | None = None, results: Map
     """``in_shardings`` and ``out_shardings`` with layouts.
 
     Args:
-        made: the program.
         arguments, results: the layouts, by the number of the leaf; without any, the compiler picks all of them.
 
     Raises:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Compiler, Mode
 from tilewise._cache import Cache
+from tilewise._compiler import Answer, Compiler, Mode, traced
 from tilewise._errors import Error, Skip
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
-from tilewise._program import NotSendable, Program
+from tilewise._program import NotSendable, Program, attempted
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
 from tilewise._ways import ways
@@ -178,16 +178,8 @@ class Asker:
         self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False
     ) -> FitRow:
         task = self._task
-        return row_of(
-            settings,
-            program,
-            answer,
-            tpu=task.tpu,
-            topology=task.topology,
-            limit=task.limit,
-            compiler=self._compiler.version,
-            cached=cached,
-        )
+        asked = {"tpu": task.tpu, "topology": task.topology, "compiler": self._compiler.version, "cached": cached}
+        return row_of(settings, program, answer, asked, task.limit)
 
     def _fastest(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of the fastest choice of what is kept that fits; where a plan is asked for, of one that is small."""
@@ -231,18 +223,11 @@ class Asker:
         task = self._task
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
-            traced = self._compiler.trace(make, task.timeout)
-            if isinstance(traced, Answer) and traced.status == "crashed":
-                traced = self._compiler.trace(make, task.timeout)
-            return traced
-        try:
-            return make()
-        except NotSendable:
-            raise
-        except Skip as error:
-            return Answer("skipped", "full", error=str(error))
-        except Exception as error:
-            return Answer("untraceable", "full", error=f"{type(error).__name__}: {error}")
+            found = self._compiler.trace(make, task.timeout)
+            if isinstance(found, Answer) and found.status == "crashed":
+                found = self._compiler.trace(make, task.timeout)
+            return found
+        return traced(*attempted(make))
 
 
 def searched(
@@ -256,9 +241,7 @@ def searched(
     """Search a task: each axis in turn, with those that follow at their smallest size.
 
     Args:
-        task: what to search.
         known: rows of an earlier search, which are not asked for again.
-        on_row: called with each new row.
         compiler: who is asked; by default one that ends with the search.
         into: what is filled in, for whoever interrupts the search.
     """

@@ -3,31 +3,67 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import inspect
 import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tilewise._device import traced_for
 from tilewise._errors import Skip
-from tilewise._fit.adapters import Adapter
+from tilewise._fit.adapters import Adapter, adapter
 from tilewise._fit.candidates import NAMES, Made, Place, candidate
 from tilewise._modules import module
 from tilewise._program import Program, sendable, trace
 
 
-def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Program:
-    """The program that a factory makes of its settings, with the candidates among them.
+def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
+    """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
     Args:
-        make: the factory.
-        settings: what it takes, and what it doesn't of `candidates.NAMES`.
-        place: the slice, and the axis that is the batch.
+        program: its name. ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
+        modules: the modules whose functions may be run.
+
+    Raises:
+        ValueError: the text has no name, or the module isn't allowed.
+        OSError, ImportError, AttributeError: there is none.
     """
+    library = adapter(program)
+    if library is not None:
+        return library
+    place, colon, name = program.rpartition(":")
+    if not colon or not name:
+        message = f"the program is FILE.py:FACTORY, not {program!r}"
+        raise ValueError(message)
+    if place.endswith(".py") or "/" in place:
+        found = FromFile(place, name)
+        try:
+            found.load()
+        except (OSError, AttributeError, ImportError):
+            raise
+        # A file of Python may raise anything.
+        except (Exception, SystemExit) as error:
+            message = f"{place} can't be run: {type(error).__name__}: {error}"
+            raise ValueError(message) from error
+        return found
+    if place not in modules:
+        message = f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module"
+        raise ValueError(message)
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    loaded: Any = importlib.import_module(place)
+    for part in name.split("."):
+        loaded = getattr(loaded, part)
+    made: Callable[..., Any] = loaded
+    return made
+
+
+def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Program:
+    """The program that a factory makes of its settings, with the candidates among them that it doesn't take itself."""
     if isinstance(make, Adapter):
         begun = time.perf_counter()
         return sendable(make.lowered(settings, place), place.tpu, place.topology, begun)

@@ -25,14 +25,7 @@ def entry(
     hlo: str | None = None,
     root: Path | None = None,
 ) -> dict[str, Any]:
-    """What a lock says of a program.
-
-    Args:
-        report: its audit.
-        tpu, topology, settings: what it was made for, and of.
-        hlo: the program's hash, without source locations.
-        root: the folder that files are relative to.
-    """
+    """What a lock says of a program, with its hash without source locations, and files relative to a folder."""
     held: dict[str, Any] = json.loads(_tilewise.compared_program(report, root))
     held["bytes"]["limit"] = report.hbm_limit or _tilewise.hbm_bytes(tpu)
     named = {"tpu": tpu, "topology": topology, "settings": dict(settings or {})}
@@ -97,8 +90,6 @@ def compare(
     """What changed from one entry to another.
 
     Args:
-        name: the program's.
-        before, after: the entries.
         compilers: of both; ``None`` where it isn't known.
         tolerance: the share that bytes may grow by; a MiB is always allowed.
         exact: any change is worse.

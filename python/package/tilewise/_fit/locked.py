@@ -15,29 +15,24 @@ from tilewise._audit import audit
 from tilewise._comparison import Comparison
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
-from tilewise._fit.command import factory, setting
+from tilewise._fit.factory import factory
 from tilewise._fit.factory import program as program_made
+from tilewise._fit.settings import setting
 from tilewise._fit.together import summed
 from tilewise._kept import write_whole
 from tilewise._limits import share_of
-from tilewise._plan import plan_of
+from tilewise._plan import Request, plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise._types import Tpu
 
+_LOCKED = ("tpu", "topology", "settings")
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 
 
 @dataclass(frozen=True)
 class Made:
-    """A program as it was audited.
-
-    Attributes:
-        report: its audit.
-        entry: what a lock says of it.
-        compiler: the versions that compiled it just now; ``None`` of a file.
-    """
+    """A program as it was audited: its entry in a lock, and the versions that compiled it; ``None`` of a file."""
 
     report: Report
     entry: dict[str, Any]
@@ -49,30 +44,43 @@ class Made:
         return self.report.module.removeprefix("jit_")
 
 
-def of_function(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    tpu: Tpu,
-    topology: str | None,
-    jit_options: Mapping[str, Any] | None,
-    settings: Mapping[str, Any],
-    root: Path,
-    libtpu: str | None = None,
-) -> Made:
-    """A function, compiled by this version of libtpu."""
-    answer, program = plan_of(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, libtpu=libtpu)
-    assert answer.report is not None
+@dataclass(frozen=True)
+class Target:
+    """What programs are made and compiled for.
+
+    Attributes:
+        tpu, topology, settings: the slice, and what factories are called with.
+        root: the folder that files are relative to.
+        libtpu: the version that compiles them, or compiled a file.
+        modules: those whose functions may be run.
+    """
+
+    tpu: str | None
+    topology: str | None
+    settings: Mapping[str, Any]
+    root: Path
+    libtpu: str | None = None
+    modules: Collection[str] = ()
+
+    @classmethod
+    def of(cls, given: argparse.Namespace, root: Path) -> Target:
+        """As the command line says."""
+        return cls(given.tpu, given.topology, dict(map(setting, given.set)), root, given.libtpu, given.allow_module)
+
+
+def of_function(request: Request, settings: Mapping[str, Any], root: Path) -> Made:
+    """A function, compiled."""
+    plan = plan_of(request)
+    program = plan.program
     held = lock.entry(
-        answer.report,
-        tpu=_tilewise.generation_name(tpu),
-        topology=topology if program is None else program.topology,
+        plan.report,
+        tpu=_tilewise.generation_name(request.tpu),
+        topology=request.topology if program is None else program.topology,
         settings=settings,
         hlo=None if program is None else program.hash,
         root=root,
     )
-    return Made(answer.report, held, lock.compiler(libtpu))
+    return Made(plan.report, held, lock.compiler(request.libtpu))
 
 
 def is_factory(program: str) -> bool:
@@ -80,49 +88,25 @@ def is_factory(program: str) -> bool:
     return ":" in program and not Path(program).exists()
 
 
-def of_program(
-    program: str,
-    *,
-    tpu: str | None,
-    topology: str | None,
-    settings: Mapping[str, Any],
-    root: Path,
-    libtpu: str | None = None,
-    modules: Collection[str] = (),
-) -> Made:
-    """A program.
-
-    Args:
-        program: ``FILE.py:FACTORY``, or a file of HLO.
-        tpu, topology, settings: what it is for, and made with.
-        root: the folder that files are relative to.
-        libtpu: the version that compiles it, or compiled the file.
-        modules: those whose functions may be run.
-    """
+def of_program(program: str, target: Target) -> Made:
+    """A program: ``FILE.py:FACTORY``, or a file of HLO."""
+    tpu, root = target.tpu, target.root
     if is_factory(program):
         if tpu is None:
             raise ValueError("say which TPU the program is for: --tpu v5e")
         # As a lock has it, from the folder that files are relative to; as it is given, from here.
         file, _, maker = program.rpartition(":")
         found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
-        made = program_made(factory(found, modules), settings, Place(tpu, topology))
-        compiled = of_function(
-            made.f,
-            made.args,
-            tpu=tpu,
-            topology=topology,
-            jit_options=made.options,
-            settings=settings,
-            root=root,
-            libtpu=libtpu,
-        )
+        made = program_made(factory(found, target.modules), target.settings, Place(tpu, target.topology))
+        request = Request(made.f, made.args, tpu, target.topology, made.options, target.libtpu)
+        compiled = of_function(request, target.settings, root)
         return replace(compiled, entry={**compiled.entry, "program": _portable(found, root)})
-    report = audit(program, tpu=tpu, libtpu=libtpu)
+    report = audit(program, tpu=tpu, libtpu=target.libtpu)
     generation = tpu or report.tpu
     if generation is None:
         message = f"{program} does not say which TPU it is for: --tpu v5e"
         raise ValueError(message)
-    held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=settings, root=root)
+    held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=target.settings, root=root)
     return Made(report, held, None)
 
 
@@ -170,17 +154,9 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         # What the one program is for, another may be for, too; but it is none to be compared with.
         known: dict[str, Any] = before or (next(iter(locked.values())) if len(locked) == 1 else {})
         kept: dict[str, Any] = before.get("settings") or {} if before else {}
-        settings: dict[str, Any] = dict(map(setting, given.set)) or kept
-        tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
-        made = of_program(
-            program,
-            tpu=tpu,
-            topology=topology,
-            settings=settings,
-            root=root,
-            libtpu=given.libtpu,
-            modules=given.allow_module,
-        )
+        asked = Target.of(given, root)
+        tpu, topology = asked.tpu or known.get("tpu"), asked.topology or known.get("topology")
+        made = of_program(program, replace(asked, tpu=tpu, topology=topology, settings=asked.settings or kept))
         wanted = given.name or made.name
         before = before or locked.get(wanted)
         if before is None:
@@ -220,29 +196,16 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
 
 def _write(given: argparse.Namespace, path: Path) -> None:
     programs: dict[str, Any] = {}
-    root = lock.root_of(path)
+    # A lock is of the installed compiler.
+    target = replace(Target.of(given, lock.root_of(path)), libtpu=None)
     for name, each in lock.read(path)["programs"].items() if given.update else ():
         if not each.get("program"):
             message = f"{name} of {path} was no program of Python: lock it anew"
             raise ValueError(message)
-        again = of_program(
-            each["program"],
-            tpu=each["tpu"],
-            topology=each["topology"],
-            settings=each["settings"],
-            root=root,
-            modules=given.allow_module,
-        )
+        again = of_program(each["program"], replace(target, **{what: each[what] for what in _LOCKED}))
         programs[name] = again.entry
     for program in given.program:
-        made = of_program(
-            program,
-            tpu=given.tpu,
-            topology=given.topology,
-            settings=dict(map(setting, given.set)),
-            root=root,
-            modules=given.allow_module,
-        )
+        made = of_program(program, target)
         programs[given.name or made.name] = made.entry
     if not programs:
         raise ValueError("say which program to lock, as FILE.py:FACTORY")
@@ -277,16 +240,7 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
 
 
 def _made(program: str, given: argparse.Namespace, libtpu: str | None) -> Made:
-    settings = dict(map(setting, given.set))
-    return of_program(
-        program,
-        tpu=given.tpu,
-        topology=given.topology,
-        settings=settings,
-        root=Path.cwd(),
-        libtpu=libtpu,
-        modules=given.allow_module,
-    )
+    return of_program(program, replace(Target.of(given, Path.cwd()), libtpu=libtpu))
 
 
 def _beside(program: str, given: argparse.Namespace) -> Comparison:

@@ -13,7 +13,7 @@ from tilewise._comparison import compare
 from tilewise._fit.combination import Combination
 from tilewise._fit.page import page
 from tilewise._fit.rows import FitRow
-from tilewise._limits import in_words
+from tilewise._limits import in_columns, in_words
 from tilewise._modules import module
 
 _STEERING = ("fits", "planned", "refused")
@@ -128,13 +128,7 @@ class Fit:
         return any(combination.largest is not None for combination in self.combinations)
 
     def __str__(self) -> str:
-        header, *cells = self._table()
-        widths = [max(len(row[number]) for row in (header, *cells)) for number in range(len(header))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (header, *cells)
-        ]
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([in_columns(self._table()), *self._notes()])
 
     def _table(self) -> list[list[str]]:
         """Cells of the table, a row for each combination, below the header."""
@@ -231,13 +225,7 @@ class Fit:
         rows = self.to_dicts()
         writer = csv.DictWriter(file, list(rows[0]) if rows else ["settings"], lineterminator="\n")
         writer.writeheader()
-        for row in rows:
-            writer.writerow(
-                {
-                    name: json.dumps(value, default=str) if isinstance(value, dict) else value
-                    for name, value in row.items()
-                }
-            )
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
         return file.getvalue()
 
     def to_markdown(self) -> str:
@@ -293,21 +281,12 @@ class Fit:
         return module("polars").DataFrame(self._flat(), infer_schema_length=None)
 
     def _flat(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for row in self.to_dicts():
-            owner = row.pop("owner")
-            settings = row.pop("settings")
-            collective, cost = row.pop("collective_bytes"), row.pop("compiler_cost")
-            found.append(
-                {
-                    **settings,
-                    **row,
-                    "owner": None if owner is None else json.dumps(owner),
-                    "collective_bytes": None if collective is None else json.dumps(collective),
-                    "compiler_cost": None if cost is None else json.dumps(cost),
-                }
-            )
-        return found
+        return [{**row.pop("settings"), **{name: _cell(each) for name, each in row.items()}} for row in self.to_dicts()]
+
+
+def _cell(value: Any) -> Any:
+    """A value as a table has it: what is not a number or text is JSON."""
+    return json.dumps(value, default=str) if isinstance(value, dict) else value
 
 
 def _work(row: FitRow) -> tuple[int, int, int]:

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Status
 from tilewise._comparison import Owner
+from tilewise._compiler import Answer, Mode, Status
 from tilewise._program import Program
 from tilewise._tilewise import PeakBuffer, Report
 
@@ -124,7 +124,7 @@ class FitRow:
             >>> FitRow.from_dict(found.rows[0].to_dict()) == found.rows[0]
             True
         """
-        if not isinstance(held, Mapping):
+        if not isinstance(held, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"a row is a mapping, as to_dict gives it, not {type(held).__name__}"
             raise TypeError(message)
         return _row(held)
@@ -142,17 +142,9 @@ def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
 
 
 def row_of(
-    settings: Mapping[str, Any],
-    program: Program | None,
-    answer: Answer,
-    *,
-    tpu: str,
-    topology: str | None,
-    limit: int,
-    compiler: str,
-    cached: bool = False,
+    settings: Mapping[str, Any], program: Program | None, answer: Answer, asked: Mapping[str, Any], limit: int
 ) -> FitRow:
-    """The row of an answer; without a program where there was none to ask about."""
+    """The row of an answer, with what is so of all rows; without a program where there was none to ask about."""
     report, sizes = answer.report, answer.sizes
     status, error = answer.status, answer.error
     if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
@@ -161,16 +153,13 @@ def row_of(
     if sizes is not None:
         source = "compiled" if answer.status == "fits" else "plan"
     held: dict[str, Any] = {
+        **asked,
         "settings": dict(settings),
-        "tpu": tpu,
-        "topology": topology,
         "status": status,
         "limit_bytes": limit,
         "total_bytes": answer.message_bytes,
         "bytes_source": source,
         "compiler_cost": answer.cost,
-        "compiler": compiler,
-        "cached": cached,
         "error": error,
         "mode": answer.mode,
     }

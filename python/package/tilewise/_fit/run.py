@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
-from tilewise._ask import Compiler
+from tilewise._compiler import Compiler
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.log import Log

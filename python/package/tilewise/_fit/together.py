@@ -8,12 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewise import _tilewise
 from tilewise._fit.adapters import Adapter
-from tilewise._fit.command import factory, setting
-from tilewise._fit.factory import is_set, made, taken
+from tilewise._fit.factory import factory, is_set, made, taken
 from tilewise._fit.pages import largest
-from tilewise._limits import bytes_of
+from tilewise._fit.settings import setting
 from tilewise._together import Together, audit_together
 
 if TYPE_CHECKING:
@@ -22,10 +20,9 @@ if TYPE_CHECKING:
 
 def members(program: str, settings: Mapping[str, Any], modules: Collection[str]) -> dict[str, Member]:
     """The programs that ``FILE.py:FACTORY`` makes, by name; a file of HLO is one, by its path."""
-    place, colon, name = program.rpartition(":")
+    _, colon, name = program.rpartition(":")
     if not colon or Path(program).exists():
         return {program: program}
-    del place
     make = factory(program, modules)
     returned: Any = make(**taken(make, settings))
     if not is_set(returned):
@@ -51,12 +48,11 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
     # A factory may raise anything; the search for one program tells it.
     except Exception:
         return None
-    limit = None if given.hbm_limit is None else int(bytes_of(given.hbm_limit, _tilewise.hbm_bytes(given.tpu)))
 
     def ask(count: int) -> Together:
         print(f"compiling for {axis}={count}", file=sys.stderr, flush=True)
         members = {str(name): _member(each) for name, each in programs(count).items()}
-        return audit_together(members, tpu=given.tpu, hbm_limit=limit, topology=given.topology)
+        return audit_together(members, tpu=given.tpu, hbm_limit=given.hbm_limit, topology=given.topology)
 
     found, asked = largest(counts, ask)
     return found, sorted(asked)
@@ -78,7 +74,11 @@ def summed(given: argparse.Namespace) -> Together:
                 message = f"two programs are called {name!r}: name them in one factory that returns a dict"
                 raise ValueError(message)
             programs[name] = member
-    limit = None if given.hbm_limit is None else int(bytes_of(given.hbm_limit, _tilewise.hbm_bytes(given.tpu)))
     return audit_together(
-        programs, tpu=given.tpu, hbm_limit=limit, topology=given.topology, pages=given.pages, libtpu=given.libtpu
+        programs,
+        tpu=given.tpu,
+        hbm_limit=given.hbm_limit,
+        topology=given.topology,
+        pages=given.pages,
+        libtpu=given.libtpu,
     )

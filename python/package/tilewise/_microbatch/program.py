@@ -7,23 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise import _internals
+from tilewise._jaxprs import INLINED
 from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, MOVING, RULES, SCALING, Operation
 from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
-
-INLINED = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "composite": "jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vjp_call_jaxpr": "fun_jaxpr",
-    "eval_jaxpr": "call_jaxpr",
-}
-"""Calls whose callee stands in their place, with the parameter that has it."""
-
 
 CHEAP = ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Of what these make, whatever reads it makes its own piece on the way."""
@@ -310,15 +297,6 @@ def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
     return primitive.bind(*callables, *values, **rest)
 
 
-def _counts(params: dict[str, Any]) -> tuple[int, int]:
-    """How many operands of a scan are constants, and how many are carried."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_carry"]
-    # Since JAX 0.12, trees say so.
-    consts, carry, _ = params["ft_in"].unpack()
-    return len(consts), len(carry)
-
-
 def _closed(jaxpr: Any) -> Any:
     return jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
 
@@ -394,7 +372,8 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
 
 def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
-    counts = _counts(params)
+    scan = _internals.Scan.of(eqn)
+    counts = scan.consts, scan.carry
     shares = [_within(program.shares[at]) for at in reads]
     consts, carry, xs = _split(shares, *counts)
     for share in xs:

@@ -47,85 +47,34 @@ class Operation:
             raise RefusedError(f"`{self.name}` of what is the same for all samples, by what isn't")
         return share
 
+    def whole(self, rows: Each) -> dict[int, Each]:
+        """These rows for each operand that is the same for all parts."""
+        return {number: rows for number, share in enumerate(self.shares) if isinstance(share, Whole)}
+
     def cut(self, shape: tuple[int, ...], rows: Each) -> tuple[int, ...]:
         """A part of a shape that has these rows."""
         return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
 
 
-ELEMENTWISE = ARITHMETIC | frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "bessel_i0e",
-        "bessel_i1e",
-        "bitcast_convert_type",
-        "cbrt",
-        "clz",
-        "complex",
-        "conj",
-        "copy_p",
-        "cosh",
-        "digamma",
-        "eq_to",
-        "erf_inv",
-        "erfc",
-        "igamma",
-        "igamma_grad_a",
-        "igammac",
-        "imag",
-        "le_to",
-        "lgamma",
-        "lt_to",
-        "nextafter",
-        "one_minus_square",
-        "polygamma",
-        "population_count",
-        "real",
-        "reduce_precision",
-        "regularized_incomplete_beta",
-        "sharding_constraint",
-        "sinh",
-        "stop_gradient",
-        "threefry2x32",
-        "zeta",
-    ]
-)
-LINEAR = frozenset(
-    [
-        "add",
-        "add_any",
-        "convert_element_type",
-        "copy",
-        "copy_p",
-        "neg",
-        "reduce_sum",
-        "reshape",
-        "squeeze",
-        "sub",
-        "transpose",
-    ]
-)
+ELEMENTWISE = ARITHMETIC | frozenset([
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "bitcast_convert_type", "cbrt",
+    "clz", "complex", "conj", "copy_p", "cosh", "digamma", "eq_to", "erf_inv", "erfc", "igamma", "igamma_grad_a",
+    "igammac", "imag", "le_to", "lgamma", "lt_to", "nextafter", "one_minus_square", "polygamma", "population_count",
+    "real", "reduce_precision", "regularized_incomplete_beta", "sharding_constraint", "sinh", "stop_gradient",
+    "threefry2x32", "zeta",
+])  # fmt: skip
+LINEAR = frozenset([
+    "add", "add_any", "convert_element_type", "copy", "copy_p", "neg", "reduce_sum", "reshape", "squeeze", "sub",
+    "transpose",
+])  # fmt: skip
 """Of sums over the batch, what may be done with each part's share of them."""
 MOVING = frozenset(["broadcast_in_dim", "concatenate", "rev", "slice", "split", "stack", "unstack"])
 """The same in a loop's step; outside of loops, sums are added up first, which may be smaller."""
 SCALING = frozenset(["mul", "div"])
 """The same by what is the same for all parts."""
-COSTLY = frozenset(
-    [
-        "checkpoint",
-        "cond",
-        "conv_general_dilated",
-        "dot_general",
-        "ragged_dot_general",
-        "remat",
-        "scan",
-        "while",
-    ]
-)
+COSTLY = frozenset([
+    "checkpoint", "cond", "conv_general_dilated", "dot_general", "ragged_dot_general", "remat", "scan", "while",
+])  # fmt: skip
 """Nobody wants these done twice."""
 
 Rule = Callable[[Operation], Outcome]
@@ -183,21 +132,19 @@ def along_an_axis(op: Operation) -> Outcome:
     last = len(op.operands[0]) - 1
     if rows.at in (axes or [last]):
         raise RefusedError(f"`{op.name}` goes along the batch")
-    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-    return Outcome([rows] * len(op.results), wanted)
+    return Outcome([rows] * len(op.results), op.whole(rows))
 
 
 def concatenate(op: Operation) -> Outcome:
     rows = together(op.shares)
     if op.params["dimension"] == rows.at:
         raise RefusedError("arrays are joined along the batch")
-    return Outcome([rows], {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)})
+    return Outcome([rows], op.whole(rows))
 
 
 def stack(op: Operation) -> Outcome:
     rows = together(op.shares)
-    wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-    return Outcome([rows.along(rows.at + (op.params["axis"] <= rows.at))], wanted)
+    return Outcome([rows.along(rows.at + (op.params["axis"] <= rows.at))], op.whole(rows))
 
 
 def unstack(op: Operation) -> Outcome:
@@ -259,8 +206,7 @@ def before_the_last(count: int) -> Rule:
         rows = together(op.shares)
         if rows.at >= len(op.operands[0]) - count:
             raise RefusedError(f"`{op.name}` works on all of the batch")
-        wanted = {number: rows for number, share in enumerate(op.shares) if isinstance(share, Whole)}
-        return Outcome([rows] * len(op.results), wanted)
+        return Outcome([rows] * len(op.results), op.whole(rows))
 
     return rule
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import shared
 from tilewise._cache import Cache
+from tilewise._compiler import shared
 from tilewise._kept import cache_folder
 from tilewise._limits import bytes_of
 from tilewise._modules import module

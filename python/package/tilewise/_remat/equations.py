@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._microbatch.program import INLINED
+from tilewise._jaxprs import INLINED
 from tilewise._modules import module
 
 CHECKPOINTS = ("checkpoint", "remat", "remat2")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tilewise._limits import in_words
 
 if TYPE_CHECKING:
-    from tilewise._remat.result import RematValue
     from tilewise._remat.search import RematRow
+    from tilewise._remat.values import RematValue
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 360, 70, 30
 

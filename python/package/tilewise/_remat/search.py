@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Compiler, Mode
 from tilewise._cache import Cache
+from tilewise._compiler import Answer, Compiler, Mode
 from tilewise._errors import Error
 from tilewise._program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen

@@ -344,19 +344,11 @@ def _shapes(part: _Slice) -> tuple[Shape, Shape]:
 def _runs(part: _Slice) -> Iterator[tuple[int, int]]:
     """Where the slice's bytes are in the source, and how many."""
     whole = Shape(part.from_shape or "")
-    dimensions = [int(bound or 0) for bound in whole.dimensions]
-    extents = [stop - start for start, stop in zip(part.start, part.stop, strict=True)]
-    if extents == dimensions:
+    if part.start == (0,) * whole.rank and part.stop == whole.dimensions:
         yield part.source_start, whole.physical_bytes
         return
-    width = whole.physical_bytes // whole.physical_elements
-    # What lies within the last dimension that is cut is contiguous.
-    cut = max(number for number, extent in enumerate(extents) if extent != dimensions[number])
-    strides = [width * math.prod(dimensions[number + 1 :]) for number in range(len(dimensions))]
-    length = extents[cut] * strides[cut]
-    for index in np.ndindex(*extents[:cut]):
-        position = [start + offset for start, offset in zip(part.start, (*index, 0), strict=False)]
-        yield part.source_start + sum(a * b for a, b in zip(position, strides, strict=False)), length
+    for start, length in whole.slice_runs(part.start, part.stop) // 8:
+        yield part.source_start + int(start), int(length)
 
 
 def _read(url: str, runs: Any, options: dict[str, Any]) -> _Bytes:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from tilewise._jaxprs import INLINED, inside, opened
 
 READS = ("get", "load", "masked_load")
 """Primitives that read a reference: what they give lies in VMEM already."""
@@ -28,7 +30,7 @@ _WHOLE = ("transpose", "sort", "gather", "scatter", "top_k")
 _CHEAP = ("broadcast_in_dim", "iota", "program_id", "num_programs")
 # Of a few steps, one after the other is in registers again before the next begins.
 _MANY = 8
-_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "run_scoped")
+_CALLS = (*INLINED, "run_scoped")
 
 
 @dataclass
@@ -38,7 +40,6 @@ class _Value:
     Attributes:
         name: the equation's primitive.
         size: bytes, with the padding of tiles.
-        inputs: what it reads.
         is_step: whether it is one of the body's steps.
         depth: how many steps it waits for, one after the other.
         until: the largest depth of what reads it.
@@ -81,30 +82,21 @@ class Held:
     unrolled: int
 
 
-def held(
-    jaxpr: Any,
-    jaxprs: Callable[[Any], Iterator[Any]],
-    size: Callable[[Any], int],
-    one_step: frozenset[int] = frozenset(),
-) -> Held:
-    """What a jaxpr holds.
+def held(jaxpr: Any, size: Callable[[Any], int], one_step: frozenset[int] = frozenset()) -> Held:
+    """What a jaxpr holds: the kernel's, or that of a loop in it.
 
     Args:
-        jaxpr: the kernel's, or that of a loop in it.
-        jaxprs: the jaxprs in a parameter of an equation.
         size: bytes of an abstract array as a block.
         one_step: the axes of the grid that have one step.
     """
-    return _Body(jaxprs, size, one_step).of(jaxpr)
+    return _Body(size, one_step).of(jaxpr)
 
 
 class _Body:
     """One jaxpr, with those that it calls, and without its loops and branches: those are steps."""
 
-    def __init__(
-        self, jaxprs: Callable[[Any], Iterator[Any]], size: Callable[[Any], int], one_step: frozenset[int]
-    ) -> None:
-        self._jaxprs, self._size, self._one_step = jaxprs, size, one_step
+    def __init__(self, size: Callable[[Any], int], one_step: frozenset[int]) -> None:
+        self._size, self._one_step = size, one_step
         self._values: list[_Value] = []
         self._steps: list[tuple[_Value, Any, list[Any]]] = []
 
@@ -124,22 +116,22 @@ class _Body:
         def values(variables: Any) -> list[_Value]:
             return [known[id(each)] for each in variables if id(each) in known]
 
-        jaxpr = getattr(jaxpr, "jaxpr", jaxpr)  # Closed ones are of a class of their own before JAX 0.11.
+        jaxpr = opened(jaxpr)
         readers = Counter(id(each) for equation in jaxpr.eqns for each in equation.invars)
         readers.update(id(each) for each in jaxpr.outvars)
         for equation in jaxpr.eqns:
             name = equation.primitive.name
-            inner = [each for parameter in equation.params.values() for each in self._jaxprs(parameter)]
+            inner = inside(equation)
             if name in _CALLS and len(inner) == 1:
-                called = getattr(inner[0], "jaxpr", inner[0])
+                called = inner[0]
                 taken = called.invars if name != "run_scoped" else called.constvars
-                inside = {
+                arguments = {
                     id(to): known[id(of)] for to, of in zip(taken, equation.invars, strict=False) if id(of) in known
                 }
-                self._walk(called, inside)
+                self._walk(called, arguments)
                 for to, of in zip(equation.outvars, called.outvars, strict=False):
-                    if id(of) in inside:
-                        known[id(to)] = inside[id(of)]
+                    if id(of) in arguments:
+                        known[id(to)] = arguments[id(of)]
                 continue
             made = self._value(equation, values(equation.invars), is_inner=bool(inner))
             if name == "cond":
@@ -198,7 +190,7 @@ class _Body:
                 first = self._size(equation.invars[0].aval)
                 in_order, together = max(in_order, through + first), max(together, first)
             elif inner:
-                parts = [_Body(self._jaxprs, self._size, self._one_step).of(each) for each in inner]
+                parts = [_Body(self._size, self._one_step).of(each) for each in inner]
                 is_loop = step.name in ("scan", "while")
                 branches += step.name == "cond" and not step.is_decided
                 given = sum(each.size for each in step.inputs if each.name not in READS)

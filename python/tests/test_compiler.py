@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import tilewise as tw
-from tilewise import _ask, _ways
-from tilewise._ask import Answer, Compiler
+from tilewise import _compiler, _ways
+from tilewise._compiler import Answer, Compiler
 from tilewise._program import Program, trace
 
 jax = pytest.importorskip("jax")
@@ -50,17 +50,17 @@ def raising() -> Program:
 
 
 def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob(f"{_ask.PREFIX}*"))
+    return set(Path(tempfile.gettempdir()).glob(f"{_compiler.PREFIX}*"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Other programs' processes have folders elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        _ask.close_shared()
+        _compiler.close_shared()
         patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
         yield
-        _ask.close_shared()
+        _compiler.close_shared()
         assert not folders()
 
 
@@ -133,10 +133,10 @@ def test_a_kernel_s_memory_is_not_hbm() -> None:
         "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem while allocating on stack for %kernel. Scoped "
         "allocation with size 32.00M and limit 16.00M exceeded scoped vmem limit by 16.00M."
     )
-    assert _ask._refusal(words, "v5e") == ("other_memory", None)
-    assert _ask._refusal("INVALID_ARGUMENT: something else", "v5e") == ("failed", None)
+    assert _compiler._refusal(words, "v5e") == ("other_memory", None)
+    assert _compiler._refusal("INVALID_ARGUMENT: something else", "v5e") == ("failed", None)
     late = "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 15.75G of 15.75G hbm. Exceeded hbm "
-    assert _ask._refusal(f"{late}capacity by 2.81M.", "v5e")[0] == "refused"
+    assert _compiler._refusal(f"{late}capacity by 2.81M.", "v5e")[0] == "refused"
 
 
 def test_an_interruption_ends_the_process() -> None:
@@ -157,7 +157,7 @@ def test_an_interruption_ends_the_process() -> None:
 @pytest.mark.slow
 def test_the_process_ends_with_the_one_that_started_it() -> None:
     program = (
-        "from tilewise._ask import Compiler\n"
+        "from tilewise._compiler import Compiler\n"
         "compiler = Compiler(); compiler.start(); worker = compiler._worker; worker.wait()\n"
         "print(worker._process.pid, worker.folder, flush=True)\n"
         "import time; time.sleep(60)\n"

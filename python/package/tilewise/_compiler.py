@@ -126,7 +126,8 @@ class _Ended(Exception):  # noqa: N818 - an event
 
     def __init__(self, status: Status, words: str) -> None:
         super().__init__(words)
-        self.status, self.words = status, words
+        self.status: Status = status
+        self.words = words
 
 
 class _Worker:
@@ -267,16 +268,8 @@ class Compiler:
                 kind, fields = worker.reply(_deadline(timeout))
             except _Ended as ended:
                 self._end()
-                return Answer(
-                    "timeout" if ended.status == "timeout" else "crashed", "full", error=f"tracing: {ended.words}"
-                )
-        if kind == "traced":
-            program: Program = fields["program"]
-            return program
-        if kind == "not_sendable":
-            raise NotSendable(fields["error"])
-        status: Status = "skipped" if kind == "skipped" else "untraceable"
-        return Answer(status, "full", error=fields["error"])
+                return Answer(ended.status, "full", error=f"tracing: {ended.words}")
+        return traced(kind, fields["made"])
 
     def ask(
         self,
@@ -465,6 +458,19 @@ def _say_once(words: str) -> None:
     if words not in _SAID:
         _SAID.add(words)
         warnings.warn(words, stacklevel=2)
+
+
+def traced(kind: str, made: Any) -> Program | Answer:
+    """The program of an attempt to trace it; an answer where it raised.
+
+    Raises:
+        NotSendable: the program can't be compiled in another process.
+    """
+    if kind == "not_sendable":
+        raise NotSendable(made)
+    if isinstance(made, Program):
+        return made
+    return Answer("skipped" if kind == "skipped" else "untraceable", "full", error=made)
 
 
 def _deadline(timeout: float | None) -> float | None:

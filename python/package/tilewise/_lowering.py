@@ -34,7 +34,7 @@ def lower_on(
     """The slice that was picked, such as ``v5e:2x2``, and the function lowered for its devices."""
     generation = _tilewise.generation_name(tpu)
     jax = jax_for_tpus()
-    request = _Request(jax, generation, topology)
+    there = _Tpu(jax, generation, topology)
     named = dict(kwargs or {})
     if isinstance(f, module("jax.export").Exported):
         if "tpu" not in f.platforms:
@@ -47,10 +47,10 @@ def lower_on(
         args = exported(jax, f, args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
         f = f.call
     devices = slice_with(generation, topology, 1)[1]
-    return traced_for(generation, lambda: request.lowered(f, args, named, dict(jit_options or {})), devices)
+    return traced_for(generation, lambda: there.lowered(f, args, named, dict(jit_options or {})), devices)
 
 
-class _Request:
+class _Tpu:
     """The TPU that something is lowered for."""
 
     def __init__(self, jax: Any, generation: str, topology: str | None) -> None:
