@@ -145,7 +145,7 @@ pub(super) fn place(advice: &Recommendation) -> String {
     match &advice.finding {
         Finding::UndonatedState(_) if is_call => {
             let function = source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-            format!("where `{function}` ({line}) is jitted")
+            format!("the `jit` of `{function}` ({line})")
         }
         Finding::LargeDimension(_) if is_call => format!("{line}, where the gradient is taken"),
         Finding::RepeatedLayers(_) if is_call => format!("{line}, where each layer is called"),
