@@ -5,11 +5,11 @@ use memchr::memmem;
 /// Parts of their names, those of the more special ones first.
 const SIGNS: [&str; 10] = [
     "splash_",
-    "ragged_paged_attention",
-    "rpa_",
     "RPAd-",
     "RPAp-",
     "RPAm-",
+    "ragged_paged_attention",
+    "rpa_",
     "paged_attention",
     "flash_attention",
     "flash_mha",

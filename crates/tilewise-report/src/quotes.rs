@@ -45,7 +45,7 @@ impl Quotes {
     pub fn read(report: &tilewise_audit::Report, mut read: impl FnMut(&str) -> Option<String>) -> Self {
         let (causes, advice) = (crate::summary::causes(report), report.advice());
         let of_causes = causes.iter().filter_map(|cause| cause.source.as_ref());
-        let of_advice = advice.iter().filter_map(|one| one.array.as_ref()?.source.as_ref());
+        let of_advice = advice.iter().filter_map(Recommendation::line);
         let mut files = BTreeMap::new();
         for SourceLine { file, .. } in of_causes.chain(of_advice) {
             if !files.contains_key(file) {
@@ -63,13 +63,16 @@ impl Quotes {
         (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
     }
 
-    /// The program's gradient in parts, and the line that calls for it, where only one takes a gradient.
+    /// The program's gradient in parts, and the line that calls for it: that which the program names, or the only one that takes a
+    /// gradient.
     pub(crate) fn gradient(&self, about: &Recommendation) -> Option<(String, Option<LineEdit>)> {
-        let mut found = self.lines().filter_map(|(file, number, line)| Some((file, number, line, taken(line)?)));
-        let (file, line, text, (mut gradient, [before, arguments, end])) = found.next()?;
-        if found.next().is_some() {
-            return None;
+        let taken = |(file, number, line)| Some((file, number, line, taken(line)?));
+        let mut found: Vec<_> = self.lines().filter_map(taken).collect();
+        let is_named = |file: &str, line| about.edited.as_ref().is_some_and(|at| at.file == file && at.line == line);
+        if found.len() > 1 {
+            found.retain(|(file, line, ..)| is_named(file, *line));
         }
+        let [(file, line, text, (mut gradient, [before, arguments, end]))] = <[_; 1]>::try_from(found).ok()?;
         let inputs: Vec<&str> = about.inputs().map(|(name, _)| name).collect();
         let given: Vec<&str> = arguments.split(", ").collect();
         gradient.takes_batch = given.len() == inputs.len() + 1 && given.ends_with(&inputs);

@@ -7,7 +7,7 @@ import { aliveAt, arrays, type Row } from "./rows";
 
 /// What the summary plans; of a report alone, its advice.
 export function planned({ report, summary }: Audit): PlannedChange[] {
-  const bare = { lead: "", bytes_after: 0, fits: null, seconds_after: null, effect: "", plain_code: null, caveat: null, edit: null };
+  const bare = { lead: "", bytes_after: 0, fits: null, seconds_after: null, effect: "", plain_code: null, caveat: null, place: "", edit: null };
   return summary?.changes ?? report.advice.map((one) => ({ ...bare, ...one, do: clauses(one.sentence)[0] }));
 }
 
@@ -15,13 +15,13 @@ export function planned({ report, summary }: Audit): PlannedChange[] {
 export function firstOf(audit: Audit): HTMLElement | null {
   const [first] = planned(audit);
   if (!first || audit.summary?.headline.is_comfortable) return null;
-  const { lead, effect, plain_code: plain, caveat, edit } = first;
+  const { lead, effect, plain_code: plain, caveat, place, edit } = first;
   return el(
     "div",
     { class: "first" },
     el("p", {}, el("strong", {}, audit.summary?.headline.verdict === "fits" ? "Smaller: " : "Change: ", prose(first.do)), " ", lead && el("span", {}, `${lead}, ${effect}`)),
     caveat && el("p", { class: "muted" }, prose(caveat)),
-    edit && el("p", { class: "muted" }, `${shortPath(edit.file)}:${edit.line}`),
+    edit ? el("p", { class: "muted" }, `${shortPath(edit.file)}:${edit.line}`) : place && el("p", { class: "muted" }, prose(`at ${place}`)),
     edit ? el("pre", { class: "scroll", tabindex: "0" }, el("del", {}, `- ${edit.before}`), "\n", el("ins", {}, `+ ${edit.after}`)) : code({ code: plain ?? first.code, imports: plain ? null : first.imports }),
   );
 }

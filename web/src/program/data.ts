@@ -244,6 +244,8 @@ export interface PlannedChange extends Advice {
   seconds_after: number | null;
   effect: string;
   plain_code: string | null;
+  /// Where to make it; empty where nothing tells.
+  place: string;
   /// The line of source that makes it.
   edit: { file: string; line: number; before: string; after: string } | null;
   caveat: string | null;

@@ -1,6 +1,7 @@
 //! Layers of a network that repeat, and what each keeps for the backward pass.
 
 use super::{
+    edited_line::shared_line,
     finding::Checkpointed,
     kept::KeptValue,
     program::{LiveArray, ProgramModel},
@@ -120,6 +121,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
             count: self.count,
             bytes: self.layers.iter().map(Layer::bytes).max().unwrap_or(0),
             modules: self.modules(),
+            call: shared_line(self.layers.iter().flat_map(|layer| &layer.values).map(|value| value.array.instruction)),
         }
     }
 

@@ -3,6 +3,7 @@
 mod asked;
 mod change;
 mod copy_reasons;
+mod edited_line;
 mod evidence;
 pub mod finding;
 mod findings;

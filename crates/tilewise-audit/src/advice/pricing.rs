@@ -2,6 +2,7 @@
 
 use super::{
     change::{Change, Target},
+    edited_line::edited_line,
     finding::{Finding, GradientSums},
     message::MessageModel,
     program::ProgramModel,
@@ -84,7 +85,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         let said = proposal.recommendation(program, saved);
         // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
-        Recommendation { scores, saving, ..said }
+        Recommendation { scores, saving, edited: edited_line(program, &said.finding), ..said }
     };
     kept.into_iter().map(said).collect()
 }

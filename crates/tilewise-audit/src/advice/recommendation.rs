@@ -32,6 +32,9 @@ pub struct Recommendation {
     pub scores: Option<AttentionScores>,
     /// What it follows from. `tilewise-report` says it, with code.
     pub finding: Finding,
+    /// The line to change, where that is another than the array's: the call of a layer or of the gradient, or the function that is
+    /// jitted.
+    pub edited: Option<SourceLine>,
     /// The framework that made the program, if that is known: whose code to answer with.
     pub framework: Option<Framework>,
 }
@@ -56,7 +59,7 @@ impl Recommendation {
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
         let change = finding.change();
         let (array, saving, listed_bytes, parts, scores) = (None, Saving::Unknown, None, None, None);
-        Self { change, target, array, saving, listed_bytes, parts, scores, finding, framework }
+        Self { change, target, array, saving, listed_bytes, parts, scores, finding, edited: None, framework }
     }
 
     /// Of a step whose batch `tilewise.microbatch` can take in [`parts`](field@Self::parts): the arguments that have the batch, as the
@@ -80,6 +83,12 @@ impl Recommendation {
             Finding::UndonatedState(state) => &state.roots,
             _ => &[],
         }
+    }
+
+    /// The line to change: that which makes the array, where no other is known.
+    #[must_use]
+    pub fn line(&self) -> Option<&SourceLine> {
+        self.edited.as_ref().or_else(|| self.array.as_ref()?.source.as_ref())
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

@@ -86,6 +86,7 @@ impl Proposal {
             saving: (self.saving)(bytes_saved),
             listed_bytes: None,
             parts: self.parts,
+            edited: None,
             scores: None,
             finding: self.finding,
             framework: evidence.framework(),

@@ -2,7 +2,7 @@
 
 use crate::{
     advice::{
-        Change, Recommendation, Saving, Target,
+        Recommendation, Saving, Target,
         finding::{BlockFinding, Finding, KernelLimit},
     },
     message::{Allocation, Listing},
@@ -36,23 +36,13 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
     if message.memory_space.as_deref() == Some("smem") {
         return vec![block(scalars(explanation), framework)];
     }
-    let raised = limit(explanation, framework);
-    let is_honoured = explanation.generation.and_then(Limits::of).is_some();
-    match raised {
-        // It costs nothing, and is all that a kernel of one's own needs.
-        Some(raised) if is_honoured && is_kernel(explanation) => vec![raised],
-        raised => {
-            let cap = cap_in_the_way(explanation);
-            let mut advice: Vec<Recommendation> = blocks(explanation, framework, cap).into_iter().collect();
-            // What nothing else is said of says that no higher limit helps.
-            let is_first = advice.is_empty() && raised.is_none();
-            advice.extend(raised);
-            if advice.iter().all(|piece| piece.change == Change::Limit) {
-                advice.push(block(smaller_blocks(explanation, cap.filter(|_| is_first)), framework));
-            }
-            advice
-        }
-    }
+    let (raised, cap) = (limit(explanation, framework), cap_in_the_way(explanation));
+    // Smaller blocks help on every TPU; a higher limit only where the memory has room beside what the program keeps there.
+    let smaller = blocks(explanation, framework, cap).unwrap_or_else(|| {
+        // What nothing else is said of says that no higher limit helps.
+        block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)
+    });
+    [smaller].into_iter().chain(raised).collect()
 }
 
 fn windows<'a>(explanation: Listing<'a>) -> Vec<(&'a Allocation, Window)> {

@@ -56,7 +56,7 @@ impl SourceLine {
         Self { file: file.into(), line, function: None, library: None }
     }
 
-    fn of(location: SourceLocation<'_>) -> Self {
+    pub(crate) fn of(location: SourceLocation<'_>) -> Self {
         let function = location.function.map(|function| function.into_owned());
         Self { function, ..Self::new(location.file, location.line) }
     }
@@ -73,13 +73,16 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     if package(&innermost.file).is_none() {
         return Some(SourceLine::of(innermost));
     }
+    innermost_own(|| instruction.frames()).or_else(|| Some(SourceLine::of(innermost)))
+}
+
+/// As [`source_line`], of calls, the innermost first.
+pub(crate) fn innermost_own<'m, I: Iterator<Item = SourceLocation<'m>>>(frames: impl Fn() -> I) -> Option<SourceLine> {
     let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
-    let inner = instruction.frames().take_while(|frame| package(&frame.file).is_some());
-    let library = inner.into_iter().find(says_more).map(SourceLine::of);
+    let library = frames().take_while(|frame| package(&frame.file).is_some()).find(says_more).map(SourceLine::of);
     let is_own = |frame: &SourceLocation<'_>| package(&frame.file).is_none() && frame.file != COMMAND;
-    let Some(own) = instruction.frames().find(is_own) else {
-        let command = || instruction.frames().find(|frame| frame.file == COMMAND);
-        return library.or_else(|| Some(SourceLine::of(command().unwrap_or(innermost))));
+    let Some(own) = frames().find(is_own) else {
+        return library.or_else(|| frames().find(|frame| frame.file == COMMAND).map(SourceLine::of));
     };
     let library = library.map(Box::new);
     Some(SourceLine { library, ..SourceLine::of(own) })

@@ -103,7 +103,7 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
     };
     if finding.is_checkpointed {
         return Words::new(format!(
-            "Save less under the checkpoint around {name}{shapes}: its policy saves up to {}{}, most of it {}{}; \
+            "Save less under the checkpoint around {name}{shapes}: its policy saves {}{} of the largest, most of it {}{}; \
              `jax.checkpoint_policies.nothing_saveable` saves only the input",
             bytes(layers.bytes),
             modules(layers),
@@ -113,7 +113,7 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         .task(format!("Save nothing under the checkpoint around the {} layers", layers.count));
     }
     Words::new(format!(
-        "Put `{checkpoint}` around {name}{shapes}: for the backward pass each keeps up to {}{}, most of it {}{}, and could \
+        "Put `{checkpoint}` around {name}{shapes}: for the backward pass the largest keeps {}{}, most of it {}{}, and each could \
          recompute all but its input",
         bytes(layers.bytes),
         modules(layers),

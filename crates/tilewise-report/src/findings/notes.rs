@@ -85,9 +85,9 @@ pub fn note(note: &Note, machine: Machine) -> String {
     format!("{what}: {}, {} %{more}{then}", bytes(note.bytes), note.percent)
 }
 
-/// `, up to 644.00 MiB of each of 4 layers (`transformer/h/*`)`, where values that are kept repeat.
+/// `, 644.00 MiB of the largest of 4 layers `transformer/h/*``, where values that are kept repeat.
 fn layers(note: &Note) -> String {
     let Some(layers) = &note.layers else { return String::new() };
     let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
-    format!(", up to {} of each of {} layers{path}{}", bytes(layers.bytes), layers.count, modules(layers))
+    format!(", {} of the largest of {} layers{path}{}", bytes(layers.bytes), layers.count, modules(layers))
 }

@@ -115,12 +115,21 @@ fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
         share: Some(share(group.bytes, total)),
         arrays: group.count,
         axes: dimensions.into_iter().map(|(name, size)| CauseAxis { name: name.cloned(), size }).collect(),
-        sentence: sentence(group, largest),
+        sentence: format!("{}{}", sentence(group, largest), padded(group)),
         filled: filled(&largest.causes).filter(|_| matches!(group.meaning, Meaning::Padding(_))),
         place: source.as_ref().map(file_and_line).unwrap_or_default(),
         source,
         quote: None,
     })
+}
+
+/// `, 2.30 GiB of it padding`, where that is much and not the sentence itself.
+fn padded(group: &PeakGroup<'_>) -> String {
+    const MUCH: u64 = 10;
+
+    let padding = group.bytes.saturating_sub(group.logical_bytes);
+    let is_told = matches!(group.meaning, Meaning::Padding(_)) || padding <= group.bytes / MUCH;
+    if is_told { String::new() } else { format!(", {} of it padding", bytes(padding)) }
 }
 
 /// The places of a row that hold data, and all that it takes, along all axes that are padded.

@@ -4,10 +4,13 @@ use super::{Remark, headline::limit};
 use crate::{
     LineEdit, Quotes,
     findings::words,
-    style::{Tone, bytes, left},
+    style::{Tone, bytes, file_and_line, left},
 };
 use serde::Serialize;
-use tilewise_audit::{Recommendation, Report, recommendation::Change};
+use tilewise_audit::{
+    Recommendation, Report,
+    recommendation::{Change, finding::Finding},
+};
 
 /// A change, and what the program needs once it and those before it are made.
 #[derive(Clone, Debug, Serialize)]
@@ -30,7 +33,9 @@ pub struct PlannedChange<'a> {
     pub plain_code: Option<String>,
     /// What to know before making it, a sentence without a full stop.
     pub caveat: Option<String>,
-    /// The text of the line that makes the array it is about, where that is at hand.
+    /// Where to make it: `train.py:25, where the gradient is taken`; empty where nothing tells.
+    pub place: String,
+    /// The text of that line, where it is at hand.
     pub quote: Option<String>,
     /// The line to change, where it is one line of source at hand: with [`plain_code`](Self::plain_code), where there is such, in front.
     pub edit: Option<LineEdit>,
@@ -47,8 +52,7 @@ impl PlannedChange<'_> {
     }
 
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
-        let line = self.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
-        let (quote, edit) = (quotes.of(line), quotes.edit(self.recommendation));
+        let (quote, edit) = (quotes.of(self.recommendation.line()), quotes.edit(self.recommendation));
         match quotes.gradient(self.recommendation) {
             Some((code, call)) => Self { quote, edit: edit.or(call), plain_code: Some(code), ..self },
             None => Self { quote, edit, ..self },
@@ -123,6 +127,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
             plain_code: said.plain,
             caveat: said.caveat,
+            place: place(one),
             quote: None,
             edit: None,
             recommendation: one,
@@ -130,6 +135,23 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         before = after;
     }
     planned
+}
+
+/// Where to make a change.
+pub(super) fn place(advice: &Recommendation) -> String {
+    let Some(source) = advice.line() else { return String::new() };
+    let line = file_and_line(source);
+    let is_call = advice.edited.is_some();
+    match &advice.finding {
+        Finding::UndonatedState(_) if is_call => {
+            let function = source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
+            format!("the `jit` of `{function}` ({line})")
+        }
+        Finding::LargeDimension(_) if is_call => format!("{line}, where the gradient is taken"),
+        Finding::RepeatedLayers(_) if is_call => format!("{line}, where each layer is called"),
+        Finding::KeptByLoop(_) => format!("{line}, the loop"),
+        _ => line,
+    }
 }
 
 /// How much is still too much behind all changes.

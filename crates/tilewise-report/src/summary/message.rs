@@ -263,10 +263,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Reservation => {
             let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
             if message.page() == "E0100" {
-                return format!(
-                    "An array found no room: other arrays and programs held the memory{held}. If a model was being loaded, \
-                     this device's part of it is too large."
-                );
+                return format!("An array found no room beside the arrays and programs that were there{held}.");
             }
             format!("The program compiled, but when it ran other arrays and programs held the memory{held}.")
         }

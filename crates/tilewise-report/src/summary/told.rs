@@ -1,12 +1,18 @@
 //! The first screen of a message as data, in the types of a program's.
 
-use super::{CauseAxis, Headline, PeakCause, PlannedChange, causes::share};
+use super::{CauseAxis, Headline, PeakCause, PlannedChange, causes::share, changes::place};
 use crate::{
     findings::{printed, words},
     style::{Tone, bytes, file_and_line, freed, grouped},
 };
 use std::cmp::Reverse;
-use tilewise_audit::{Allocation, Explanation, recommendation::Saving};
+use tilewise_audit::{
+    Allocation, Explanation, Recommendation,
+    recommendation::{
+        Saving, Target,
+        finding::{BlockFinding, Finding},
+    },
+};
 use tilewise_oom::{Budget, Form, PrintedSize, Section, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
@@ -187,12 +193,25 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
             effect: beside_missing(advice.saving, explanation, &budget),
             plain_code: said.plain,
             caveat: said.caveat,
+            place: kernel_call(advice, explanation).unwrap_or_else(|| place(advice)),
             quote: None,
             edit: None,
             recommendation: advice,
         }
     };
     explanation.advice.iter().map(change).collect()
+}
+
+/// Where a kernel of the reader's own is called: its function, by the names of operations.
+fn kernel_call(advice: &Recommendation, explanation: &Explanation) -> Option<String> {
+    if advice.target != Target::Kernel || matches!(&advice.finding, Finding::Block(BlockFinding::Library { .. })) {
+        return None;
+    }
+    let named = explanation.allocations.iter().find_map(|row| {
+        let around = row.entry.operator.as_ref()?.op_name()?.strip_suffix("/pallas_call")?.rsplit('/').next()?;
+        around.strip_prefix("jit(")?.strip_suffix(')').map(str::to_owned)
+    });
+    named.map(|function| format!("the `pallas_call` in `{function}`"))
 }
 
 /// What is freed beside what is missing; empty where that isn't known. A bound is never said to be enough.

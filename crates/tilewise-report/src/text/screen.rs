@@ -250,9 +250,12 @@ impl<'a> Screen<'a> {
                 None => Ok(()),
             };
         }
+        if !change.place.is_empty() {
+            writeln!(out, "{indent}{}", styled(FAINT, cut(&format!("at {}", change.place), width)))?;
+        }
         let is_told = |quote: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
-        let source = change.recommendation.array.as_ref().and_then(|array| array.source.as_ref());
-        if let (Some(quote), Some(source)) = (change.quote.as_ref().filter(|quote| !is_told(quote)), source) {
+        let quote = change.quote.as_ref().filter(|quote| !is_told(quote));
+        if let Some((quote, source)) = quote.zip(change.recommendation.line()) {
             self.write_quote(source.line, quote, CHANGE, out)?;
         }
         if let Some(caveat) = &change.caveat {

@@ -251,6 +251,8 @@ pub struct Checkpointed {
     pub bytes: u64,
     /// Its modules with the bytes of each, the largest first; none where they don't tell more.
     pub modules: Vec<(String, u64)>,
+    /// The line that calls each of them; `None` where the program doesn't say.
+    pub call: Option<SourceLine>,
 }
 
 /// The library whose code a program runs.

@@ -1,0 +1,89 @@
+//! The line to type a change at, which is seldom the one that makes the array: the call of a layer, or of the gradient.
+
+use super::{
+    finding::{Finding, GradientSums},
+    program::ProgramModel,
+};
+use crate::program::{SourceLine, innermost_own, op_name};
+use std::collections::HashMap;
+use tilewise_hlo::{Instruction, SourceLocation};
+
+/// The most instructions whose calls are compared.
+const LOOKED_AT: usize = 4096;
+
+/// The calls that led to an instruction, the outermost first.
+type Calls<'m> = Vec<SourceLocation<'m>>;
+
+/// The line to change for a finding, where that is another than the array's; `None` where the program doesn't say.
+pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Option<SourceLine> {
+    match finding {
+        Finding::RepeatedLayers(found) => found.layers.call.clone(),
+        Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(program),
+        Finding::UndonatedState(_) => function(program),
+        _ => None,
+    }
+}
+
+/// The line that all of them, or nearly all, go through, the innermost.
+pub(super) fn shared_line<'m>(instructions: impl Iterator<Item = Instruction<'m>>) -> Option<SourceLine> {
+    let all: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
+    innermost(shared(&all))
+}
+
+/// The line that takes the gradient: where the calls of what is differentiated part from those of what isn't.
+fn gradient(program: &ProgramModel<'_>) -> Option<SourceLine> {
+    let (mut differentiated, mut others) = (Vec::new(), Vec::new());
+    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
+    for at in program.module.instructions().step_by(step) {
+        let Some(name) = op_name(&at) else { continue };
+        let side = if name.contains("jvp(") { &mut differentiated } else { &mut others };
+        side.push(calls(&at));
+    }
+    let within = shared(&differentiated);
+    let mut parted: HashMap<usize, usize> = HashMap::new();
+    for other in others.iter().filter(|other| !other.is_empty()) {
+        let together = within.iter().zip(other).take_while(|(one, other)| one == other).count();
+        *parted.entry(together).or_default() += 1;
+    }
+    let parted = parted.into_iter().max_by_key(|(together, count)| (*count, *together));
+    let shown = parted.map_or(within.len(), |(together, _)| (together + 1).min(within.len()));
+    innermost(within.get(..shown).unwrap_or_default())
+}
+
+/// The first line of the function that was jitted.
+fn function(program: &ProgramModel<'_>) -> Option<SourceLine> {
+    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
+    let is_it = |frame: &SourceLocation<'_>| {
+        frame.function.as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
+    };
+    let frames = program.module.instructions().step_by(step).filter_map(|at| calls(&at).into_iter().find(is_it));
+    frames.map(SourceLine::of).min_by(|one, other| one.line.cmp(&other.line).then_with(|| one.file.cmp(&other.file)))
+}
+
+fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
+    let mut calls: Calls<'m> = instruction.frames().collect();
+    calls.reverse();
+    calls
+}
+
+/// The calls that nine of ten have in common.
+fn shared<'c, 'm>(all: &'c [Calls<'m>]) -> &'c [SourceLocation<'m>] {
+    let mut left: Vec<&'c Calls<'m>> = all.iter().filter(|calls| !calls.is_empty()).collect();
+    let enough = left.len().saturating_mul(9).div_ceil(10);
+    let mut depth = 0;
+    loop {
+        let mut next: HashMap<(&str, u32), usize> = HashMap::new();
+        for frame in left.iter().filter_map(|calls| calls.get(depth)) {
+            *next.entry((&*frame.file, frame.line)).or_default() += 1;
+        }
+        let most = next.into_iter().max_by_key(|(frame, count)| (*count, *frame));
+        let Some((frame, _)) = most.filter(|(_, count)| *count >= enough) else { break };
+        left.retain(|calls| calls.get(depth).is_some_and(|at| (&*at.file, at.line) == frame));
+        depth += 1;
+    }
+    left.first().and_then(|calls| calls.get(..depth)).unwrap_or_default()
+}
+
+fn innermost(calls: &[SourceLocation<'_>]) -> Option<SourceLine> {
+    innermost_own(|| calls.iter().rev().cloned())
+}
