@@ -37,7 +37,11 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
         return vec![block(scalars(explanation), framework)];
     }
     let (raised, cap) = (limit(explanation, framework), cap_in_the_way(explanation));
-    // Smaller blocks help on every TPU; a higher limit only where the memory has room beside what the program keeps there.
+    let is_own = is_kernel(explanation) && message.kernel.is_none();
+    if raised.is_some() && is_own && explanation.generation.and_then(Limits::of).is_some() {
+        // It costs nothing, and is all that a kernel of one's own needs; a library sets its kernels' limit itself.
+        return raised.into_iter().collect();
+    }
     let smaller = blocks(explanation, framework, cap).unwrap_or_else(|| {
         // What nothing else is said of says that no higher limit helps.
         block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)

@@ -251,9 +251,10 @@ impl KernelLibrary {
     }
 }
 
-/// The variable that sets the blocks of tpu-inference's ragged paged attention, so many times smaller: its kernels are called
-/// `RPAm-p_256-bq_512_256-bkv_2048_512`, by what they serve, and the sizes of blocks of queries, and of keys and values, each with that
-/// of a step within.
+/// The variable that sets the blocks of tpu-inference's ragged paged attention, with each divided by `parts`.
+///
+/// Its kernels are called `RPAm-p_256-bq_512_256-bkv_2048_512`: by what they serve, and by the sizes of blocks of queries, and
+/// of keys and values, each with that of a step within.
 fn variable(kernel: &str, parts: u64) -> Option<String> {
     let serves = kernel.strip_prefix("RPA")?.chars().next().filter(|served| "dpm".contains(*served))?;
     let sizes = |name: &str| {

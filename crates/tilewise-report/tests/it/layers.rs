@@ -77,7 +77,7 @@ fn what_comes_before_the_layers_is_no_layers() {
         "end",
     );
     let ((said, freed), (_, of_layers)) = (recomputed(&text), recomputed(&plain));
-    assert!(said.contains("8 by the shapes that repeat") && said.contains("each keeps up to 20.00 MiB"), "{said}");
+    assert!(said.contains("8 by the shapes that repeat") && said.contains("the largest keeps 20.00 MiB"), "{said}");
     assert!(freed <= of_layers, "{freed} > {of_layers}");
 }
 
@@ -147,7 +147,7 @@ fn two_gradients_are_of_the_same_layers() {
     let (second, down) = gradient_of_layers("down.", &up, 8, name);
     let (said, bytes) = recomputed(&of_lines(&format!("{first}\n{second}"), &down));
     assert!(
-        said.contains("each of the 8 layers `layers/*`: for the backward pass each keeps up to 18.00 MiB"),
+        said.contains("each of the 8 layers `layers/*`: for the backward pass the largest keeps 18.00 MiB"),
         "{said}"
     );
     assert!((96 * MIB..=7 * 16 * MIB).contains(&bytes), "{bytes}");
