@@ -158,11 +158,13 @@ pub(crate) struct PyPlannedChange {
     fits: Option<bool>,
     /// How long a run then takes, estimated from the compiler's cycle counts; `None` where that isn't known.
     seconds_after: Option<f64>,
+    /// Where to make it: a line, and which call it is; empty where nothing tells.
+    place: String,
     /// Code for it, of the program's framework; `None` if there is none.
     code: Option<String>,
     /// What to know before making it, without a full stop.
     caveat: Option<String>,
-    /// The text of the line that makes the array it is about, where the program is of a function at hand.
+    /// The text of that line, where the program is of a function at hand.
     quote: Option<String>,
 }
 
@@ -183,6 +185,7 @@ impl PyPlannedChange {
             bytes_after: change.bytes_after,
             fits: change.fits,
             seconds_after: change.seconds_after,
+            place: change.place.clone(),
             code: change.code(),
             caveat: change.caveat.clone(),
             quote: change.quote.clone(),

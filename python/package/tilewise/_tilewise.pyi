@@ -1270,9 +1270,14 @@ class PlannedChange:
         As that of a `Recommendation`.
         """
     @property
+    def place(self, /) -> str:
+        """
+        Where to make it: a line, and which call it is; empty where nothing tells.
+        """
+    @property
     def quote(self, /) -> str | None:
         """
-        The text of the line that makes the array it is about, where the program is of a function at hand.
+        The text of that line, where the program is of a function at hand.
         """
     @property
     def seconds_after(self, /) -> float | None:

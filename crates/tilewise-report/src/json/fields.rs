@@ -101,6 +101,7 @@ fields!(PlannedChange<'_>, change, {
     bytes_after: change.bytes_after,
     fits: change.fits,
     seconds_after: change.seconds_after,
+    place: change.place,
     code: change.code(),
     caveat: change.caveat,
     quote: change.quote,
