@@ -54,10 +54,9 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
                 which.join("; now "),
                 no_higher(*cap)
             ));
-            match (variable(kernel, *parts), library.and_then(|library| library.code(sizes, *parts))) {
-                (Some(code), _) => words.code(None, code),
-                (None, Some((imports, code))) => words.jax(about, imports, code),
-                (None, None) => words,
+            match library.and_then(|library| library.code(sizes, *parts)) {
+                Some((imports, code)) => words.jax(about, imports, code),
+                None => words,
             }
         }
         BlockFinding::Fusion { cap } => {
@@ -249,25 +248,6 @@ impl KernelLibrary {
             None => (REPLACE, format!("{variable} = dataclasses.replace({variable}, {smaller})")),
         })
     }
-}
-
-/// The variable that sets the blocks of tpu-inference's ragged paged attention, with each divided by `parts`.
-///
-/// Its kernels are called `RPAm-p_256-bq_512_256-bkv_2048_512`: by what they serve, and by the sizes of blocks of queries, and
-/// of keys and values, each with that of a step within.
-fn variable(kernel: &str, parts: u64) -> Option<String> {
-    let serves = kernel.strip_prefix("RPA")?.chars().next().filter(|served| "dpm".contains(*served))?;
-    let sizes = |name: &str| {
-        let (_, behind) = kernel.split_once(&format!("-{name}_"))?;
-        let (block, step) = behind.split('-').next()?.split_once('_')?;
-        Some([block.parse::<u64>().ok()?, step.parse().ok()?])
-    };
-    let ([queries, steps], [keys, key_steps]) = (sizes("bq")?, sizes("bkv")?);
-    let now = [queries, keys, steps, key_steps];
-    let smaller = now.map(|size| (size / parts.max(1)).max(1));
-    let [now, smaller] = [now, smaller].map(|sizes| sizes.map(|size| size.to_string()).join(","));
-    let serves = serves.to_ascii_uppercase();
-    Some(format!("export RPA_{serves}_BLOCK_SIZES={smaller}  # tpu-inference reads it; now {now}"))
 }
 
 /// SMEM has what a core's scalar unit reads.
