@@ -70,8 +70,8 @@ def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: boo
         forward: what comes before.
         late: the equations of the backward pass, in order.
         is_tied: whether parts wait for gradients.
-        releases: whether they wait for all gradients of fewer bytes than what these are the last to read, too, such as
-            weights'; else for those of something larger than what is repeated.
+        releases: whether they wait, too, for all gradients that are made of something larger than themselves, such as
+            weights'; else only for those that are made of something larger than all that is repeated.
     """
     return _Backward(forward, late, is_tied, releases).equations()
 
@@ -84,7 +84,7 @@ class _Backward:
         self._waiting = set(forward.kept) if is_tied else set[Any]()
         self._new: dict[Any, Any] = {}
         self._before: dict[Any, Any] = {}
-        self._last_of: dict[Any, int] = {}
+        self._made_of: dict[Any, int] = {}
 
     def equations(self) -> list[Any]:
         found: list[Any] = []
@@ -109,12 +109,12 @@ class _Backward:
         return atom if is_literal(atom) else self._new.get(atom, atom)
 
     def _pass(self, equation: Any) -> None:
-        """Notes gradients, and of how many bytes each is the last to be made."""
+        """Notes gradients, and the bytes of the largest value that each is made of, if those are more than its own."""
         self._before.update(dict.fromkeys(equation.outvars, equation))
         reads = read_by([equation])
-        sizes = (self._last_of.get(atom, 0) for atom in reads) if is_fused(equation) else map(bytes_of, reads)
+        sizes = (self._made_of.get(atom, 0) for atom in reads) if is_fused(equation) else map(bytes_of, reads)
         largest = max(sizes, default=0)
-        self._last_of.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
+        self._made_of.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
 
     def _again(self, missing: list[Any], at: int) -> list[Any]:
         """What leads to values that are missing."""
@@ -146,12 +146,12 @@ class _Backward:
         return self._repeat(equations, first)
 
     def _releasing(self, equations: Iterable[Any], at: int) -> list[Any]:
-        """Gradients that free more than they hold."""
+        """Gradients to make first: what they are made of, which is larger, can then be freed."""
         least = 0 if self._releases else max(bytes_of(each) for equation in equations for each in equation.outvars)
         ends = len(self._late)
-        found = [each for each, size in self._last_of.items() if size > least and self._last.get(each, ends) >= at]
+        found = [each for each, size in self._made_of.items() if size > least and self._last.get(each, ends) >= at]
         for each in found:
-            del self._last_of[each]
+            del self._made_of[each]
         return found
 
     def _repeat(self, equations: Sequence[Any], first: Iterable[Any]) -> list[Any]:
