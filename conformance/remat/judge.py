@@ -135,11 +135,11 @@ def main() -> int:
     """Renew the rows that were asked for, and print them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tpu", default="v5e,v6e")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default=",".join(steps.STEPS), help="names of steps, with commas between")
     parser.add_argument("--check", action="store_true", help="compare results on this machine's CPU instead")
     parser.add_argument("--output", type=Path, default=FOLDER / "rows.csv")
     given = parser.parse_args()
-    names = [name for name in steps.STEPS if name.startswith(given.only)]
+    names = given.only.split(",")
     if given.check:
         for name in names:
             if name == "flash_decoder":

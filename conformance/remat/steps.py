@@ -152,7 +152,9 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
     return descent(loss, variables["params"], state, image, S((batch,), jnp.int32))
 
 
-def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6, devices: int = 1) -> Step:
+def linen_gemma(
+    choice: str, batch: int = 4, length: int = 1024, layers: int = 6, devices: int = 1, **settings: Any
+) -> Step:
     """Gemma 3 of DeepMind's library, with its blocks under ``nn.remat``, on one device or sharded over several."""
     import flax.linen as nn
     from gemma import gm
@@ -171,7 +173,7 @@ def linen_gemma(choice: str, batch: int = 4, length: int = 1024, layers: int = 6
 
     whole = gm.nn.Gemma3_1B()
     kinds = whole.config.attention_types[:layers]
-    config = dataclasses.replace(whole.config, attention_types=kinds)
+    config = dataclasses.replace(whole.config, attention_types=kinds, **settings)
     model = dataclasses.replace(whole, config=config) if dataclasses.is_dataclass(whole) else whole
     tokens = S((batch, length + 1), jnp.int32)
     with blocks():
@@ -370,7 +372,7 @@ STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
 
 SMALL: dict[str, dict[str, Any]] = {
     "tunix": {"batch": 2, "length": 32, "num_layers": 2, "vocab_size": 256, "embed_dim": 128, "hidden_dim": 256},
-    "linen_gemma3": {"batch": 2, "length": 16, "layers": 2},
+    "linen_gemma3": {"batch": 2, "length": 16, "layers": 2, "num_embed": 256},
     "linen_resnet50": {"batch": 2},
     "haiku_resnet18": {"batch": 2},
     "nnx_lstm": {"batch": 4, "length": 16, "width": 64},

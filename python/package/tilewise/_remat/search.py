@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +21,8 @@ from tilewise._ways import ways
 
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FIRST = (4, 3, 6, 2, 1)
-"""Places of the prices that are asked about first."""
+_FINER, _REFINED = 3, 2
+"""How many prices between two of these are asked about, and for how many kinds of choices."""
 MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 32, 3, 120.0
 """After how many questions, full compilations and seconds of these the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
@@ -111,7 +112,7 @@ class Search:
         self, asked: Asked, step: Step, say: Callable[[str], None] = lambda words: None, cache: Cache | None = None
     ) -> None:
         self._asked, self._step, self._say, self._cache = asked, step, say, cache
-        self._seen: set[Any] = set()
+        self._seen: dict[Any, Tried | None] = {}
         self._probes = 0
         self.tried: list[Tried] = []
 
@@ -119,7 +120,8 @@ class Search:
         """The step as it is written where its plan fits; else a choice that keeps little, the smallest of a few."""
         self._as_written(compiler)
         if not self.tried[0].row.fits:
-            self._try(compiler, (replace(family, price=price) for price in PRICES[:2] for family in _SMALLEST))
+            for family, price in itertools.product(_SMALLEST, PRICES[:2]):
+                self._try(compiler, replace(family, price=price))
         return min(self.tried, key=lambda each: each.row.peak_bytes)
 
     def run(self, compiler: Compiler, most_compiled: int = MOST_COMPILED) -> Tried:
@@ -138,29 +140,37 @@ class Search:
             families.insert(0, Choice(0.0, is_of_loops=True))
         if self._asked.offload:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
-        for at in _FIRST:
-            self._try(compiler, (replace(family, price=PRICES[at]) for family in families))
-        smallest = _SMALLEST if self._fitting() else families
-        self._try(compiler, (replace(family, price=PRICES[0]) for family in smallest))
-        # Beside the best, what costs a little more or less.
-        for each in self._fitting()[:2]:
-            choice = each.choice
-            if choice is not None:
-                self._try(compiler, (replace(choice, price=choice.price * factor) for factor in (1.7, 0.6)))
+        found = [self._dearest(compiler, family, PRICES) for family in families]
+        fitting = sorted((each for each in found if each is not None), key=lambda each: each.floor)
+        for each in _different(fitting)[:_REFINED]:
+            if each.choice is not None:
+                self._dearest(compiler, each.choice, _between(each.choice.price))
 
-    def _try(self, compiler: Compiler, choices: Iterable[Choice]) -> None:
-        for choice in choices:
-            block, chosen = self._step.chosen(choice)
-            key = (chosen.key, chosen.in_line and (choice.is_tied, choice.releases), choice.offloads)
-            if key in self._seen or self._probes >= MOST_PROBES:
-                continue
-            self._seen.add(key)
+    def _dearest(self, compiler: Compiler, family: Choice, prices: Sequence[float]) -> Tried | None:
+        """The choice of the highest price that fits: the higher, the more is kept and the less is repeated."""
+        best: Tried | None = None
+        least, most = 0, len(prices)
+        while least < most:
+            at = (least + most) // 2
+            found = self._try(compiler, replace(family, price=prices[at]))
+            if found is not None and found.row.fits:
+                best, least = found, at + 1
+            else:
+                most = at
+        return best
+
+    def _try(self, compiler: Compiler, choice: Choice) -> Tried | None:
+        """What the compiler says of a choice, once for those that come to one program."""
+        block, chosen = self._step.chosen(choice)
+        key = (chosen.key, chosen.in_line and (choice.is_tied, choice.releases), choice.offloads)
+        if key not in self._seen and self._probes < MOST_PROBES:
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
             name = "cut, on the host" if choice.offloads else "cut"
-            found = self._add(compiler, name, self._step.function(block), chosen)
+            found = self._seen[key] = self._add(compiler, name, self._step.function(block), chosen)
             if found is not None:
                 found.choice = choice
+        return self._seen.get(key)
 
     def _fitting(self) -> list[Tried]:
         return self._by_floor(lambda each: each.row.fits)
@@ -245,6 +255,12 @@ class Search:
             if self._cache is not None:
                 self._cache.put(keyed, mode, None, answer)
         return program, answer
+
+
+def _between(price: float) -> list[float]:
+    """Prices above one of `PRICES`, below the next."""
+    above = next((each for each in PRICES if price < each), price)
+    return [price * (above / price) ** (at / (_FINER + 1)) for at in range(1, _FINER + 1)]
 
 
 def _different(tried: list[Tried]) -> list[Tried]:
