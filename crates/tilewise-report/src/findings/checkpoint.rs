@@ -12,6 +12,10 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
+/// A text doesn't tell what recomputing costs; where the step is at hand, the compiler does.
+const BY_TIME: &str =
+    "recomputing takes time; `tw.remat(step, *args)` asks the compiler which values take the least of it";
+
 pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let place = at_line(about);
     let Some((steps, arrays)) = finding.steps else {
@@ -21,7 +25,9 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         ))
         .task("Recompute the layer or the loop's step (a checkpoint around it)");
         return match about.framework {
-            Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
+            Some(Framework::Jax) => {
+                words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan").caveat(BY_TIME)
+            }
             Some(Framework::TorchXla) => {
                 words.code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
             }
@@ -52,7 +58,11 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     } else {
         format!("Recompute the step of the loop{module} in the backward pass (`{checkpoint}`)")
     };
-    Words::new(sentence).task(task).jax(about, import, code)
+    by_time(Words::new(sentence).task(task).jax(about, import, code), about)
+}
+
+fn by_time(words: Words, about: &Recommendation) -> Words {
+    if about.framework == Some(Framework::Jax) { words.caveat(BY_TIME) } else { words }
 }
 
 /// What recomputes a loop's step, with what it imports and how it is called.
@@ -112,7 +122,7 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         ))
         .task(format!("Save nothing under the checkpoint around the {} layers", layers.count));
     }
-    Words::new(format!(
+    let words = Words::new(format!(
         "Put `{checkpoint}` around {name}{shapes}: for the backward pass the largest keeps {}{}, most of it {}{}, and each could \
          recompute all but its input",
         bytes(layers.bytes),
@@ -121,5 +131,6 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         at_line(about),
     ))
     .task(format!("Recompute each of the {} layers in the backward pass (`{checkpoint}`)", layers.count))
-    .jax(about, import, code)
+    .jax(about, import, code);
+    by_time(words, about)
 }
