@@ -153,7 +153,7 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
 
 
 def linen_gemma(
-    choice: str, batch: int = 4, length: int = 1024, layers: int = 6, devices: int = 1, **settings: Any
+    choice: str, batch: int = 4, length: int = 1024, layers: int = 3, devices: int = 1, **settings: Any
 ) -> Step:
     """Gemma 3 of DeepMind's library, with its blocks under ``nn.remat``, on one device or sharded over several."""
     import flax.linen as nn

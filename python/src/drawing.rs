@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 use tilewise::{Shape, Tiled};
-use tilewise_draw::{MemoryPicture, Options, Scene, Theme, View};
+use tilewise_draw::{FrontierPicture, FrontierPoint, MemoryPicture, Options, Scene, Theme, View};
 use tilewise_report::AuditOutput;
 
 /// A shape and the arguments of `Shape.draw`: all that a picture is made of.
@@ -43,6 +43,40 @@ pub(crate) struct PyDrawing(Picture);
 enum Picture {
     Layout { scene: Box<Scene>, request: Box<Request> },
     Memory(MemoryRequest),
+    Frontier(FrontierRequest),
+}
+
+/// The arguments of `frontier`.
+#[derive(Clone, PartialEq)]
+pub(crate) struct FrontierRequest {
+    title: String,
+    summary: String,
+    /// Each with its label, bytes, seconds, and whether it is chosen.
+    points: Vec<(String, u64, f64, bool)>,
+    limit: u64,
+    theme: String,
+}
+
+impl FrontierRequest {
+    fn picture(&self) -> FrontierPicture {
+        let point = |(label, bytes, seconds, is_chosen): &(String, u64, f64, bool)| FrontierPoint {
+            label: label.clone(),
+            bytes: *bytes,
+            seconds: *seconds,
+            is_chosen: *is_chosen,
+        };
+        FrontierPicture {
+            title: self.title.clone(),
+            summary: self.summary.clone(),
+            time: "time of a run at full rates".to_owned(),
+            points: self.points.iter().map(point).collect(),
+            limit: Some(self.limit),
+        }
+    }
+}
+
+fn themed(name: &str) -> Options {
+    Options::new().with_theme(theme(name).unwrap_or(Theme::Auto))
 }
 
 /// The memory plan of a report, and the arguments of `Report.plot`.
@@ -56,10 +90,6 @@ pub(crate) struct MemoryRequest {
 }
 
 impl MemoryRequest {
-    fn options(&self) -> Options {
-        Options::new().with_theme(theme(&self.theme).unwrap_or(Theme::Auto))
-    }
-
     fn picture(&self) -> MemoryPicture<'_> {
         self.audited.picture(self.memory_space)
     }
@@ -69,7 +99,8 @@ impl Picture {
     fn svg(&self) -> String {
         match self {
             Self::Layout { scene, .. } => scene.to_svg(),
-            Self::Memory(memory) => memory.picture().to_svg(&memory.options()),
+            Self::Memory(memory) => memory.picture().to_svg(&themed(&memory.theme)),
+            Self::Frontier(frontier) => frontier.picture().to_svg(&themed(&frontier.theme)),
         }
     }
 
@@ -78,15 +109,17 @@ impl Picture {
             Self::Layout { scene, .. } => scene.to_terminal(width),
             Self::Memory(memory) => {
                 let picture = memory.picture();
-                format!("{}\n{}", picture.title, picture.to_terminal(&memory.options(), width))
+                format!("{}\n{}", picture.title, picture.to_terminal(&themed(&memory.theme), width))
             }
+            Self::Frontier(frontier) => frontier.picture().to_terminal(),
         }
     }
 
     fn png(&self, scale: f32) -> Result<Vec<u8>> {
         Ok(match self {
             Self::Layout { scene, .. } => scene.to_png(scale)?,
-            Self::Memory(memory) => memory.picture().to_png(&memory.options(), scale)?,
+            Self::Memory(memory) => memory.picture().to_png(&themed(&memory.theme), scale)?,
+            Self::Frontier(frontier) => frontier.picture().to_png(&themed(&frontier.theme), scale)?,
         })
     }
 }
@@ -157,6 +190,20 @@ pub(crate) fn draw(
     let parsed = |text| Ok::<_, Error>(PyShape::new(Shape::parse_as_written(text)?));
     let (shape, compare) = (parsed(shape)?, compare.map(parsed).transpose()?);
     PyDrawing::of(Request { shape, view, compare, highlight, slices, theme })
+}
+
+/// The picture of choices in bytes and time. `Remat.draw` calls it, and pickled pictures.
+#[pyfunction]
+#[pyo3(signature = (title, summary, points: "Sequence[tuple[str, int, float, bool]]", limit, theme))]
+pub(crate) fn frontier(
+    title: String,
+    summary: String,
+    points: Vec<(String, u64, f64, bool)>,
+    limit: u64,
+    theme: String,
+) -> Result<PyDrawing> {
+    self::theme(&theme)?;
+    Ok(PyDrawing(Picture::Frontier(FrontierRequest { title, summary, points, limit, theme })))
 }
 
 fn unknown(argument: &str, given: &str, known: &str) -> Error {
@@ -240,6 +287,7 @@ impl PyDrawing {
             (Picture::Memory(memory), Picture::Memory(other)) => Ok(memory.memory_space == other.memory_space
                 && memory.theme == other.theme
                 && memory.report.bind(py).eq(&other.report)?),
+            (Picture::Frontier(frontier), Picture::Frontier(other)) => Ok(frontier == other),
             _ => Ok(false),
         }
     }
@@ -251,6 +299,7 @@ impl PyDrawing {
             Picture::Memory(memory) => {
                 (memory.report.bind(py).hash()?, memory.memory_space, &memory.theme).hash(&mut hasher);
             }
+            Picture::Frontier(frontier) => (&frontier.title, &frontier.summary, frontier.limit).hash(&mut hasher),
         }
         Ok(hasher.finish())
     }
@@ -266,6 +315,10 @@ impl PyDrawing {
             }
             Picture::Memory(MemoryRequest { report, memory_space, theme, .. }) => {
                 Ok((native(py, "plot")?, (report, memory_space, theme).into_bound_py_any(py)?))
+            }
+            Picture::Frontier(FrontierRequest { title, summary, points, limit, theme }) => {
+                let arguments = (title, summary, points.clone(), limit, theme);
+                Ok((native(py, "frontier")?, arguments.into_bound_py_any(py)?))
             }
         }
     }

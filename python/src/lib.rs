@@ -61,7 +61,7 @@ mod _tilewise {
         command_line::{asks_compiler, run},
         comparison::{compare_programs, compare_reports, compared_program, comparison_words, lock_text, read_lock},
         copy::PyCopy,
-        drawing::{PyDrawing, draw},
+        drawing::{PyDrawing, draw, frontier},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, programs_in, read},

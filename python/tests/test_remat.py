@@ -6,6 +6,7 @@ import importlib
 import itertools
 import linecache
 import math
+import pickle
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -256,7 +257,12 @@ def test_a_step_that_is_refused_fits_and_is_compiled() -> None:
     assert audited.peak_bytes == found.peak_bytes
     assert found.recomputed
     assert "chosen" in str(found)
-    assert found.draw().count("<circle") == len(found.rows)
+    picture = found.draw({"by hand": found.report})
+    assert picture.to_svg().count("<title>") == 1 + len(found.rows) + 1
+    assert "as written" in str(picture)
+    assert "by hand" in str(picture)
+    assert picture == pickle.loads(pickle.dumps(picture))
+    assert picture.to_png()[1:4] == b"PNG"
 
 
 IN_LINE = """

@@ -13,9 +13,9 @@ pub(crate) struct Options {
     /// The generations
     #[arg(long, value_name = "TPU,…", default_value = "v5e,v6e")]
     tpu: String,
-    /// Judge steps whose names begin so
-    #[arg(long, value_name = "NAME", default_value = "")]
-    only: String,
+    /// Judge these steps only
+    #[arg(long, value_name = "NAME,…")]
+    only: Option<String>,
     /// Compare results of small steps on this machine's CPU instead
     #[arg(long)]
     check: bool,
@@ -30,5 +30,6 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     package::install(shell, &python, Profile::Tests)?;
     let Options { tpu, only, check } = options;
     let check = check.then_some("--check");
-    Ok(cmd!(shell, "{python} conformance/remat/judge.py --tpu {tpu} --only {only} {check...}").quiet().run()?)
+    let only = only.iter().flat_map(|names| ["--only", names]);
+    Ok(cmd!(shell, "{python} conformance/remat/judge.py --tpu {tpu} {only...} {check...}").quiet().run()?)
 }

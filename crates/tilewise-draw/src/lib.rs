@@ -6,6 +6,7 @@ mod budget;
 mod draw;
 mod error;
 mod figure;
+mod frontier;
 mod grid;
 mod options;
 mod padded;
@@ -24,6 +25,7 @@ mod views;
 
 pub use budget::{BudgetPart, BudgetPicture, BudgetRow};
 pub use error::{Error, ErrorKind};
+pub use frontier::{FrontierPicture, FrontierPoint};
 pub use options::{ColorMode, Options, Theme, View};
 pub use plan::{MemoryPicture, Peak, Piece};
 pub use scene::Scene;

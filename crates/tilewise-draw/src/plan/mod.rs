@@ -4,7 +4,7 @@ mod blocks;
 mod figure;
 mod legend;
 mod profile;
-mod scale;
+pub(crate) mod scale;
 mod terminal;
 
 #[cfg(feature = "png")]

@@ -3,7 +3,7 @@
 use crate::text::{self, UNITS, grouped};
 
 /// A tick: its value and its label.
-pub(super) type Tick = (u64, String);
+pub(crate) type Tick = (u64, String);
 
 /// What stands is cut if it is more than this many times what comes on top: that would be all but invisible.
 const CUT_FROM: u64 = 20;
@@ -68,12 +68,12 @@ impl Scale {
 }
 
 /// As fine as documents have it, so that what looks the same is the same.
-pub(super) fn tenths(at: f64) -> f64 {
+pub(crate) fn tenths(at: f64) -> f64 {
     (at * 10.0).round() / 10.0
 }
 
 /// Multiples of a power of two of bytes up to a size, at most eight beside 0, all in one unit.
-pub(super) fn bytes(most: u64) -> Vec<Tick> {
+pub(crate) fn bytes(most: u64) -> Vec<Tick> {
     const TICKS: u64 = 8;
     let step = most.div_ceil(TICKS).max(1).checked_next_power_of_two().unwrap_or(1 << 63);
     let unit = most.max(1).ilog2() / 10;

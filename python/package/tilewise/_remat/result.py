@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
+from tilewise import _tilewise
 from tilewise._errors import Error, Skip
 from tilewise._limits import in_words
 from tilewise._modules import module
-from tilewise._remat import picture
+from tilewise._remat import names
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.search import Asked, RematRow, Tried
 from tilewise._remat.values import RematValue, summed
@@ -17,9 +20,10 @@ from tilewise._remat.values import RematValue, summed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewise._tilewise import Report
+    from tilewise._tilewise import Drawing, Report
 
 _SHOWN = 8
+_NOTHING: Mapping[str, Report] = MappingProxyType({})
 
 
 class Remat:
@@ -100,20 +104,32 @@ class Remat:
         A line that makes a kept value gets ``checkpoint_name``. What is inside of a library's function, or of an
         expression, has no name to be kept by: `step` keeps it, the code doesn't.
         """
-        return picture.code(self.kept)
+        return names.code(self.kept)
 
-    def draw(self) -> Any:
-        """The choices as a picture, bytes across and time at full rates up, as SVG.
+    def draw(
+        self, beside: Mapping[str, Report] = _NOTHING, *, theme: Literal["auto", "light", "dark"] = "auto"
+    ) -> Drawing:
+        """The choices as a picture, bytes to the right and time at full rates up; the line is the frontier.
+
+        Args:
+            beside: audits of the step as you would write it otherwise, such as under a policy of JAX's, by their names.
+            theme: ``'auto'`` follows the viewer's colour scheme; or ``'light'``, or ``'dark'``.
 
         Examples:
             >>> import jax, jax.numpy as jnp
             >>> square = jax.value_and_grad(lambda w: (jnp.tanh(w @ w) ** 2).sum())
             >>> w = jax.ShapeDtypeStruct((256, 256), jnp.float32)
             >>> chosen = remat(square, w, tpu="v5e", progress=False)
-            >>> chosen.draw()[:4]
+            >>> chosen.draw().to_svg()[:4]
             '<svg'
         """
-        return picture.frontier(self.rows, self.row, self._asked.limit)
+        points = [
+            (_name(row, row is self.row), row.peak_bytes, row.floor_seconds, row is self.row) for row in self.rows
+        ]
+        points += [(name, each.peak_bytes or 0, _tilewise.floor_of(each), False) for name, each in beside.items()]
+        drawn = [(name, size, math.nan if time is None else time, chosen) for name, size, time, chosen in points]
+        title = f"What the step may keep, on {_tilewise.generation_name(self._asked.tpu)}"
+        return _tilewise.frontier(title, self._verdict() + ".", drawn, self._asked.limit, theme)
 
     def check(self, args: Sequence[Any] | None = None) -> float:
         """Compare the results of the step with those of the given one on this machine's CPU.
@@ -146,7 +162,7 @@ class Remat:
         except Skip as error:
             raise Error(str(error), kind="remat") from None
 
-    def __str__(self) -> str:
+    def _verdict(self) -> str:
         limit, row = self._asked.limit, self.row
         least = f"the least that was found is {in_words(row.peak_bytes)}"
         head = f"Fits: {in_words(row.peak_bytes)} of {in_words(limit)}" if self.fits else f"Does not fit: {least}"
@@ -154,6 +170,10 @@ class Remat:
             head += f", {1e3 * row.seconds:.1f} ms a run (estimated)"
         if row.name == "as written" and self.fits:
             head += "; the step as it is written is the fastest that fits"
+        return head
+
+    def __str__(self) -> str:
+        head, row = self._verdict(), self.row
         cells: list[tuple[str, ...]] = [("peak", "fits", "est. time", "at least", "kept", "repeated", "")]
         shown = [self.rows[0], *(each for each in self.rows[1:] if each is row or each in self.frontier)]
         cells += [_cells(each, each is row) for each in shown]
@@ -177,7 +197,7 @@ class Remat:
         return f"<Remat: {in_words(self.peak_bytes)}, {'fits' if self.fits else 'does not fit'}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.draw()}"
+        return f"<pre>{html.escape(str(self))}</pre>{self.draw().to_svg()}"
 
 
 def _told(value: RematValue) -> str:
@@ -196,5 +216,12 @@ def _cells(row: RematRow, is_best: bool) -> tuple[str, ...]:
         time(row.floor_seconds),
         "" if row.kept_bytes is None else in_words(row.kept_bytes),
         "" if row.repeated is None else f"{row.repeated} operations",
-        f"{row.name}{', chosen' if is_best else ''}",
+        row.name + (", chosen" if is_best else ""),
     )
+
+
+def _name(row: RematRow, is_best: bool) -> str:
+    """As a picture has it: what was tried beside has none."""
+    if is_best:
+        return "chosen" if row.name == "cut" else f"{row.name}, chosen"
+    return row.name if row.name == "as written" else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,8 +22,8 @@ PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
 _FINER, _REFINED = 3, 2
 """How many prices between two of these are asked about, and for how many kinds of choices."""
-MOST_PROBES, MOST_COMPILED, MOST_SECONDS = 32, 3, 120.0
-"""After how many questions, full compilations and seconds of these the search ends with what it has."""
+MOST_PROBES, MOST_COMPILED = 32, 3
+"""After how many questions and full compilations the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
 """How far above the limit a probe is asked again at the TPU's own, and how often: a tight limit changes schedules."""
 
@@ -187,13 +186,11 @@ class Search:
             # The compiler's own rematerialisation may make it fit the TPU, and only that.
             likely, most_compiled = [written, *(each for each in likely if each is not written)], most_compiled + 1
         best: Tried | None = None
-        begun, compiled, stops = time.monotonic(), 0, 0
+        compiled, stops = 0, 0
         for each in likely:
             if compiled >= most_compiled:
                 break
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
-                break
-            if best is not None and time.monotonic() - begun > MOST_SECONDS:
                 break
             if each is not written and _NEARLY * each.row.peak_bytes > limit:
                 if stops < _MOST_STOPS and not each.program.is_sharded and ways(compiler).stop:
