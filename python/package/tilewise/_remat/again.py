@@ -70,8 +70,8 @@ def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: boo
         forward: what comes before.
         late: the equations of the backward pass, in order.
         is_tied: whether parts wait for gradients.
-        releases: whether they wait, too, for all gradients that are made of something larger than themselves, such as
-            weights'; else only for those that are made of something larger than all that is repeated.
+        releases: whether they wait, too, for the gradients that are made of something larger than themselves, such as
+            weights'.
     """
     return _Backward(forward, late, is_tied, releases).equations()
 
@@ -142,14 +142,13 @@ class _Backward:
             segments = {forward.segment(place) for place in chosen} if forward.bounds else set[int]()
             first = [each for each in self._waiting if each in reads or forward.segment(made.get(each, -1)) in segments]
             self._waiting.difference_update(first)
-            first += [tie, *self._releasing(equations, at)]
+            first += [tie, *(self._releasing(at) if self._releases else ())]
         return self._repeat(equations, first)
 
-    def _releasing(self, equations: Iterable[Any], at: int) -> list[Any]:
+    def _releasing(self, at: int) -> list[Any]:
         """Gradients to make first: what they are made of, which is larger, can then be freed."""
-        least = 0 if self._releases else max(bytes_of(each) for equation in equations for each in equation.outvars)
         ends = len(self._late)
-        found = [each for each, size in self._made_of.items() if size > least and self._last.get(each, ends) >= at]
+        found = [each for each in self._made_of if self._last.get(each, ends) >= at]
         for each in found:
             del self._made_of[each]
         return found

@@ -20,7 +20,7 @@ from tilewise._ways import ways
 
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FINER, _REFINED = 3, 2
+_FINER, _REFINED = 7, 3
 """How many prices between two of these are asked about, and for how many kinds of choices."""
 MOST_PROBES, MOST_COMPILED = 32, 3
 """After how many questions and full compilations the search ends with what it has."""
@@ -261,14 +261,14 @@ def _between(price: float) -> list[float]:
 
 
 def _different(tried: list[Tried]) -> list[Tried]:
-    """Those that differ by more than a hundredth in bytes or in time from all before them."""
+    """Those that differ by more than a hundredth in bytes or in time, or in whether they fit, from all before them."""
 
     def is_near(one: float, other: float) -> bool:
         return abs(one - other) <= 0.01 * other
 
     found: list[Tried] = []
     for each in tried:
-        bytes_ = each.row.peak_bytes
-        if not any(is_near(bytes_, other.row.peak_bytes) and is_near(each.floor, other.floor) for other in found):
+        alike = (other for other in found if other.row.fits == each.row.fits and is_near(each.floor, other.floor))
+        if not any(is_near(each.row.peak_bytes, other.row.peak_bytes) for other in alike):
             found.append(each)
     return found
