@@ -112,6 +112,18 @@ def test_a_function_that_does_not_fit_is_audited() -> None:
 
 
 @pytest.mark.slow
+def test_the_environment_s_flags_hide_no_program(tmp_path: Path) -> None:
+    program = (
+        "import jax, tilewise as tw\n"
+        "x = jax.ShapeDtypeStruct((8, 128), 'float32')\n"
+        "print(tw.audit(jax.numpy.tanh, x, tpu='v5e', confirm=True).time is not None)\n"
+    )
+    flags = "--xla_dump_hlo_module_re=jit_train_step --xla_dump_to=/nowhere"
+    given = {**os.environ, "XLA_FLAGS": flags, "TILEWISE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_crashes_are_answers(compiler: Compiler) -> None:
     crashed = compiler.trace(aborting)
     assert isinstance(crashed, Answer)

@@ -479,6 +479,8 @@ def _deadline(timeout: float | None) -> float | None:
 
 def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | None, tpu: str) -> Answer:
     sizes = None if report is None else Sizes.planned(report)
+    if kind in ("compiled", "stopped") and sizes is None:
+        return Answer("failed", mode, error="the compiler's dump has no plan")
     if kind == "compiled":
         # With options of ours it is not the program that was asked for.
         status: Status = "planned" if mode == "probe" else "fits"
@@ -489,8 +491,6 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
             said = replace(sizes, code_bytes=said.code_bytes)
         return Answer(status, mode, said, report=report, cost=fields["cost"])
     if kind == "stopped":
-        if sizes is None:
-            return Answer("failed", mode, error="the compiler's dump has no plan")
         return Answer("planned", mode, sizes, report=report)
     if kind in ("timeout", "crashed"):
         return Answer("timeout" if kind == "timeout" else "crashed", mode, error=fields["error"])

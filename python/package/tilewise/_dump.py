@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 
+def dumping(folder: str) -> dict[str, Any]:
+    """Options of a compilation that dumps into this folder, whichever modules the environment's flags name."""
+    return {"xla_dump_to": folder, "xla_dump_hlo_as_text": True, "xla_dump_hlo_module_re": ".*"}
+
+
 def dumped_text(folder: str, stage: str = "after_optimizations") -> str | None:
     """The optimised program in a folder of dumps, as it was at a stage; ``None`` where there is none."""
     found = sorted(Path(folder).glob(f"*{stage}.txt"), key=lambda path: path.stat().st_size)
@@ -25,7 +30,7 @@ def dumped(lowered: Any, stage: str = "after_optimizations") -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         try:
-            lowered.compile({"xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+            lowered.compile(dumping(folder))
         except RuntimeError:
             text = dumped_text(folder, stage)
             if text is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._dump import dumped_text
+from tilewise._dump import dumped_text, dumping
 from tilewise._errors import Error
 from tilewise._lowering import Place, meshes_of
 from tilewise._modules import module
@@ -60,7 +60,7 @@ def report_on(
 def _text(lowered: Any, options: Mapping[str, Any]) -> str:
     """The text of the compiled program; older versions of JAX keep none of a GPU's, and it is their dump's."""
     with tempfile.TemporaryDirectory() as folder:
-        compiled = lowered.compile({**options, "xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+        compiled = lowered.compile({**options, **dumping(folder)})
         text = compiled.as_text() or dumped_text(folder)
     if text is None:
         raise Error("JAX keeps no text of this program", kind="no_text", help=f"a newer JAX does: {_INSTALL}")

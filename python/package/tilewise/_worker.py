@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tilewise import _internals
+from tilewise._dump import dumping
 from tilewise._modules import module
 from tilewise._program import Program, attempted
 
@@ -109,7 +110,7 @@ class Compile:
         program = self.program
         found = {device.id: device for device in devices_of(program.topology)}
         devices = [found[number] for number in program.devices]
-        ours = {"xla_dump_to": self.folder, "xla_dump_hlo_as_text": True, **self.options}
+        ours = {**dumping(self.folder), **self.options}
         compile_it = _internals.compiled(program.module, program.options, ours, devices)
         begun = time.perf_counter()
         over = threading.Event()
