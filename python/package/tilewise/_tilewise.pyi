@@ -70,6 +70,7 @@ __all__ = [
     "explain_text",
     "floor_of",
     "free_reshapes",
+    "frontier",
     "generation_name",
     "hbm_bytes",
     "kernel_budget",
@@ -3518,6 +3519,13 @@ def free_reshapes(
         ...     print(array, result)
         bf16[8,512,768]{1,2,0:T(8,128)(2,1)} bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}
         bf16[8,512,768]{1,0,2:T(8,128)(2,1)} bf16[8,512,12,64]{1,0,3,2:T(8,128)(2,1)}
+    """
+
+def frontier(
+    title: str, summary: str, points: Sequence[tuple[str, int, float, bool]], limit: SupportsIndex, theme: str
+) -> Drawing:
+    """
+    The picture of choices in bytes and time. `Remat.draw` calls it, and pickled pictures.
     """
 
 def generation_name(tpu: Tpu) -> str:
