@@ -13,7 +13,7 @@ use tilewise_audit::{
 use tilewise_oom::Framework;
 
 /// A text doesn't tell what recomputing costs; where the step is at hand, the compiler does.
-const BY_TIME: &str =
+pub(super) const BY_TIME: &str =
     "recomputing takes time; `tw.remat(step, *args)` asks the compiler which values take the least of it";
 
 pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
@@ -25,9 +25,7 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         ))
         .task("Recompute the layer or the loop's step (a checkpoint around it)");
         return match about.framework {
-            Some(Framework::Jax) => {
-                words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan").caveat(BY_TIME)
-            }
+            Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
             Some(Framework::TorchXla) => {
                 words.code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
             }
@@ -58,11 +56,7 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     } else {
         format!("Recompute the step of the loop{module} in the backward pass (`{checkpoint}`)")
     };
-    by_time(Words::new(sentence).task(task).jax(about, import, code), about)
-}
-
-fn by_time(words: Words, about: &Recommendation) -> Words {
-    if about.framework == Some(Framework::Jax) { words.caveat(BY_TIME) } else { words }
+    Words::new(sentence).task(task).jax(about, import, code)
 }
 
 /// What recomputes a loop's step, with what it imports and how it is called.
@@ -122,7 +116,7 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         ))
         .task(format!("Save nothing under the checkpoint around the {} layers", layers.count));
     }
-    let words = Words::new(format!(
+    Words::new(format!(
         "Put `{checkpoint}` around {name}{shapes}: for the backward pass the largest keeps {}{}, most of it {}{}, and each could \
          recompute all but its input",
         bytes(layers.bytes),
@@ -131,6 +125,5 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         at_line(about),
     ))
     .task(format!("Recompute each of the {} layers in the backward pass (`{checkpoint}`)", layers.count))
-    .jax(about, import, code);
-    by_time(words, about)
+    .jax(about, import, code)
 }
