@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise._remat import hosts, picture
+from tilewise._remat import hosts, names
 from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
@@ -306,7 +306,7 @@ def layer(x, w):
     )
     traced = Step.of(jax.value_and_grad(model(text + around)), (weights, x), "v5e", None)
     _, chosen = traced.chosen(Choice(1.0, keeps_products=True, is_of_loops=around is IN_LOOP))
-    code = picture.code(summed(chosen.kept))
+    code = names.code(summed(chosen.kept))
     lines = [line[2:] for line in code.splitlines() if line.startswith(("- ", "+ "))]
     text = code.splitlines()[0] + text
     for before, after in zip(lines[::2], lines[1::2], strict=True):
