@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -123,13 +122,12 @@ class Remat:
             >>> chosen.draw().to_svg()[:4]
             '<svg'
         """
-        points = [
-            (_name(row, row is self.row), row.peak_bytes, row.floor_seconds, row is self.row) for row in self.rows
-        ]
-        points += [(name, each.peak_bytes or 0, _tilewise.floor_of(each), False) for name, each in beside.items()]
-        drawn = [(name, size, math.nan if time is None else time, chosen) for name, size, time, chosen in points]
+        best = self.row
+        drawn = [(_name(row, row is best), row.peak_bytes, row.floor_seconds, row is best) for row in self.rows]
+        drawn += [(name, each.peak_bytes or 0, _tilewise.floor_of(each), False) for name, each in beside.items()]
+        points = [(name, size, time, chosen) for name, size, time, chosen in drawn if time is not None]
         title = f"What the step may keep, on {_tilewise.generation_name(self._asked.tpu)}"
-        return _tilewise.frontier(title, self._verdict() + ".", drawn, self._asked.limit, theme)
+        return _tilewise.frontier(title, self._verdict() + ".", points, self._asked.limit, theme)
 
     def check(self, args: Sequence[Any] | None = None) -> float:
         """Compare the results of the step with those of the given one on this machine's CPU.

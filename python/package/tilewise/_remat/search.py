@@ -21,7 +21,7 @@ from tilewise._ways import ways
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
 _FINER, _REFINED = 7, 3
-"""How many prices between two of these are asked about, and for how many kinds of choices."""
+"""How many prices lie between two of these, and of how many kinds of choices they are asked about, by halving."""
 MOST_PROBES, MOST_COMPILED = 32, 3
 """After how many questions and full compilations the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
