@@ -1,7 +1,7 @@
 """What `tw.remat` finds for steps of libraries, beside what their users would choose by hand; TABLE.md has the rows.
 
-For each choice that fits, its own memory is the limit. Nothing runs on a TPU: bytes are the compiler's, times are
-estimated from its cycle counts.
+For each choice that fits, its own memory is the limit, in whole MiB. Nothing runs on a TPU: bytes are the compiler's,
+times are estimated from its cycle counts.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ FIELDS = (
     "asked_seconds",
 )
 FOLDER = Path(__file__).parent
+MIB = 2**20
 NEAR = 1.02
 """Estimates this near are one."""
 
@@ -42,7 +43,8 @@ def priced(step: Any, args: Any, options: Any, tpu: str, topology: str | None) -
     """Bytes and seconds of a program that is compiled in full; ``None`` where it is refused, or has no estimate."""
     try:
         report = tw.audit(step, *args, tpu=tpu, topology=topology, jit_options=options, confirm=True)
-    except (tw.Error, jax.errors.JaxRuntimeError):
+    except (tw.Error, jax.errors.JaxRuntimeError) as error:
+        print(error, file=sys.stderr)
         return None
     if report.time is None or report.peak_bytes is None:
         return None
@@ -73,14 +75,13 @@ def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
             yield {**row, "peak_bytes": price[0], "seconds": price[1], "holds": "as written"}
             continue
         begun = time.monotonic()
-        found = tw.remat(
-            step, *args, tpu=tpu, topology=topology, jit_options=options, hbm_limit=price[0], progress=False
-        )
+        limit = -(-price[0] // MIB) * MIB
+        found = tw.remat(step, *args, tpu=tpu, topology=topology, jit_options=options, hbm_limit=limit, progress=False)
         asked = time.monotonic() - begun
         ours = priced(found.step, args, options, tpu, topology)
         # The best of what is as small, by hand.
         times = [each[1] for _, each in known if each is not None and each[0] <= price[0] and each[1] is not None]
-        holds = ours is not None and ours[0] <= price[0] and bool(times) and (ours[1] or 1e9) <= NEAR * min(times)
+        holds = ours is not None and ours[0] <= limit and bool(times) and (ours[1] or 1e9) <= NEAR * min(times)
         yield {
             **row,
             "peak_bytes": price[0],
@@ -117,8 +118,8 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     lines = [
         "# What `tw.remat` finds, beside what people choose by hand",
         "",
-        "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, of the",
-        "compiler's bytes and estimated times. `none` keeps all; `block` is Tunix's, MaxText's are its own;",
+        "Made by `cargo xtask remat`; nothing ran on a TPU. For each choice its own memory is the limit, in whole MiB;",
+        "bytes are the compiler's, times estimated. `none` keeps all; `block` is Tunix's, MaxText's are its own;",
         "the others are `jax.checkpoint` around a layer, with a policy of JAX's.",
         "",
         "| step | TPU | by hand | | found | not worse |",

@@ -4,6 +4,7 @@ use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::pattern::shape_at;
 use crate::text::size::PrintedSize;
 use crate::text::word;
+use std::iter::repeat_n;
 
 /// Behind a headline people tell what is largest within this many bytes.
 const LOOKED_AT: usize = 4096;
@@ -11,21 +12,29 @@ const LOOKED_AT: usize = 4096;
 /// More are not told of.
 const MOST: usize = 20;
 
+/// A number above it is none of arrays.
+const MOST_ALIKE: usize = 1024;
+
 /// Words between a shape and its size.
 const NEAR: usize = 4;
 
-/// The arrays that the beginning of `text` tells of, each once.
+/// In front of a shape, behind a number, these tell how many arrays have it.
+const PLURALS: [&str; 5] = ["allocations", "arrays", "buffers", "copies", "tensors"];
+
+/// The arrays that the beginning of `text` tells of, each as often as it says.
 pub(crate) fn entries(text: &str) -> Vec<Entry> {
     let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
     let mut entries: Vec<Entry> = Vec::new();
     let mut sizes: Vec<(usize, PrintedSize)> = Vec::new();
-    let (mut count, mut past) = (0, 0);
-    for (start, _) in word::all(text) {
+    let mut words: Vec<&str> = Vec::new();
+    let (mut distinct, mut past) = (0, 0);
+    for (start, end) in word::all(text) {
         if start < past {
             continue;
         }
-        count += 1;
+        words.push(&text[start..end]);
+        let count = words.len();
         if let Some((size, length)) = PrintedSize::figure(&text[start..]) {
             past = start + length;
             sizes.push((count, size));
@@ -34,15 +43,29 @@ pub(crate) fn entries(text: &str) -> Vec<Entry> {
             past = start + length;
             if entries.iter().all(|entry| entry.shape.as_ref().is_none_or(|other| other.text != shape.text)) {
                 let before = sizes.last().filter(|(place, _)| count - place <= NEAR).map(|(_, size)| size);
-                entries.push(entry(shape, before, &text[past..]));
+                let times = times(&words[..count - 1]);
+                entries.extend(repeat_n(entry(shape, before, &text[past..]), times));
+                distinct += 1;
             }
             sizes.clear();
         }
-        if entries.len() == MOST {
+        if distinct == MOST {
             break;
         }
     }
     entries
+}
+
+/// How many arrays of a shape there are, by the words in front of it: `10 identical allocations of`.
+fn times(before: &[&str]) -> usize {
+    let before = before.strip_suffix(&["of"]).unwrap_or(before);
+    let Some((plural, before)) = before.split_last() else { return 1 };
+    if !PLURALS.iter().any(|each| plural.eq_ignore_ascii_case(each)) {
+        return 1;
+    }
+    // `identical`, or nothing.
+    let number = before.iter().rev().take(2).find_map(|word| word.parse().ok());
+    number.filter(|number| (1..=MOST_ALIKE).contains(number)).unwrap_or(1)
 }
 
 fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entry {
@@ -87,6 +110,8 @@ mod tests {
         assert_eq!(of(text), ["bf16[5,8192,151936] 11.59 GiB jit(step)/dot_general"]);
         let text = "- 18.55 GiB f32[4,8192,151936] from jit(f)/x.\n- 1.0K f32[256] of 15.75 GiB, f32[256] again";
         assert_eq!(of(text), ["f32[4,8192,151936] 18.55 GiB jit(f)/x", "f32[256] 1.0K "]);
+        assert_eq!(of("3 identical allocations of `f32[1024]` = 4KB each"), ["f32[1024] 4KB "; 3]);
+        assert_eq!(of("the 2 arrays f32[4], and copies of f32[8]"), ["f32[4]  ", "f32[4]  ", "f32[8]  "]);
         assert_eq!(of("repeated bf16[8,4096,4096] allocations of 3 kinds"), ["bf16[8,4096,4096]  "]);
         assert!(of("args[3] of x[1]").is_empty());
     }

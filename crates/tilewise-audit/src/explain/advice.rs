@@ -50,6 +50,9 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         advice.insert(0, new(arguments(&budget), Target::Argument));
     }
     advice.truncate(MOST);
+    if advice.is_empty() {
+        advice.extend(results(&budget).map(|finding| new(finding, Target::Result)));
+    }
     let form = listing.message.form;
     if form == Form::Cores {
         return vec![run_time::cores(listing.message)];
@@ -101,6 +104,13 @@ fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
         _ => Some(largest.filter(|largest| *largest > capacity)?),
     };
     Some(MemoryFinding::OneArray { bytes, devices: bytes.and_then(enough) })
+}
+
+/// Where the results take more than all else.
+pub(super) fn results(budget: &Budget) -> Option<MemoryFinding> {
+    let (bytes, temporaries) = (budget.output_bytes?, budget.temporary_bytes?);
+    let arguments = budget.argument_bytes?;
+    (bytes > arguments.saturating_add(temporaries)).then_some(MemoryFinding::Results { bytes, arguments })
 }
 
 /// Where the arguments alone do not fit.

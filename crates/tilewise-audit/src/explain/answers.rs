@@ -1,7 +1,7 @@
 //! What to do about messages that aren't judged by what fills a TPU's memory: warnings, logs, kernels that can't be compiled,
 //! other machines.
 
-use super::{elsewhere, mismatch::Mismatch, mosaic};
+use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
@@ -48,9 +48,10 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, Verdict::NotTpu) if message.cause() == Some(Verdict::Arguments) && is_gpu(listing) => {
             vec![new(Finding::ReplicatedState, Target::Argument)]
         }
-        (_, Verdict::NotTpu) => elsewhere::findings(listing)
-            .into_iter()
-            .map(|finding| {
+        (_, Verdict::NotTpu) => {
+            let results = advice::results(&message.budget());
+            let results = results.map(|finding| new(Finding::Memory(finding), Target::Result));
+            let findings = elsewhere::findings(listing).into_iter().map(|finding| {
                 let target = match &finding {
                     ElsewhereFinding::Smaller(_)
                     | ElsewhereFinding::TorchCheckpoint
@@ -63,8 +64,9 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
                     _ => Target::Process,
                 };
                 new(Finding::Elsewhere(finding), target)
-            })
-            .collect(),
+            });
+            results.into_iter().chain(findings).collect()
+        }
         _ => return None,
     })
 }

@@ -14,7 +14,7 @@ use tilewise_oom::Framework;
 
 /// A text doesn't tell what recomputing costs; where the step is at hand, the compiler does.
 pub(super) const BY_TIME: &str =
-    "recomputing takes time; `tw.remat(step, *args)` asks the compiler which values take the least of it";
+    "recomputing takes time; `tw.remat(step, *args)` asks a TPU's compiler which values take the least of it";
 
 pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let place = at_line(about);

@@ -1,6 +1,9 @@
 //! A program that doesn't fit, where nothing that is listed tells what would help.
 
-use super::{Words, code::SHARDING};
+use super::{
+    Words,
+    code::{DUMP, JAX, SHARDING},
+};
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
@@ -47,6 +50,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::Arguments { bytes: taken, devices, left } => arguments(*taken, *devices, *left, about),
+        MemoryFinding::Results { bytes: taken, arguments } => results(*taken, *arguments, about),
         _ => Words::new(""),
     }
 }
@@ -85,11 +89,18 @@ pub(super) fn look_inside(why: &str, about: &Recommendation) -> Words {
             .task("Dump the program, and see what owns its peak");
     match about.framework {
         Some(Framework::OtherLanguage) => words,
-        _ => words.code(
-            None,
-            "XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text\" python train.py  # your own command\ntilewise audit dump",
-        ),
+        _ => words.code(None, format!("{DUMP}\ntilewise audit dump")),
     }
+}
+
+fn results(taken: u64, arguments: u64, about: &Recommendation) -> Words {
+    let less = format!("Return less: results take {}, more than arguments and temporaries together", bytes(taken));
+    if arguments < taken / 2 {
+        return Words::new(less).task("Return less: results take more than all else");
+    }
+    Words::new(format!("{less}; and donate the arguments that they replace, {} at most", bytes(arguments)))
+        .task("Donate the arguments that results replace, or return less")
+        .jax(about, JAX, "step = jax.jit(step, donate_argnums=0)  # if the results replace its first argument")
 }
 
 fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {

@@ -54,10 +54,7 @@ pub use warning::warning;
 pub(crate) use words::{capitalized, cause, printed};
 
 use crate::style::bytes;
-use tilewise_audit::{
-    Cause, Explanation, Recommendation,
-    recommendation::{Change, finding::Finding},
-};
+use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
 use tilewise_oom::{Form, Framework, Verdict};
 
 /// A recommendation in words and code.
@@ -165,7 +162,9 @@ pub fn words(about: &Recommendation) -> Words {
         words.sentence += &format!("; {instead}");
         words.caveat.get_or_insert(instead);
     }
-    if about.change == Change::Checkpoint && about.framework == Some(Framework::Jax) {
+    let recomputes =
+        matches!(about.finding, Finding::KeptByLoop(_) | Finding::RepeatedLayers(_) | Finding::ExhaustedRematerialization);
+    if recomputes && about.framework == Some(Framework::Jax) {
         words.caveat.get_or_insert_with(|| checkpoint::BY_TIME.to_owned());
     }
     if let Some(listed) = about.listed_bytes {

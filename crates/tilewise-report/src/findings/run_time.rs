@@ -1,6 +1,10 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
-use super::{Words, code::JAX, words::printed};
+use super::{
+    Words,
+    code::{self, JAX},
+    words::printed,
+};
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{CoreHalt, RunTimeFinding},
@@ -54,7 +58,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
              at one version may compile at the next",
         )
-        .code(None, "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py"),
+        .code(None, code::DUMP),
         RunTimeFinding::SparseCores { size: needed } => Words::new(format!(
             "Divide the embedding tables between more devices, lower `max_ids_per_partition`, `max_unique_ids_per_partition` and \
              the batch, and widen tables of fewer than 8 columns, whose rows are padded to 32 bytes: the SparseCores need {} of \

@@ -6,6 +6,7 @@ use crate::{
     style::{Tone, bytes},
 };
 use serde::Serialize;
+use tilewise::tpu::Generation;
 use tilewise_audit::Explanation;
 use tilewise_oom::{Budget, Form, Frame, Level, Message, PrintedSize, Verdict, meaning_of_code};
 
@@ -265,7 +266,12 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             if message.page() == "E0100" {
                 return format!("An array found no room beside the arrays and programs that were there{held}.");
             }
-            format!("The program compiled, but when it ran other arrays and programs held the memory{held}.")
+            // What asks for more than the least of TPUs has may not fit an empty one.
+            let least = || Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min();
+            let room = budget.capacity_bytes.or_else(least);
+            let fits_alone = budget.others_bytes.is_some() || budget.used_bytes.is_some_and(|used| Some(used) <= room);
+            let or_else = if fits_alone { "" } else { ", or it is too large by itself" };
+            format!("The program compiled, but when it ran other arrays and programs held the memory{held}{or_else}.")
         }
         Verdict::KernelMemory => kernel(message),
         Verdict::Spills => {

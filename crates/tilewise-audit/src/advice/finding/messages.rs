@@ -38,6 +38,13 @@ pub enum MemoryFinding {
         /// What that leaves of each.
         left: Option<u64>,
     },
+    /// The results take more than arguments and temporaries together.
+    Results {
+        /// Bytes they take.
+        bytes: u64,
+        /// Bytes of arguments that they may replace.
+        arguments: u64,
+    },
 }
 
 /// By how much something has to shrink.
@@ -486,6 +493,7 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
+            Self::Results { .. } => Change::Free,
             Self::OneArray { .. } | Self::Arguments { .. } | Self::OffHost { .. } => Change::Shard,
         }
     }
