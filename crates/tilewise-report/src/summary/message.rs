@@ -266,11 +266,12 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             if message.page() == "E0100" {
                 return format!("An array found no room beside the arrays and programs that were there{held}.");
             }
-            // What asks for more than the least of TPUs has may not fit an empty one.
+            // Less than any TPU has is free only where others hold the rest.
             let least = || Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min();
             let room = budget.capacity_bytes.or_else(least);
-            let fits_alone = budget.others_bytes.is_some() || budget.used_bytes.is_some_and(|used| Some(used) <= room);
-            let or_else = if fits_alone { "" } else { ", or it is too large by itself" };
+            let is_part = |size: &Option<PrintedSize>| size.as_ref().is_some_and(|size| Some(size.bytes()) < room);
+            let is_beside = budget.others_bytes.is_some() || is_part(&message.limit) || is_part(&message.used);
+            let or_else = if is_beside { "" } else { ", or it is too large by itself" };
             format!("The program compiled, but when it ran other arrays and programs held the memory{held}{or_else}.")
         }
         Verdict::KernelMemory => kernel(message),
