@@ -19,11 +19,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds 75 % \
              already reserved)",
         )
-        .growth(about, "  # or XLA_CLIENT_MEM_FRACTION=.4 for each"),
+        .growth(about),
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
                 .task("See which other processes hold the device's memory")
-                .growth(about, "")
+                .code(None, "nvidia-smi  # of an NVIDIA card")
         }
         ElsewhereFinding::Fragmented => {
             Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
@@ -111,9 +111,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
 
 impl Words {
     /// With the setting by which a framework takes memory as it needs it.
-    fn growth(self, about: &Recommendation, note: &str) -> Self {
+    fn growth(self, about: &Recommendation) -> Self {
         match about.framework {
-            Some(Framework::Jax) => self.code(None, format!("export XLA_PYTHON_CLIENT_PREALLOCATE=false{note}")),
+            Some(Framework::Jax) => {
+                self.code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each")
+            }
             Some(Framework::TensorFlow) => self.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
             _ => self,
         }

@@ -17,6 +17,9 @@ const CARDS: [(u64, &str); 7] = [
     (227 << 10, "the limit of an H100, H200 and B200"),
 ];
 
+/// No kernel's default has more stages: fewer can't divide its memory by more.
+const MOST_STAGES: u64 = 4;
+
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::SharedMemory { fusion: Some(fusion), .. } => Words::new(format!(
@@ -27,10 +30,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::SharedMemory { parts, .. } => {
             let how = if *parts == 2 { "Halve".to_owned() } else { format!("Divide by {parts}") };
             let words = Words::new(format!(
-                "{how} a block size of the kernel, or take fewer stages (`num_stages`), if it is one of Triton or Pallas: each \
-                 stage holds its blocks in shared memory"
-            ));
+                "{how} what the blocks of the kernel hold together, or take fewer stages (`num_stages`), if it is one of Triton or \
+                 Pallas: each stage holds its blocks in shared memory"
+            ))
+            .task(format!("{how} what the kernel's blocks hold together"));
             match about.framework {
+                _ if *parts > MOST_STAGES => words,
                 Some(Framework::Torch) => words.code(
                     "import triton",
                     "triton.Config({'BLOCK_M': 64, 'BLOCK_N': 64}, num_stages=1)  # the kernel's own names",
@@ -42,18 +47,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
         }
         ElsewhereFinding::OtherKernel => {
-            let words = Words::new(
-                "If the kernel is a library's, choose another implementation of it, such as XLA's attention; a product of matrices \
-                 that XLA makes a Triton kernel of can use cuBLAS",
-            )
-            .task("Choose another implementation of a library's kernel");
-            match about.framework {
-                Some(Framework::Torch) => words,
-                _ => words.code(
-                    None,
-                    "export XLA_FLAGS=--xla_gpu_enable_triton_gemm=false  # AlphaFold 3: --flash_attention_implementation=xla",
-                ),
-            }
+            let of_xla = match about.framework {
+                Some(Framework::Torch) => "",
+                _ => {
+                    " (AlphaFold 3: `--flash_attention_implementation=xla`); a product of matrices that XLA makes a Triton kernel \
+                     of can use cuBLAS (`XLA_FLAGS=--xla_gpu_enable_triton_gemm=false`)"
+                }
+            };
+            Words::new(format!(
+                "If the kernel is a library's, choose another implementation of it, such as XLA's attention{of_xla}"
+            ))
+            .task("Choose another implementation of a library's kernel")
         }
         ElsewhereFinding::AnyAlgorithm => Words::new(
             "Let XLA take a default algorithm where autotuning finds no room for the workspace of any: it may be slower",

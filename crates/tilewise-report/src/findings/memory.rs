@@ -11,9 +11,6 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
-/// More than this, in percent, no smaller batch brings.
-const MOST_OF_BATCH: u64 = 60;
-
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
         MemoryFinding::LookInside { lacks, shrink } => lacking(*lacks, *shrink, about),
@@ -63,14 +60,10 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) 
         }
         _ => "nothing that the message lists tells what would help",
     };
+    // What of it grows with the batch only the program tells.
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
         let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
-        let how = if percent <= MOST_OF_BATCH {
-            &*format!("meanwhile try a batch of {} % or less", 100_u64.saturating_sub(percent))
-        } else {
-            "an array that should be divided between devices is likelier than a batch that is too large"
-        };
-        format!("{what} to shrink by {percent} %: {how}")
+        format!("{what} to shrink by {percent} %")
     });
     let words = look_inside(
         &format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()),

@@ -47,11 +47,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             } else {
                 "Ask for less at once: fewer samples, weights of fewer bits, or arrays divided between devices"
             };
-            let flag = server.unwrap_or(Server::Vllm).memory_flag();
-            let of = if server.is_some() { "" } else { "in vLLM " };
-            Words::new(format!(
-                "{smaller}; a server can plan with less of the memory, and leave room for programs ({of}a lower `{flag}`)"
-            ))
+            let room = server.map(|server| {
+                let flag = server.memory_flag();
+                format!("; the server can plan with less of the memory, and leave room for programs (a lower `{flag}`)")
+            });
+            Words::new(format!("{smaller}{}", room.unwrap_or_default()))
             .task(if *is_program { "Take fewer samples at once, or a checkpoint around layers" } else { "Ask for less at once" })
         }
         RunTimeFinding::CompilerCheck => Words::new(
