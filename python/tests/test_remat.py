@@ -218,7 +218,7 @@ def test_the_cut_is_the_least_of_all_choices() -> None:
 
         subsets = itertools.chain.from_iterable(itertools.combinations(made, n) for n in range(len(made) + 1))
         least = min(cost(set(each)) for each in subsets)
-        cut = minimum_cut(equations, wanted, seconds, 1.0)
+        cut = minimum_cut(equations, wanted, seconds)
         assert cost(set(cut.kept)) <= least + len(made)  # Bytes are rounded to whole units.
 
 

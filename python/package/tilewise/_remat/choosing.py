@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,9 @@ class Choice:
         is_of_loops: whether only what loops stack is chosen anew.
         keeps_products: whether products and convolutions are never repeated.
         offloads: whether what is kept lies in the host's memory.
+        dearer: the price in the last ``part`` of a forward pass: of layers that are alike, one price keeps all or none.
+            A loop's steps are one program, at a price between both.
+        part: of a forward pass, how much is at the price of ``dearer``.
     """
 
     price: float
@@ -38,6 +42,18 @@ class Choice:
     is_of_loops: bool = False
     keeps_products: bool = False
     offloads: bool = False
+    dearer: float = 0.0
+    part: float = 0.0
+
+    def in_line(self, seconds: Sequence[float]) -> list[float]:
+        """What each second of a forward pass is worth, in bytes."""
+        turn = round(len(seconds) * (1 - self.part))
+        return [each * (self.price if at < turn else self.dearer) for at, each in enumerate(seconds)]
+
+    def in_loop(self, seconds: Sequence[float]) -> list[float]:
+        """What each second of a loop's step is worth, in bytes."""
+        price = self.price * (self.dearer / self.price) ** self.part if self.part else self.price
+        return [each * price for each in seconds]
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,7 @@ class Chooser:
         read = dict.fromkeys([*read_by(late), *(atom for atom in pair.second.outputs if not is_literal(atom))])
         wanted = [atom for atom in read if atom in made or atom in pair.carried]
         seconds = list(map(self._seconds, early))
-        cut = minimum_cut(early, wanted, seconds, self.choice.price, given=pair.carried)
+        cut = minimum_cut(early, wanted, self.choice.in_loop(seconds), given=pair.carried)
         self._note(cut.kept, early, cut.again, seconds, times)
         loops = Loops(pair, early, late, cut, there_and_back(cut.kept if self.choice.offloads else ()))
         first, stacks = loops.ahead(forward, backward, elsewhere)
@@ -172,7 +188,7 @@ class Chooser:
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
         if not any(map(is_of_gradient, late)) or not wanted:
             return equations
-        cut = minimum_cut(early, wanted, seconds, self.choice.price, free=ends, fixed=fixed)
+        cut = minimum_cut(early, wanted, self.choice.in_line(seconds), free=ends, fixed=fixed)
         self._note(cut.kept, early, cut.again, seconds, times)
         again = set(cut.again)
         self.chosen.in_line += len(again)

@@ -42,20 +42,18 @@ class Cut:
 def minimum_cut(
     equations: Sequence[Any],
     wanted: Collection[Any],
-    seconds: Sequence[float],
-    price: float,
+    worth: Sequence[float],
     *,
     free: Collection[Any] = (),
     given: Collection[Any] = (),
     fixed: Collection[Any] = (),
 ) -> Cut:
-    """The least of bytes kept and seconds repeated, at a price.
+    """The least of bytes kept and of what repeating is worth.
 
     Args:
         equations: those of the forward pass, in order.
         wanted: what the backward pass reads of it.
-        seconds: of each equation, how long it takes; infinite where it must not be repeated.
-        price: bytes that a second is worth.
+        worth: of each equation, the bytes that its seconds are worth; infinite where it must not be repeated.
         free: what the equations make that is alive without being kept.
         given: inputs that can be kept, and can't be made again; other inputs cost nothing.
         fixed: values that can be kept, and are not to be made again.
@@ -95,9 +93,9 @@ def minimum_cut(
     for variable in ends:
         edge(("value", variable), "sink", max(1, bytes_of(variable) / unit))
     for at in sorted(inside):
-        equation, cost = equations[at], seconds[at]
+        equation, cost = equations[at], worth[at]
         never = cost == float("inf") or not fixed.isdisjoint(equation.outvars)
-        edge(("again", at), "sink", _INFINITE if never else price * cost / unit)
+        edge(("again", at), "sink", _INFINITE if never else cost / unit)
         for variable in equation.outvars:
             if variable not in free:
                 edge(("value", variable), ("again", at), max(1, bytes_of(variable) / unit))

@@ -20,8 +20,8 @@ from tilewise._ways import ways
 
 PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
-_FINER, _REFINED = 7, 3
-"""How many prices lie between two of these, and of how many kinds of choices they are asked about, by halving."""
+_PARTS, _REFINED = 8, 3
+"""In how many parts, by halving, the forward pass of this many kinds of choices is tried at the next price."""
 MOST_PROBES, MOST_COMPILED = 32, 3
 """After how many questions and full compilations the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
@@ -139,19 +139,19 @@ class Search:
             families.insert(0, Choice(0.0, is_of_loops=True))
         if self._asked.offload:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
-        found = [self._dearest(compiler, family, PRICES) for family in families]
+        found = [self._dearest(compiler, [replace(each, price=price) for price in PRICES]) for each in families]
         fitting = sorted((each for each in found if each is not None), key=lambda each: each.floor)
         for each in _different(fitting)[:_REFINED]:
             if each.choice is not None:
-                self._dearest(compiler, each.choice, _between(each.choice.price))
+                self._dearest(compiler, _dearer(each.choice))
 
-    def _dearest(self, compiler: Compiler, family: Choice, prices: Sequence[float]) -> Tried | None:
-        """The choice of the highest price that fits: the higher, the more is kept and the less is repeated."""
+    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> Tried | None:
+        """The dearest that fits, of choices in the order of their prices: each keeps more and repeats less."""
         best: Tried | None = None
-        least, most = 0, len(prices)
+        least, most = 0, len(choices)
         while least < most:
             at = (least + most) // 2
-            found = self._try(compiler, replace(family, price=prices[at]))
+            found = self._try(compiler, choices[at])
             if found is not None and found.row.fits:
                 best, least = found, at + 1
             else:
@@ -254,10 +254,10 @@ class Search:
         return program, answer
 
 
-def _between(price: float) -> list[float]:
-    """Prices above one of `PRICES`, below the next."""
-    above = next((each for each in PRICES if price < each), price)
-    return [price * (above / price) ** (at / (_FINER + 1)) for at in range(1, _FINER + 1)]
+def _dearer(choice: Choice) -> list[Choice]:
+    """This choice with more and more of the forward pass at the next of `PRICES`."""
+    above = next((each for each in PRICES if choice.price < each), None)
+    return [] if above is None else [replace(choice, dearer=above, part=at / _PARTS) for at in range(1, _PARTS)]
 
 
 def _different(tried: list[Tried]) -> list[Tried]:
