@@ -18,8 +18,8 @@ from tilewise._remat.step import SHARES, Step
 from tilewise._tilewise import Report
 from tilewise._ways import ways
 
-PRICES = (1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
-"""Bytes that a second is worth: between what the memory moves in a hundredth of it and in ten."""
+PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
+"""Bytes that a second is worth: nothing, then between what the memory moves in a hundredth of it and in ten."""
 _PARTS, _REFINED = 8, 3
 """In how many parts, by halving, the forward pass of this many kinds of choices is tried at the next price."""
 MOST_PROBES, MOST_COMPILED = 32, 3
