@@ -108,10 +108,23 @@ pub(crate) fn read(text: &str) -> List {
         }
     }
     list.push(open);
+    list.without_repeats();
     list
 }
 
+/// With how many lists before it one is compared.
+const COMPARED: usize = 16;
+
 impl List {
+    /// A log prints a list, and so does the traceback below it.
+    fn without_repeats(&mut self) {
+        let follows = |one: &Entry, next: &Entry| next.number.is_none() || one.number <= next.number;
+        let lists: Vec<&[Entry]> = self.entries.chunk_by(follows).collect();
+        let is_first = |(at, list): &(usize, &&[Entry])| !lists[at.saturating_sub(COMPARED)..*at].contains(*list);
+        let kept = lists.iter().enumerate().filter(is_first).flat_map(|(_, list)| list.iter().cloned()).collect();
+        self.entries = kept;
+    }
+
     fn push(&mut self, mut entry: Option<Entry>) {
         if let Some(Entry { size: Some(size), shape: Some(shape), .. }) = &mut entry {
             shape.repair(size);

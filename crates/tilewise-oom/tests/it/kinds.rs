@@ -362,3 +362,18 @@ fn a_wording_of_mosaic_is_what_it_can_not_do() {
         assert_eq!(parse(text).facts.text("what"), Some(what));
     }
 }
+
+/// XLA's GPU client logs its error, and raises it.
+#[test]
+fn a_list_that_is_printed_twice_is_one() {
+    let message = "Out of memory while trying to allocate 3072 bytes.\nBufferAssignment OOM Debugging.\nPeak buffers:\n\
+        \tBuffer 1:\n\t\tSize: 2.0KiB\n\t\tShape: f32[512]\n\t\t==========\n\n\
+        \tBuffer 2:\n\t\tSize: 1.0KiB\n\t\tShape: f32[256]\n\t\t==========\n\n";
+    let shapes = |text: &str| -> Vec<String> {
+        parse(text).entries.into_iter().map(|entry| entry.shape.unwrap().text).collect()
+    };
+    assert_eq!(shapes(message), ["f32[512]", "f32[256]"]);
+    assert_eq!(shapes(&format!("E0528 Execution failed: {message}ValueError: {message}")), ["f32[512]", "f32[256]"]);
+    let other = message.replace("f32[256]", "f32[16,16]");
+    assert_eq!(shapes(&format!("{message}{other}")).len(), 4);
+}

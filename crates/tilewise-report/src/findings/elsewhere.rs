@@ -130,7 +130,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ => "on a GPU",
     };
     let asked = message.used.as_ref().map(|used| format!(": {} asked for{}", printed(used), room(message)));
-    let asked = asked.unwrap_or_default();
+    let asked = of_bank(message).or(asked).unwrap_or_default();
     let headline = match message.form {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
@@ -168,6 +168,14 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
     [headline, format!("{which}{why}")]
+}
+
+/// What a Tenstorrent device's banks have to hold of a buffer, each its part.
+fn of_bank(message: &Message) -> Option<String> {
+    let fact = |name| message.facts.size(name).map(printed);
+    let room = fact("free").map(|free| format!(", {free} free")).unwrap_or_default();
+    let piece = fact("largest").map(|piece| format!(", {piece} of it in one piece")).unwrap_or_default();
+    Some(format!(": {} asked for in each bank{room}{piece}", fact("needed")?))
 }
 
 /// What is free, and of how much; or what of a pool is in use.

@@ -13,7 +13,7 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Form, Interface, PrintedSize, Section, Verdict};
+use tilewise_oom::{Budget, Form, PrintedSize, Section, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -83,11 +83,8 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
 
 /// What the message gives only as a total.
 fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<Item = PeakCause> + use<'a> {
-    let listed = |are_results: bool| {
-        let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
-        let of = interface.filter(|row| matches!(row.entry.interface(), Some(Interface::Output(_))) == are_results);
-        of.map(Allocation::taken_bytes).fold(0, u64::saturating_add)
-    };
+    let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
+    let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // At run time they are a part of what was there before.
     let message = &explanation.message;
     let is_of_compiler = [Some(message.verdict()), message.cause()]
@@ -96,15 +93,17 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         .any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
     let is_beside = is_of_compiler && budget.others_bytes.is_none();
     let arguments = budget.argument_bytes.filter(|_| is_beside);
-    // Results of the table of what persists may lie in arguments.
-    let results = budget.output_bytes.filter(|_| is_beside && message.persistent.is_empty());
+    // Results of the table of what persists may lie in arguments, and a GPU's list doesn't tell them from other arrays.
+    let is_bare = message.persistent.is_empty() && message.entries.is_empty();
+    let results = budget.output_bytes.filter(|_| is_beside && is_bare);
     let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
-    let made = budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary));
+    let gaps = budget.fragmentation_bytes.unwrap_or(0);
+    let made = budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));
     let totals = [
         ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
-        ("arguments", arguments.map(|all| all.saturating_sub(listed(false))), "arguments, which the message doesn't list"),
-        ("results", results.map(|all| all.saturating_sub(listed(true))), "results, which the message doesn't list"),
+        ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
+        ("results", results, "results, which the message doesn't list"),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, "gaps between arrays, too small for what else is alive"),
     ];

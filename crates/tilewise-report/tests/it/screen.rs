@@ -313,3 +313,23 @@ fn code_is_of_what_the_message_names() {
     assert!(first(free).contains("# in JAX"));
     assert!(!first(&format!("jax.errors.JaxRuntimeError: {free}")).contains("# in JAX"));
 }
+
+/// Gaps lie among the temporaries, and results take memory as other arrays do.
+#[test]
+fn totals_of_a_message_are_told_once() {
+    let causes = |text: &str| {
+        let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+        let told = |cause: &tilewise_report::PeakCause| (cause.kind, cause.bytes >> 20);
+        MessageSummary::of(&explained).causes.iter().map(told).collect::<Vec<_>>()
+    };
+    let gaps = "Ran out of memory in memory space hbm. Used 40.00G of 30.00G hbm. Exceeded hbm capacity by 10.00G.\n\
+        Program hbm requirement 40.00G:\n    \
+        HLO temp  40.00G (100.0% utilization: Unpadded (32.00G) Padded (32.00G), 20.0% fragmentation (8.00G))\n";
+    assert_eq!(causes(gaps), [("temporaries", 32 << 10), ("fragmentation", 8 << 10)]);
+    let results = "Out of memory while trying to allocate 1073741824 bytes.\nBufferAssignment stats:\n  \
+        parameter allocation: 1.00GiB\n  maybe_live_out allocation: 4.00GiB\n  preallocated temp allocation: 1.00GiB\n  \
+        total allocation: 6.00GiB\n";
+    assert_eq!(causes(results)[0], ("results", 4 << 10));
+    let explained = tilewise_audit::explain(Message::parse(results).expect("a message"), None);
+    assert_eq!(MessageSummary::of(&explained).changes[0].task, "Return less: results take more than all else");
+}
