@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
 from tilewise._remat.again import Forward, repeated
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
-from tilewise._remat.cut import minimum_cut
+from tilewise._remat.cut import Cut, minimum_cut
 from tilewise._remat.equations import BODIES, Block, bytes_of, is_literal, read_by
 from tilewise._remat.hosts import moved_back, there_and_back
 from tilewise._remat.loops import Loops
@@ -30,9 +30,8 @@ class Choice:
         is_of_loops: whether only what loops stack is chosen anew.
         keeps_products: whether products and convolutions are never repeated.
         offloads: whether what is kept lies in the host's memory.
-        dearer: the price in the last ``part`` of a forward pass: of layers that are alike, one price keeps all or none.
-            A loop's steps are one program, at a price between both.
-        part: of a forward pass, how much is at the price of ``dearer``.
+        dearer, part: how much of what is repeated at ``price`` and not at this higher one is kept, the last first: one
+            price keeps all of the values that are alike, such as those of each layer, or none.
     """
 
     price: float
@@ -44,16 +43,6 @@ class Choice:
     offloads: bool = False
     dearer: float = 0.0
     part: float = 0.0
-
-    def in_line(self, seconds: Sequence[float]) -> list[float]:
-        """What each second of a forward pass is worth, in bytes."""
-        turn = round(len(seconds) * (1 - self.part))
-        return [each * (self.price if at < turn else self.dearer) for at, each in enumerate(seconds)]
-
-    def in_loop(self, seconds: Sequence[float]) -> list[float]:
-        """What each second of a loop's step is worth, in bytes."""
-        price = self.price * (self.dearer / self.price) ** self.part if self.part else self.price
-        return [each * price for each in seconds]
 
 
 @dataclass(frozen=True)
@@ -129,6 +118,22 @@ class Chooser:
             return NEVER
         return self.costs.seconds(equation)
 
+    def _cut(self, early: Sequence[Any], wanted: Collection[Any], seconds: Sequence[float], **given: Any) -> Cut:
+        price, dearer = self.choice.price, self.choice.dearer
+        found = minimum_cut(early, wanted, [price * each for each in seconds], **given)
+        if not self.choice.part:
+            return found
+        above = minimum_cut(early, wanted, [dearer * each for each in seconds], **given)
+        between = sorted(set(found.again).difference(above.again), reverse=True)
+        left, last = self.choice.part * sum(seconds[at] for at in between), set[int]()
+        for at in between:
+            left -= seconds[at]
+            if left < 0:
+                break
+            last.add(at)
+        worth = [each * (dearer if at in last else price) for at, each in enumerate(seconds)]
+        return minimum_cut(early, wanted, worth, **given)
+
     def _apply(self, pairs: list[Pair], equations: list[Any], ends: set[Any], times: int) -> None:
         for pair in pairs:
             one, two = pair.at
@@ -165,7 +170,7 @@ class Chooser:
         read = dict.fromkeys([*read_by(late), *(atom for atom in pair.second.outputs if not is_literal(atom))])
         wanted = [atom for atom in read if atom in made or atom in pair.carried]
         seconds = list(map(self._seconds, early))
-        cut = minimum_cut(early, wanted, self.choice.in_loop(seconds), given=pair.carried)
+        cut = self._cut(early, wanted, seconds, given=pair.carried)
         self._note(cut.kept, early, cut.again, seconds, times)
         loops = Loops(pair, early, late, cut, there_and_back(cut.kept if self.choice.offloads else ()))
         first, stacks = loops.ahead(forward, backward, elsewhere)
@@ -188,7 +193,7 @@ class Chooser:
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
         if not any(map(is_of_gradient, late)) or not wanted:
             return equations
-        cut = minimum_cut(early, wanted, self.choice.in_line(seconds), free=ends, fixed=fixed)
+        cut = self._cut(early, wanted, seconds, free=ends, fixed=fixed)
         self._note(cut.kept, early, cut.again, seconds, times)
         again = set(cut.again)
         self.chosen.in_line += len(again)

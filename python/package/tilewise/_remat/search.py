@@ -21,7 +21,7 @@ from tilewise._ways import ways
 PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: nothing, then between what the memory moves in a hundredth of it and in ten."""
 _PARTS, _REFINED = 8, 3
-"""In how many parts, by halving, the forward pass of this many kinds of choices is tried at the next price."""
+"""In how many parts, by halving, what this many kinds of choices would keep at the next price is kept."""
 MOST_PROBES, MOST_COMPILED = 32, 3
 """After how many questions and full compilations the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
@@ -140,20 +140,20 @@ class Search:
         if self._asked.offload:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
         found = [self._dearest(compiler, [replace(each, price=price) for price in PRICES]) for each in families]
-        fitting = sorted((each for each in found if each is not None), key=lambda each: each.floor)
-        for each in _different(fitting)[:_REFINED]:
-            if each.choice is not None:
-                self._dearest(compiler, _dearer(each.choice))
+        fitting = sorted((each for each in found if each is not None), key=lambda each: each[0].floor)
+        different = _different([each for each, _ in fitting])
+        for choice in [choice for each, choice in fitting if any(each is other for other in different)][:_REFINED]:
+            self._dearest(compiler, _dearer(choice))
 
-    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> Tried | None:
+    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> tuple[Tried, Choice] | None:
         """The dearest that fits, of choices in the order of their prices: each keeps more and repeats less."""
-        best: Tried | None = None
+        best: tuple[Tried, Choice] | None = None
         least, most = 0, len(choices)
         while least < most:
             at = (least + most) // 2
             found = self._try(compiler, choices[at])
             if found is not None and found.row.fits:
-                best, least = found, at + 1
+                best, least = (found, choices[at]), at + 1
             else:
                 most = at
         return best
@@ -255,7 +255,7 @@ class Search:
 
 
 def _dearer(choice: Choice) -> list[Choice]:
-    """This choice with more and more of the forward pass at the next of `PRICES`."""
+    """This choice with more and more of what the next of `PRICES` keeps."""
     above = next((each for each in PRICES if choice.price < each), None)
     return [] if above is None else [replace(choice, dearer=above, part=at / _PARTS) for at in range(1, _PARTS)]
 
