@@ -47,7 +47,12 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let are_most = |arguments: u64| arguments > budget.used_bytes.unwrap_or_default() / 2;
     let is_size = verdict == Verdict::Size && budget.argument_bytes.is_some_and(are_most);
     if verdict == Verdict::Arguments || is_size {
-        advice.insert(0, new(arguments(&budget), Target::Argument));
+        // Donation takes no time: where it is enough, nothing comes before it.
+        let is_enough = |piece: &Recommendation| {
+            piece.change == Change::Donate && piece.saving.bytes().zip(budget.missing_bytes).is_some_and(|(it, missing)| it >= missing)
+        };
+        let at = usize::from(verdict == Verdict::Size && advice.first().is_some_and(is_enough));
+        advice.insert(at, new(arguments(&budget), Target::Argument));
     }
     advice.truncate(MOST);
     if advice.is_empty() {
