@@ -18,6 +18,8 @@ pub(crate) struct Contents {
     pub(crate) flops: u64,
     /// The index of a collective in it.
     pub(crate) collective: Option<usize>,
+    /// What makes the result.
+    pub(crate) root: Option<Opcode>,
     /// By parameter: the part that is read, unless all of it is.
     reads: Vec<Option<Part>>,
     /// By element of the result: the part that is written, where the rest stays as it is.
@@ -65,6 +67,7 @@ impl Contents {
                 }
             }
         }
+        contents.root = computation.root().map(|root| root.opcode());
         contents.reads = reads(computation, &inner, arrays);
         contents.writes = writes(computation, &inner, arrays);
         contents

@@ -263,7 +263,7 @@ impl<'m> Walk<'m> {
             body.rows.push(self.unpriced_start(instruction, kind));
             return;
         }
-        let wrapped = instruction.wrapped_opcode();
+        let wrapped = instruction.wrapped_opcode().or_else(|| inner.first()?.root);
         let update = instruction.operands().nth(1).and_then(|operand| operand.instruction());
         let (bytes, spaces) = moved(&arrays, wrapped);
         let bytes = match (wrapped, update) {

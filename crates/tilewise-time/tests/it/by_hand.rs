@@ -2,7 +2,8 @@
 
 use crate::{priced, time};
 use tilewise::tpu::Generation;
-use tilewise_time::{Basis, Cores, Estimate, Kind};
+use tilewise_hlo::{Module, dataflow::Dataflow};
+use tilewise_time::{Basis, Cores, Estimate, Kind, Time};
 
 const MIB_4: &str = "f32[1024,1024]{1,0:T(8,128)}";
 
@@ -95,6 +96,28 @@ ENTRY main {{
     assert!(close(wait.each.compiler, copied - 1e-6));
     assert!(close(exposed.total.compiler, copied));
     assert!(!exposed.is_at_least, "a copy's time is known");
+}
+
+/// XLA prints an asynchronous slice in one line, or, before code generation, with the computation that it runs.
+#[test]
+fn a_slice_takes_what_it_moves() {
+    let whole = "f32[16384,1024]{1,0:T(8,128)}";
+    let started = format!("s = (({whole}), {MIB_4}, s32[]{{:S(2)}})");
+    let text = |before: &str, start: &str, done: &str| {
+        format!(
+            "HloModule m, is_scheduled=true\n{before}ENTRY main {{\n  x = {whole} parameter(0)\n  {started} {start}\n  ROOT d = {MIB_4} {done}\n}}"
+        )
+    };
+    let slice = "slice={[0:1024], [0:1024]}";
+    let short = text("", &format!("slice-start(x), {slice}"), "slice-done(s)");
+    let inner = format!("c {{\n  p = {whole} parameter(0)\n  ROOT r = {MIB_4} slice(p), {slice}\n}}\n");
+    let long = text(&inner, "async-start(x), calls=c", "async-done(s)");
+    let [short, long] = [short, long].map(|text| {
+        let module = Module::parse(text).unwrap();
+        Time::floor_of(&Dataflow::new(&module), Generation::V5e).unwrap()
+    });
+    assert!(close(short, 2.0 * f64::from(4 << 20) / 819e9), "{short}");
+    assert!(close(long, short), "{long} is not {short}");
 }
 
 #[test]
