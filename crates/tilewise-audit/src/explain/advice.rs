@@ -49,7 +49,8 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     if verdict == Verdict::Arguments || is_size {
         // Donation takes no time: where it is enough, nothing comes before it.
         let is_enough = |piece: &Recommendation| {
-            piece.change == Change::Donate && piece.saving.bytes().zip(budget.missing_bytes).is_some_and(|(it, missing)| it >= missing)
+            piece.change == Change::Donate
+                && piece.saving.bytes().zip(budget.missing_bytes).is_some_and(|(it, missing)| it >= missing)
         };
         let at = usize::from(verdict == Verdict::Size && advice.first().is_some_and(is_enough));
         advice.insert(at, new(arguments(&budget), Target::Argument));

@@ -162,8 +162,10 @@ pub fn words(about: &Recommendation) -> Words {
         words.sentence += &format!("; {instead}");
         words.caveat.get_or_insert(instead);
     }
-    let recomputes =
-        matches!(about.finding, Finding::KeptByLoop(_) | Finding::RepeatedLayers(_) | Finding::ExhaustedRematerialization);
+    let recomputes = matches!(
+        about.finding,
+        Finding::KeptByLoop(_) | Finding::RepeatedLayers(_) | Finding::ExhaustedRematerialization
+    );
     if recomputes && about.framework == Some(Framework::Jax) {
         words.caveat.get_or_insert_with(|| checkpoint::BY_TIME.to_owned());
     }

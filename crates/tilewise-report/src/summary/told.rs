@@ -99,7 +99,8 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     let gaps = budget.fragmentation_bytes.unwrap_or(0);
-    let made = budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));
+    let made =
+        budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));
     let totals = [
         ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
         ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
