@@ -182,8 +182,9 @@ class Search:
         limit = self._asked.limit
         likely = _different(self._by_floor(lambda each: each.row.peak_bytes <= _NEARLY * limit))
         written = self.tried[0]
-        if not written.row.fits and limit == _tilewise.hbm_bytes(self._asked.tpu) and most_compiled:
-            # The compiler's own rematerialisation may make it fit the TPU, and only that.
+        # The compiler's own rematerialisation may make it fit the TPU, and only that.
+        may_shrink = not written.row.fits and limit == _tilewise.hbm_bytes(self._asked.tpu) and most_compiled > 0
+        if may_shrink:
             likely, most_compiled = [written, *(each for each in likely if each is not written)], most_compiled + 1
         best: Tried | None = None
         compiled, stops = 0, 0
@@ -192,7 +193,7 @@ class Search:
                 break
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
                 break
-            if each is not written and _NEARLY * each.row.peak_bytes > limit:
+            if not (each is written and may_shrink) and _NEARLY * each.row.peak_bytes > limit:
                 if stops < _MOST_STOPS and not each.program.is_sharded and ways(compiler).stop:
                     stops += 1
                     self._ask_again(compiler, each, "stop")
