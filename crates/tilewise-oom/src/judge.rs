@@ -101,6 +101,23 @@ impl Message {
         }
     }
 
+    /// Whether Linux killed a process because its control group, such as a container, had all that it may have.
+    ///
+    /// The wordings are those of `mm/oom_kill.c` in Linux.
+    ///
+    /// ```
+    /// let text = "Memory cgroup out of memory: Killed process 17 (python) total-vm:9kB, anon-rss:16715856kB";
+    /// let message = tilewise_oom::Message::parse(text)?;
+    /// assert!(message.is_of_group());
+    /// assert_eq!(message.facts.size("resident").unwrap().bytes(), 16_715_856 << 10);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_of_group(&self) -> bool {
+        let constraint = self.facts.text("constraint");
+        self.form == Form::Host && (self.facts.has("group") || constraint == Some("CONSTRAINT_MEMCG"))
+    }
+
     fn cause_on_gpu(&self) -> Option<Verdict> {
         // The module lies outside the pool that the process set aside for itself.
         if self.facts.has("loaded") {

@@ -22,7 +22,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
         }
         (Some(UntiledMachine::Host), _) if message.facts.get("session").is_some() => vec![HostCode],
-        (Some(UntiledMachine::Host), _) => vec![Host],
+        (Some(UntiledMachine::Host), _) => vec![Host { is_group: message.is_of_group() }],
         (Some(UntiledMachine::Tenstorrent), cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }

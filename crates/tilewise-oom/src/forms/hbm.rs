@@ -12,11 +12,11 @@ use crate::text::reader::{Reader, find_words};
 use crate::text::size::PrintedSize;
 use crate::verdict::Verdict;
 
-/// Resources ran out, nobody says which.
+/// Resources ran out, nobody says which. A code without a text is talked of: `instead of RESOURCE_EXHAUSTED we see …`.
 pub(super) const OTHER: Rule = Rule {
     opens: &[
-        "*RESOURCE_EXHAUSTED",
-        "*Resource exhausted",
+        "*RESOURCE_EXHAUSTED{:colon}",
+        "*Resource exhausted{:colon}",
         "*ResourceExhaustedError",
         "*XLA TPU compile permanent error",
     ],

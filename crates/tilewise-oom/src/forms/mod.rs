@@ -233,7 +233,7 @@ mod tests {
             for field in kinds {
                 let (name, kind) = field.split_once(':').unwrap();
                 let known =
-                    "size below_zero bytes count number memory name line instruction bounds braces shape shapes";
+                    "size below_zero bytes count number memory name line instruction bounds braces shape shapes colon";
                 assert!(name.is_ascii() && known.split(' ').any(|known| known == kind), "{wording}");
             }
         }

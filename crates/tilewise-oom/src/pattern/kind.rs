@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     Shape,
     /// `shapes`: shapes, one after the other.
     Shapes,
+    /// `colon`: the colon between an error's code and its text; a text may end behind the code.
+    Colon,
 }
 
 /// Instructions of messages are shorter, most of them cut by the compiler itself.
@@ -56,6 +58,7 @@ impl Kind {
             "braces" => Self::Braces,
             "shape" => Self::Shape,
             "shapes" => Self::Shapes,
+            "colon" => Self::Colon,
             _ => Self::Line,
         }
     }
@@ -66,6 +69,10 @@ impl Kind {
         let rest = &text[start..];
         let is_negative = text[..start].ends_with('-') && !text[..start - 1].ends_with(word::is_part);
         let (length, value) = match self {
+            Self::Colon => {
+                let behind = text[at..].trim_start_matches(|c: char| c.is_whitespace() || "*`'\"".contains(c));
+                return (behind.is_empty() || behind.starts_with(':')).then(|| (at, FactValue::Text(":".to_owned())));
+            }
             Self::Size if is_negative => return None,
             Self::BelowZero if !is_negative => return None,
             Self::Size | Self::BelowZero => {

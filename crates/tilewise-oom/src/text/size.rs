@@ -50,6 +50,8 @@ fn unit(text: &str, by_people: bool) -> Option<(usize, usize)> {
     // No unit is longer than `Bytes`, and words without end are not walked for each size.
     let length = word.bytes().take(8).take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     let (first, more) = word[..length].split_at_checked(1)?;
+    // Linux writes `kB`, and means 1024.
+    let first = if by_people && word[..length] == *"kB" { "K" } else { first };
     let power = UNITS.iter().position(|unit| first.starts_with(*unit));
     let power = match more {
         "" => power?,

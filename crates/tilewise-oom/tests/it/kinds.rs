@@ -306,6 +306,31 @@ fn machine_code_that_finds_no_memory_is_the_hosts() {
     }
 }
 
+/// Linux's `mm/oom_kill.c` and `mm/memcontrol.c`.
+#[test]
+fn a_process_that_linux_kills_had_a_limit_or_all_of_the_host() {
+    let whole = "Out of memory: Killed process 17 (python) total-vm:87716756kB, anon-rss:16715856kB, file-rss:0kB";
+    let group = "memory: usage 16777216kB, limit 16777216kB, failcnt 98\n\
+                 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=37a2,mems_allowed=0,oom_memcg=/docker/37a2\n\
+                 Memory cgroup out of memory: Killed process 17 (python) total-vm:87716756kB, anon-rss:16715856kB";
+    for (text, is_of_group, limit) in [(whole, false, None), (group, true, Some(16 << 30))] {
+        let message = parse(text);
+        assert_eq!((message.form, message.is_of_group(), message.others.len()), (Form::Host, is_of_group, 0), "{text}");
+        assert_eq!(bytes(message.facts.size("resident")), Some(16_715_856 << 10), "{text}");
+        assert_eq!(bytes(message.facts.size("group_limit")), limit, "{text}");
+    }
+    assert!(!parse("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)").is_of_group());
+}
+
+/// XLA prints a code, a colon and a text.
+#[test]
+fn a_code_that_is_talked_of_is_no_message() {
+    assert_eq!(parse("XlaRuntimeError: RESOURCE_EXHAUSTED: \n").form, Form::Other);
+    assert_eq!(parse("JaxRuntimeError: RESOURCE_EXHAUSTED").form, Form::Other);
+    let told = "It surfaces as `INTERNAL` instead of `RESOURCE_EXHAUSTED`, which the text tells students to expect.";
+    assert!(Message::parse(told).is_err());
+}
+
 /// libtpu names the program from 2024 on; before, the request follows.
 #[test]
 fn a_program_that_finds_no_room_is_no_array() {

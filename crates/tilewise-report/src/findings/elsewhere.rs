@@ -71,7 +71,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::TorchProcesses => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
-        ElsewhereFinding::Host => Words::new(
+        ElsewhereFinding::Host { is_group: true } => Words::new(
+            "Give the container more memory, or load and convert data and weights in parts: what it may have of the host's memory ran \
+             out, whatever the host has free",
+        )
+        .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
+        ElsewhereFinding::Host { is_group: false } => Words::new(
             "Give the job more of the host's memory, or load and convert data and weights in parts: the host's own memory ran out, \
              not the device's",
         )
@@ -138,6 +143,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             let which = if message.facts.get("pinned").is_some() { "a host had no pinned" } else { "a GPU had no" };
             format!("Warning: {which} memory for a request{asked} that the caller can do without; nothing failed.")
         }
+        Form::Host if message.used.is_none() => killed(message),
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
     };
@@ -165,9 +171,19 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
+        Some(UntiledMachine::Host) => "The device's memory did not run out.",
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
     [headline, format!("{which}{why}")]
+}
+
+/// What Linux says of a process that it killed.
+fn killed(message: &Message) -> String {
+    let fact = |name| message.facts.size(name).map(printed);
+    let place = if message.is_of_group() { "in a container of the host" } else { "on the host" };
+    let held = fact("resident").map(|held| format!(": the process that was killed held {held}")).unwrap_or_default();
+    let limit = fact("group_limit").map(|limit| format!("; the container may have {limit}")).unwrap_or_default();
+    format!("Out of memory {place}{held}{limit}.")
 }
 
 /// What a Tenstorrent device's banks have to hold of a buffer, each its part.

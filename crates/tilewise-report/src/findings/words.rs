@@ -85,7 +85,7 @@ pub(crate) fn printed(size: &PrintedSize) -> String {
     let text = size.text();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).trim_end();
     let unit = match text.get(digits.len()..).unwrap_or_default().trim_start() {
-        "" | "B" | "bytes" => return bytes(size.bytes()),
+        "" | "B" | "bytes" | "kB" => return bytes(size.bytes()),
         "K" | "KiB" => "KiB",
         "M" | "MiB" => "MiB",
         "G" | "GiB" => "GiB",

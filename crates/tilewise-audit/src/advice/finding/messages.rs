@@ -443,7 +443,10 @@ pub enum ElsewhereFinding {
     /// Other processes hold the memory that PyTorch asks for.
     TorchProcesses,
     /// The host's own memory ran out.
-    Host,
+    Host {
+        /// Whether it is what a control group, such as a container, may have of it.
+        is_group: bool,
+    },
     /// A compiled program's machine code found no memory of the host.
     HostCode,
     /// The pool of pinned host memory is full.
