@@ -142,6 +142,9 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=FOLDER / "rows.csv")
     given = parser.parse_args()
     names = given.only.split(",")
+    unknown = [name for name in names if name not in steps.STEPS]
+    if unknown:
+        parser.error(f"no step {unknown[0]}; there are {', '.join(steps.STEPS)}")
     if given.check:
         for name in names:
             if name == "flash_decoder":

@@ -23,6 +23,7 @@ from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import region
+from tilewise._remat.search import Outcomes, RematRow
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
 from tilewise._remat.values import summed
@@ -244,6 +245,24 @@ def test_segments_are_cut_at_the_cheapest_places() -> None:
         found = cheapest(weight, made, segment, 0.25)
         assert is_allowed(tuple(found))
         assert held(found) == min(held(each) for each in ways if is_allowed(each))
+
+
+def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
+    def row(peak_bytes: int, seconds: float = 1.0) -> RematRow:
+        return RematRow("cut", peak_bytes, peak_bytes <= 1000, None, seconds, None, None, compiled=False)
+
+    outcomes = Outcomes(1000)
+    assert not outcomes.foretell(row(998))
+    outcomes.add(row(998), row(1003))
+    # A full compilation took 5 bytes more than its probe.
+    assert outcomes.foretell(row(996, 2.0))
+    assert not outcomes.foretell(row(995, 2.0))
+    # One like it that holds less may fit.
+    assert not outcomes.foretell(row(994))
+    outcomes.add(row(994), row(994))
+    assert outcomes.foretell(row(991))
+    assert not outcomes.foretell(row(991, 0.9))
+    assert not outcomes.foretell(row(900))
 
 
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:

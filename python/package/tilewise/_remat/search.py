@@ -64,7 +64,7 @@ class RematRow:
 
 @dataclass
 class Tried:
-    """A choice, with its program and what was said of it."""
+    """A program, what was said of it, and the last choice that came to it; ``None`` of the step as it is written."""
 
     name: str
     step: Callable[..., Any]
@@ -140,20 +140,20 @@ class Search:
         if self._asked.offload:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
         found = [self._dearest(compiler, [replace(each, price=price) for price in PRICES]) for each in families]
-        fitting = sorted((each for each in found if each is not None), key=lambda each: each[0].floor)
-        different = _different([each for each, _ in fitting])
-        for choice in [choice for each, choice in fitting if any(each is other for other in different)][:_REFINED]:
-            self._dearest(compiler, _dearer(choice))
+        fitting = sorted((each for each in found if each is not None), key=lambda each: each.floor)
+        for each in _different(fitting)[:_REFINED]:
+            if each.choice is not None:
+                self._dearest(compiler, _dearer(each.choice))
 
-    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> tuple[Tried, Choice] | None:
+    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> Tried | None:
         """The dearest that fits, of choices in the order of their prices: each keeps more and repeats less."""
-        best: tuple[Tried, Choice] | None = None
+        best: Tried | None = None
         least, most = 0, len(choices)
         while least < most:
             at = (least + most) // 2
             found = self._try(compiler, choices[at])
             if found is not None and found.row.fits:
-                best, least = (found, choices[at]), at + 1
+                best, least = found, at + 1
             else:
                 most = at
         return best
@@ -166,10 +166,12 @@ class Search:
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
             name = "cut, on the host" if choice.offloads else "cut"
-            found = self._seen[key] = self._add(compiler, name, self._step.function(block), chosen)
-            if found is not None:
-                found.choice = choice
-        return self._seen.get(key)
+            self._seen[key] = self._add(compiler, name, self._step.function(block), chosen)
+        found = self._seen.get(key)
+        if found is not None:
+            # The last one that was asked: of those of its kind that fit, the dearest.
+            found.choice = choice
+        return found
 
     def _fitting(self) -> list[Tried]:
         return self._by_floor(lambda each: each.row.fits)
@@ -180,7 +182,7 @@ class Search:
 
     def _best(self, compiler: Compiler, most_compiled: int) -> Tried:
         limit = self._asked.limit
-        likely = _different(self._by_floor(lambda each: each.row.peak_bytes <= _NEARLY * limit))
+        likely = self._by_floor(lambda each: each.row.peak_bytes <= _NEARLY * limit)
         written = self.tried[0]
         # The compiler's own rematerialisation may make it fit the TPU, and only that.
         may_shrink = not written.row.fits and limit == _tilewise.hbm_bytes(self._asked.tpu) and most_compiled > 0
@@ -188,20 +190,26 @@ class Search:
             likely, most_compiled = [written, *(each for each in likely if each is not written)], most_compiled + 1
         best: Tried | None = None
         compiled, stops = 0, 0
+        outcomes = Outcomes(limit)
         for each in likely:
             if compiled >= most_compiled:
                 break
             if best is not None and best.row.seconds is not None and best.row.seconds <= each.floor:
                 break
+            probe = each.row
+            if outcomes.foretell(probe):
+                continue
             if not (each is written and may_shrink) and _NEARLY * each.row.peak_bytes > limit:
                 if stops < _MOST_STOPS and not each.program.is_sharded and ways(compiler).stop:
                     stops += 1
                     self._ask_again(compiler, each, "stop")
                 if not each.row.fits:
+                    outcomes.add(probe, each.row)
                     continue
             compiled += 1
             self._say(f"compiling choice {compiled} in full, of {most_compiled} at most")
             self._ask_again(compiler, each, "full")
+            outcomes.add(probe, each.row)
             seconds = each.row.seconds or float("inf")
             if each.row.fits and each.row.compiled and (best is None or seconds < (best.row.seconds or float("inf"))):
                 best = each
@@ -262,14 +270,43 @@ def _dearer(choice: Choice) -> list[Choice]:
 
 
 def _different(tried: list[Tried]) -> list[Tried]:
-    """Those that differ by more than a hundredth in bytes or in time, or in whether they fit, from all before them."""
-
-    def is_near(one: float, other: float) -> bool:
-        return abs(one - other) <= 0.01 * other
-
+    """Those that aren't near any before them."""
     found: list[Tried] = []
     for each in tried:
-        alike = (other for other in found if other.row.fits == each.row.fits and is_near(each.floor, other.floor))
-        if not any(is_near(each.row.peak_bytes, other.row.peak_bytes) for other in alike):
+        if not any(_are_near(each.row, other.row) for other in found):
             found.append(each)
     return found
+
+
+def _are_near(one: RematRow, other: RematRow) -> bool:
+    """Whether they differ by at most a hundredth in bytes and in time, and both fit or neither."""
+    pairs = (one.peak_bytes, other.peak_bytes), (one.floor_seconds or 0.0, other.floor_seconds or 0.0)
+    return one.fits == other.fits and all(abs(this - that) <= 0.01 * that for this, that in pairs)
+
+
+class Outcomes:
+    """What came of those that were asked at the TPU's own limit.
+
+    Args:
+        limit: bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._beyond = limit, 0
+        self._rows: list[tuple[RematRow, bool]] = []
+
+    def add(self, probe: RematRow, row: RematRow) -> None:
+        """Notes what was said of one, and of its probe."""
+        self._rows.append((probe, row.fits))
+        if probe.fits and not row.fits:
+            self._beyond = max(self._beyond, row.peak_bytes - probe.peak_bytes)
+
+    def foretell(self, probe: RematRow) -> bool:
+        """Whether they tell what would come of another: of one like it, or that it would miss the limit likewise."""
+        if probe.fits and probe.peak_bytes + self._beyond > self._limit:
+            return True
+        # What missed the limit doesn't speak for one like it that holds less.
+        return any(
+            _are_near(probe, other) and (fits or not probe.fits or probe.peak_bytes >= other.peak_bytes)
+            for other, fits in self._rows
+        )
