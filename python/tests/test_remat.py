@@ -167,6 +167,23 @@ def test_each_choice_computes_what_the_step_does(name: str, monkeypatch: pytest.
     assert len(bytes_kept) > 1
 
 
+def test_a_gradient_reads_a_weight_behind_the_barrier_of_what_is_made_again_of_it() -> None:
+    weights = tuple(WEIGHTS)
+    read = region(Reader().block(jax.make_jaxpr(in_line())(weights, X)))
+    block = Chooser(COSTS, Choice(1e9, 0.25, is_tied=True)).program(read)
+    given, passed = set(block.inputs[:LAYERS]), set[Any]()
+    for equation in block.equations:
+        reads = given.intersection(atom for atom in equation.invars if not hasattr(atom, "val"))
+        if equation.primitive.name == "optimization_barrier":
+            passed |= reads
+        elif is_of_gradient(equation):
+            assert not passed & reads
+    # The last layers are not repeated, and an optimizer's barrier would keep its weights from being donated.
+    assert 0 < len(passed) < LAYERS
+    own = [equation for equation in block.equations if equation.primitive.name == "sub" and equation.invars[0] in given]
+    assert len(own) == LAYERS
+
+
 @pytest.mark.parametrize("kind", ["in line", "in a loop"])
 @pytest.mark.parametrize("author", ["checkpointed", "dots"])
 def test_what_an_author_repeats_is_computed_once(kind: str, author: str) -> None:

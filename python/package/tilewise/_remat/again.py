@@ -83,6 +83,7 @@ class _Backward:
         self._parts = forward.parts() if is_tied else []
         self._waiting = set(forward.kept) if is_tied else set[Any]()
         self._new: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {}
         self._before: dict[Any, Any] = {}
         self._made_of: dict[Any, int] = {}
 
@@ -96,7 +97,7 @@ class _Backward:
             is_behind = is_of_gradient(equation)
             if is_behind:
                 found += self._behind([atom for atom in read_by([equation]) if atom in self._waiting], at)
-            found.append(equation.replace(invars=[self._read(atom) for atom in equation.invars]))
+            found.append(equation.replace(invars=[self._read(atom, is_behind) for atom in equation.invars]))
             if is_behind:
                 self._pass(equation)
         return found
@@ -105,8 +106,15 @@ class _Backward:
         forward = self._forward
         return not is_literal(atom) and atom in forward.lost and (atom not in self._new or atom in forward.anew)
 
-    def _read(self, atom: Any) -> Any:
-        return atom if is_literal(atom) else self._new.get(atom, atom)
+    def _read(self, atom: Any, is_behind: bool) -> Any:
+        """What stands for a value: of an argument, for a gradient, what the part read that was made again for it.
+
+        What both make of it, such as a weight gathered from all devices, is then made once. The optimizer reads the
+        argument itself, which may be donated.
+        """
+        if is_literal(atom):
+            return atom
+        return self._new.get(atom, self._shared.get(atom, atom) if is_behind else atom)
 
     def _pass(self, equation: Any) -> None:
         """Notes gradients, and the bytes of the largest value that each is made of, if those are more than its own."""
@@ -166,6 +174,7 @@ class _Backward:
             found.append(barrier)
             names.update(zip(held, barrier.outvars, strict=True))
             self._new.update((each, names[each]) for each in first)
+            self._shared.update((each, names[each]) for each in leaves if each not in self._forward.made)
         for equation in equations:
             made = [_internals.variable(each.aval) for each in equation.outvars]
             reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
