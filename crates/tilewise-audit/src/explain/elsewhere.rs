@@ -55,14 +55,16 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 }
 
 fn transform(op_name: &str) -> Option<Transform> {
-    let signs = [("vmap(", Transform::Map), ("jvp(", Transform::Gradient)];
+    // TensorFlow's `GradientTape` calls its operations so.
+    let signs = [("vmap(", Transform::Map), ("jvp(", Transform::Gradient), ("gradient_tape/", Transform::Gradient)];
     signs.into_iter().find_map(|(sign, transform)| op_name.contains(sign).then_some(transform))
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     Smaller(inside.max_by_key(|row| row.taken_bytes()).map(|row| {
-        let line = row.source.as_ref().map(|source| [&*source.file, &source.line.to_string()].join(":"));
+        let own = row.source.as_ref().filter(|source| !source.is_installed());
+        let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
         let leading = row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
         LargestBuffer {

@@ -27,6 +27,11 @@ impl SourceLine {
     pub(crate) fn place(&self) -> (&str, u32, Option<(&str, u32)>) {
         (&self.file, self.line, self.library.as_deref().map(|line| (line.file.as_str(), line.line)))
     }
+
+    /// Whether it is of an installed package, and so none that the user writes.
+    pub(crate) fn is_installed(&self) -> bool {
+        package(&self.file).is_some()
+    }
 }
 
 /// Packages whose lines say what is computed, not what for.

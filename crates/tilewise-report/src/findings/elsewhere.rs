@@ -42,19 +42,26 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 ))
                 .jax(about, JAX, "f = jax.checkpoint(f)  # around each layer");
             }
-            let how = match about.framework {
-                Some(Framework::Jax) => ", or `jax.checkpoint` around what makes the largest buffers",
-                Some(Framework::TensorFlow) => ", or `tf.recompute_grad` around what makes the largest buffers",
-                _ => "",
+            let recomputed = match about.framework {
+                Some(Framework::Jax) => Some("`jax.checkpoint` around what makes the largest buffers"),
+                Some(Framework::TensorFlow) => Some("`tf.recompute_grad` around what makes the largest buffers"),
+                _ => None,
             };
-            let smaller = format!("fewer samples at once{how}{}", start.unwrap_or_default());
+            let is_kept = largest.as_ref().is_some_and(|largest| largest.transform == Some(Transform::Gradient));
+            let how = match recomputed {
+                // What a gradient keeps may have no samples, such as weights of each turn of a loop.
+                Some(recomputed) if is_kept => format!("{recomputed}, or fewer samples at once, where those have any"),
+                Some(recomputed) => format!("fewer samples at once, or {recomputed}"),
+                None => "fewer samples at once".to_owned(),
+            };
+            let smaller = format!("{how}{}", start.unwrap_or_default());
             let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
             match largest.as_ref().and_then(|largest| largest.transform) {
                 _ if !is_listed => look_inside(&format!("the message lists no arrays. What shrinks it: {smaller}"), about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
                 Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
-                    .code(JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
+                    .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
                 _ => Words::new(format!("Make the program smaller: {smaller}")),
             }
         }

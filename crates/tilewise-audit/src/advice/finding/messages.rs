@@ -529,7 +529,7 @@ pub struct LargestBuffer {
     pub transform: Option<Transform>,
 }
 
-/// A transformation of JAX, which decides what shrinks a program.
+/// A transformation of a function, which decides what shrinks a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Transform {

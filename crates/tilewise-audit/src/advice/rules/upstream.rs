@@ -9,7 +9,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{does, is_backward, name, traced},
+    program::{SourceLine, does, is_backward, name, traced},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
@@ -29,7 +29,7 @@ impl Rule for GatheredRows {
             let operation = match (evidence.program(), evidence.message()) {
                 _ if array.op_name().contains(INDEX_TUPLES) => Some(RowOperation::IndexTuples),
                 (Some(program), _) => followed(program, array),
-                (_, Some(message)) => Some(named(message, array, few.1)),
+                (_, Some(message)) => named(message, array, few.1),
                 _ => None,
             };
             let Some(operation) = operation else { continue };
@@ -118,21 +118,23 @@ fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name))
 }
 
-/// What names of operations on as many rows tell.
-fn named(message: &MessageModel<'_>, array: &dyn Held, columns: u64) -> RowOperation {
-    let is_of = |words: &[&str]| {
-        let same = message.arrays.iter().filter(|other| other.bounds.first() == array.bounds().first());
-        let mut operations = same.filter(|other| other.role == array.role()).map(|other| other.row.operation());
-        operations.any(|operation| words.iter().any(|word| operation.contains(word)))
+/// What names of operations on as many rows tell; `None` where they tell nothing and no line is the user's to rewrite.
+fn named(message: &MessageModel<'_>, array: &dyn Held, columns: u64) -> Option<RowOperation> {
+    let same = || {
+        let alike = message.arrays.iter().filter(|other| other.bounds.first() == array.bounds().first());
+        alike.filter(|other| other.role == array.role())
     };
-    match columns {
+    let is_of = |words: &[&str]| same().any(|other| words.iter().any(|word| other.row.operation().contains(word)));
+    let is_installed = || same().all(|other| other.row.source.as_ref().is_some_and(SourceLine::is_installed));
+    Some(match columns {
         1 => RowOperation::KeptDimension,
         _ if is_of(&["one_hot", "OneHot", "iota"]) => RowOperation::OneHot,
         _ if is_of(&["gather", "take"]) => RowOperation::Gather { table: None, is_scattered: None },
         _ if is_of(&["scatter"]) => RowOperation::Scatter,
         _ if is_of(&["conv"]) => RowOperation::Convolution,
+        _ if is_installed() => return None,
         _ => RowOperation::Unknown,
-    }
+    })
 }
 
 /// A gather, but not the one that brings a scatter's updates into order.
