@@ -17,6 +17,7 @@ from tilewise._compiler import Compiler, Sizes
 from tilewise._fit import candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
+from tilewise._fit.progress import Progress
 from tilewise._internals import Scan
 from tilewise._plan import Request
 from tilewise._remat.equations import Reader
@@ -195,8 +196,10 @@ def test_the_compiler_prices_candidates(kept_compiler: Compiler) -> None:
     assert sizes(formats="auto").total_bytes > 0
 
 
-def test_the_fastest_that_fits_is_chosen() -> None:
+def test_the_fastest_that_fits_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("libtpu")
+    shown: list[str] = []
+    monkeypatch.setattr(Progress, "within", lambda _, words: shown.append(words))
 
     def layers(batch: int) -> Any:
         def step(weights: Any, x: Any) -> Any:
@@ -225,6 +228,7 @@ def test_the_fastest_that_fits_is_chosen() -> None:
     assert row.status == "planned"
     assert row.total_bytes is not None
     assert row.total_bytes < 768 * 2**20
+    assert shown[-1].endswith("choices of what is kept")
     assert "est. time" in str(found)
     (inference,) = tw.fit(
         lambda batch: (jnp.tanh, (S((batch, 2**14, 2**14), jnp.float32),)),

@@ -124,9 +124,14 @@ class Asker:
     """Asks about programs of a task, each in one way once."""
 
     def __init__(
-        self, task: Task, compiler: Compiler, known: Sequence[FitRow], on_row: Callable[[FitRow], None]
+        self,
+        task: Task,
+        compiler: Compiler,
+        known: Sequence[FitRow],
+        on_row: Callable[[FitRow], None],
+        within: Callable[[str], None],
     ) -> None:
-        self._task, self._compiler, self._on_row = task, compiler, on_row
+        self._task, self._compiler, self._on_row, self._within = task, compiler, on_row, within
         self._cache = None if task.cache is None else Cache(task.cache)
         self._travels = travels(task.make)
         self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
@@ -189,7 +194,7 @@ class Asker:
             step = Step.of(made.f, made.args, task.tpu, task.topology)
             longest = task.timeout or LONGEST
             asked = Asked(made.args, made.options, task.tpu, task.topology, task.limit, timeout=longest)
-            search = Search(asked, step, cache=self._cache)
+            search = Search(asked, step, say=self._within, cache=self._cache)
             least = search.least(self._compiler)
             if kind == "plan" or not least.row.fits:
                 return self._row(settings, least.program, least.answer)
@@ -237,6 +242,7 @@ def searched(
     on_row: Callable[[Combination, Found, FitRow], None] = lambda combination, found, row: None,
     compiler: Compiler | None = None,
     into: Combination | None = None,
+    within: Callable[[str], None] = lambda words: None,
 ) -> Combination:
     """Search a task: each axis in turn, with those that follow at their smallest size.
 
@@ -244,11 +250,12 @@ def searched(
         known: rows of an earlier search, which are not asked for again.
         compiler: who is asked; by default one that ends with the search.
         into: what is filled in, for whoever interrupts the search.
+        within: told what goes on within a row that asks several questions.
     """
     done = Combination.unsearched(task) if into is None else into
     if compiler is None:
         with Compiler(ahead=True) as own:
-            return searched(task, known=known, on_row=on_row, compiler=own, into=done)
+            return searched(task, known=known, on_row=on_row, compiler=own, into=done, within=within)
     found = Found()
 
     def note(row: FitRow) -> None:
@@ -257,7 +264,7 @@ def searched(
 
     for row in known:
         done.add(row)
-    asker = Asker(task, compiler, known, note)
+    asker = Asker(task, compiler, known, note, within)
     sizes = {axis: values[0] for axis, values in task.axes.items()}
     gaps: list[dict[str, Any]] = []
     if not task.axes:

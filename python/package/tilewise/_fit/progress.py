@@ -18,6 +18,7 @@ class Progress:
         self._tasks, self._ticker = tasks, Ticker(self._text, shown=shown)
         self._counts: Counter[str] = Counter()
         self._last = f"1/{len(tasks)} {tasks[0].tpu}: starting the compiler"
+        self._within = ""
 
     def __enter__(self) -> Progress:
         self._ticker.start()
@@ -27,10 +28,15 @@ class Progress:
         self._ticker.end()
 
     def _text(self) -> str:
-        return self._last
+        return f"{self._last}; {self._within}" if self._within else self._last
+
+    def within(self, words: str) -> None:
+        """Show what is going on within a row that asks several questions."""
+        self._within = words
 
     def row(self, number: int, found: Found, row: FitRow) -> None:
         """Count a row of a task."""
+        self._within = ""
         self._counts["asked"] += 1
         self._counts["refused"] += row.status == "refused" and row.mode != "probe"
         self._counts["compiled"] += row.status == "fits" and not row.cached

@@ -71,10 +71,10 @@ def fit(
         grid: unordered axes, such as ``{"remat": ["none", "full"]}``; each combination is searched. Some need no
             parameter of the factory: ``donate`` (True donates what has a result to lie in), ``formats`` (``"auto"``:
             the compiler picks layouts of arguments and results), ``sharding`` (``"data"``, ``"fsdp"``, ``"tensor"`` or
-            ``"fsdp+tensor"``, by rule over the slice), ``remat`` (``"full"``, or ``"dots"``, which keeps results of
-            matrix multiplications: what loops compute again for the gradient) and ``microbatch`` (in how many parts).
-            The last two rewrite the step, and are skipped where they change its results on a CPU, with a small batch,
-            by more than rounding.
+            ``"fsdp+tensor"``, by rule over the slice), ``remat`` (``"full"``, ``"dots"``, which keeps results of
+            matrix multiplications, or ``"auto"``, the fastest choice of `remat`: what is computed again for the
+            gradient) and ``microbatch`` (in how many parts). The last two rewrite the step by what each operation does;
+            its results stay, but for rounding. What doesn't apply is skipped, with the reason.
         target: fixed sizes, such as ``{"batch": 256}``: which combinations fit?
         in_axes: for each of ``args`` the axis that is the batch, as `jax.vmap` names them.
         batch_size: the batch that ``args`` have; by default the size of the first marked axis.
@@ -291,7 +291,8 @@ class _Run:
                     self._log.append([{"task": number, **row.to_dict()}])
                 self._progress.row(number, found, row)
 
-        searched(task, known=_of(self._known, number), on_row=on_row, compiler=compiler, into=self._done[number])
+        known, within = _of(self._known, number), self._progress.within
+        searched(task, known=known, on_row=on_row, compiler=compiler, into=self._done[number], within=within)
 
 
 def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | None) -> tuple[list[Combination], bool]:
