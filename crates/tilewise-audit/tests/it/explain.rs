@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 use tilewise::tpu::Generation;
 use tilewise_audit::{
     explain,
-    recommendation::finding::{Finding, RowOperation, RowsOfFew},
+    recommendation::finding::{ElsewhereFinding, Finding, RowOperation, RowsOfFew, Transform},
 };
 use tilewise_oom::Message;
 
@@ -83,4 +83,47 @@ fn scores_of_attention_need_no_batch() {
     };
     assert_eq!(first("h/0/self_attention/...qhd,...khd->...hqk/dot_general"), Some(true));
     assert_eq!(first("unet/up/dot_general"), Some(false), "a picture");
+}
+
+/// The wording of erfanzar/EasyDeL's "GPT2 (150M model) support on Tv2.8": weights that Flax draws.
+#[test]
+fn rows_that_a_library_makes_are_not_the_users_to_split() {
+    let is_split = |file: &str, operation: &str| {
+        let text = format!(
+            "Ran out of memory in memory space hbm. Used 9.35G of 7.48G hbm. Exceeded hbm capacity by 1.86G.\n\n\
+             Program hbm requirement 9.35G:\n    HLO temp          9.35G (3.1% utilization: Unpadded (294.48M) Padded (9.35G), \
+             0.0% fragmentation (30.0K))\n\n  Largest program allocations in hbm:\n\n  1. Size: 9.20G\n     \
+             Operator: op_name=\"jit(f)/{operation}\" source_file=\"{file}\" source_line=979\n     \
+             Shape: f32[19298688,2]{{1,0:T(8,128)}}\n     Unpadded size: 147.24M\n     \
+             Extra memory due to padding: 9.06G (64.0x expansion)\n     XLA label: copy.1 = copy(fusion.7)\n     \
+             Allocation type: HLO temp\n     ==========================\n"
+        );
+        let explained = explain(Message::parse(&text).expect("a message"), None);
+        explained.advice.iter().any(|advice| matches!(advice.finding, Finding::RowsOfFew(_)))
+    };
+    let library = "/venv/lib/python3.10/site-packages/flax/core/scope.py";
+    assert!(!is_split(library, "erf_inv"));
+    assert!(is_split(library, "gather"), "a name tells what makes them");
+    assert!(is_split("train.py", "erf_inv"));
+}
+
+/// Names of TensorFlow's `GradientTape`.
+#[test]
+fn what_a_gradient_keeps_on_a_gpu_is_known_by_its_name() {
+    let transform = |name: &str| {
+        let text = format!(
+            "Out of memory while trying to allocate 22271409880 bytes.\nBufferAssignment OOM Debugging.\nBufferAssignment stats:\n    \
+             preallocated temp allocation:   20.74GiB\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 3.40GiB\n\t\t\
+             Operator: op_type=\"EmptyTensorList\" op_name=\"{name}\" source_file=\"train.py\" source_line=7\n\t\t\
+             XLA Label: fusion\n\t\tShape: f32[1200,476,1600]\n\t\t==========================\n"
+        );
+        let explained = explain(Message::parse(&text).expect("a message"), None);
+        explained.advice.into_iter().find_map(|advice| match advice.finding {
+            Finding::Elsewhere(ElsewhereFinding::Smaller(largest)) => Some(largest?.transform),
+            _ => None,
+        })
+    };
+    let gradient = transform("gradient_tape/model_1/rnn_1/while/lstm_cell/MatMul/ReadVariableOp_0/accumulator");
+    assert_eq!(gradient, Some(Some(Transform::Gradient)));
+    assert_eq!(transform("model_1/rnn_1/while/lstm_cell/MatMul"), Some(None));
 }

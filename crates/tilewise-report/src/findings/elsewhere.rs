@@ -14,7 +14,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
              out of the program",
         )
-        .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6"),
+        .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
         ElsewhereFinding::Processes { is_likely: true } => Words::new(
             "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds 75 % \
              already reserved)",
@@ -104,7 +104,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
         }
         ElsewhereFinding::OffloadLess => Words::new(
-            "Or offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts",
+            "Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts",
         ),
         ElsewhereFinding::Bank { cause, bytes } => {
             let sentence = match cause {
@@ -179,6 +179,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
         Some(UntiledMachine::Host) => "The device's memory did not run out.",
+        _ if message.entries.is_empty() => "This isn't a TPU message.",
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
     [headline, format!("{which}{why}")]

@@ -34,7 +34,7 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             "If it is not, load the whole tile that the index lies in, and rotate it; or store the array so that each piece begins \
              at a multiple of {multiple}"
         ))
-        .task("Else load the whole tile, and rotate it")
+        .task("Load the whole tile, and rotate it")
         .code(
             PALLAS_AND_TPU,
             format!(

@@ -16,7 +16,7 @@ pub(super) fn words(finding: PlacementFinding) -> Words {
             "If it belongs on the device, bring it back before it is returned; `--vmodule=host_offloader=1` in the log shows its \
              way",
         )
-        .task("Else bring it back to the device before it is returned")
+        .task("Bring it back to the device before it is returned")
         .code(
             JAX,
             "x = jax.device_put(x, sharding.with_memory_kind('device'))  # in the function, before the return",

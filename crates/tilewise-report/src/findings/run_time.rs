@@ -86,9 +86,9 @@ const ALIVE: &str = "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)
 
 fn release(words: Words, about: &Recommendation) -> Words {
     match about.framework {
-        Some(Framework::Jax) => words.code(JAX, ALIVE),
+        Some(Framework::Jax) => words.code(JAX, format!("# just before the call that fails\n{ALIVE}")),
         // Errors of the run time name no framework.
-        None => words.code(JAX, format!("# in JAX\n{ALIVE}")),
+        None => words.code(JAX, format!("# in JAX, just before the call that fails\n{ALIVE}")),
         Some(Framework::TorchXla) => words.code(
             "import torch_xla.core.xla_model as xm",
             "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",

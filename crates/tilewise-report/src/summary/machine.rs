@@ -17,7 +17,7 @@ pub fn memory_name(machine: Machine) -> &'static str {
 
 /// How much of it there is.
 pub(super) fn words(machine: Machine) -> String {
-    let pool = "JAX takes three quarters of a GPU's memory (`XLA_PYTHON_CLIENT_MEM_FRACTION`)";
+    let pool = "JAX takes three quarters of a GPU's memory (`XLA_CLIENT_MEM_FRACTION`)";
     match (machine, machine.memory_bytes(), machine.program_bytes()) {
         (Machine::Tpu(Generation::V7x), Some(all), _) => {
             format!("Each of the two devices of a TPU v7x has {} of HBM for programs.", bytes(all))

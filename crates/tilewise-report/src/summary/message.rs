@@ -315,5 +315,7 @@ fn kernel(message: &Message) -> String {
         (_, Some(space)) => ("One kernel or fusion", space.to_uppercase()),
         (_, None) => ("One kernel or fusion", "the memory of a core".to_owned()),
     };
-    format!("{what}{name} does not fit into {space}: what counts is its own blocks, not what the program holds in HBM.")
+    // The scalar unit's memory has no blocks.
+    let own = if message.memory_space.as_deref() == Some("smem") { "indices, lengths and tables" } else { "blocks" };
+    format!("{what}{name} does not fit into {space}: what counts is its own {own}, not what the program holds in HBM.")
 }

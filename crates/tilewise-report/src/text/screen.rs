@@ -32,8 +32,8 @@ pub(super) struct Screen<'a> {
     remark: Option<&'a Remark>,
     /// The message itself.
     quote: Option<&'a Quote>,
-    /// In front of the first cause, and of the first change.
-    labels: [&'static str; 2],
+    /// In front of the first cause, of the first change, and of those behind it.
+    labels: [&'static str; 3],
     /// Whether nothing needs to change, and what could be saved all the same is only named.
     is_folded: bool,
     terminal: &'a Terminal,
@@ -61,7 +61,7 @@ impl<'a> Screen<'a> {
             changes: &summary.changes,
             remark: summary.shortfall.as_ref(),
             quote: None,
-            labels: [cause, change],
+            labels: [cause, change, "Then"],
             is_folded,
             terminal,
         }
@@ -80,7 +80,8 @@ impl<'a> Screen<'a> {
             changes: &summary.changes,
             remark: summary.shortfall.as_ref(),
             quote: summary.quote.as_ref(),
-            labels: ["Why", "Change"],
+            // Each is priced alone.
+            labels: ["Why", "Change", "Or"],
             is_folded: false,
             terminal,
         }
@@ -114,7 +115,7 @@ impl<'a> Screen<'a> {
         let (mut left_out, mut code) = (0, false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
-            let label = if at == 0 { self.labels[1] } else { "Then" };
+            let label = self.labels[at.min(1) + 1];
             if at == 0 && !self.is_folded {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) <= room;
