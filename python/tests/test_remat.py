@@ -19,6 +19,7 @@ import pytest
 import tilewise as tw
 from tilewise._remat import hosts, names
 from tilewise._remat.choosing import Choice, Chooser
+from tilewise._remat.compared import difference
 from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
 from tilewise._remat.equations import Reader, bytes_of
@@ -378,6 +379,18 @@ def test_results_are_compared_on_this_machine() -> None:
     found = tw.remat(in_line(), WEIGHTS, X, tpu="v5e", progress=False)
     assert found.check() < 1e-4
     assert found.check((WEIGHTS, X)) < 1e-4
+
+
+def test_what_is_computed_in_few_bits_is_rounded_so() -> None:
+    narrow = in_line(lambda x, w: layer(x.astype("bfloat16"), w.astype("bfloat16")).astype(x.dtype))
+    found = tw.remat(narrow, WEIGHTS, X, tpu="v5e", progress=False)
+    assert found.check() < 1e-2
+
+    def other(weights: Any, x: Any) -> Any:
+        return narrow(1.1 * weights, x)
+
+    with pytest.raises(tw.Skip, match="changes by"):
+        difference(narrow, other, (WEIGHTS, X))
 
 
 def test_random_keys_are_results_too() -> None:

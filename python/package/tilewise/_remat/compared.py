@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tilewise import _internals
 from tilewise._errors import Skip
 from tilewise._modules import module
 
 _LARGEST_BYTES = 2**32
 _TOLERANCES = {8: 1e-9, 4: 1e-4, 2: 2e-2, 1: 0.25}
-"""Of floating-point numbers by their bytes, beside the largest of an array: sums of parts are rounded otherwise."""
+"""Of floating-point numbers by their bytes, beside the largest of an array: sums of parts are rounded otherwise.
+
+What is computed with in few bytes is rounded so, whatever the results' type.
+"""
 
 
 def sample(closed: Any) -> list[Any]:
@@ -40,10 +44,12 @@ def sample(closed: Any) -> list[Any]:
     return [one(aval) for aval in closed.in_avals]
 
 
-def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
-    """Computes a traced program, or a function, on the CPU; compiled once. Random keys are given as numbers."""
+def _runner(function: Callable[..., Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    """Computes a function on the CPU; compiled once. Random keys are given as numbers."""
     jax = module("jax")
-    compiled = jax.jit(program if callable(program) else module("jax.extend.core").jaxpr_as_fun(program))
+    # Else each program skips the rounding between those operations that it fuses.
+    options = {"xla_allow_excess_precision": False}
+    compiled = jax.jit(function, compiler_options=options)
 
     def numbers(each: Any) -> Any:
         is_key = jax.dtypes.issubdtype(each.dtype, jax.dtypes.prng_key)
@@ -56,16 +62,17 @@ def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
     return run
 
 
-def difference(one: Any, other: Any, args: Sequence[Any]) -> float:
+def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequence[Any]) -> float:
     """The largest difference between the results of two functions, as a share of the largest number of its array.
 
     Raises:
         Skip: it is more than rounding.
     """
-    numpy, leaves = module("numpy"), module("jax").tree.leaves
+    jax, numpy = module("jax"), module("numpy")
+    leaves, narrowest = jax.tree.leaves, min(_widths(jax.make_jaxpr(one)(*args)), default=8)
     found = 0.0
     for number, (a, b) in enumerate(zip(*(leaves(_runner(each)(args)) for each in (one, other)), strict=True)):
-        words = _differs(a, b)
+        words = _differs(a, b, narrowest)
         if words is not None:
             message = f"result {number} {words}"
             raise Skip(message)
@@ -75,7 +82,19 @@ def difference(one: Any, other: Any, args: Sequence[Any]) -> float:
     return found
 
 
-def _differs(one: Any, other: Any) -> str | None:
+def _widths(program: Any) -> Iterator[int]:
+    """The bytes of the floating-point numbers that a traced program computes with."""
+    jnp = module("jax.numpy")
+    for equation in program.eqns:
+        types = (each.aval.dtype for each in equation.outvars if hasattr(each.aval, "dtype"))
+        yield from (each.itemsize for each in types if jnp.issubdtype(each, jnp.floating))
+        for value in equation.params.values():
+            for inner in value if isinstance(value, (tuple, list)) else (value,):
+                if _internals.is_jaxpr(inner):
+                    yield from _widths(inner)
+
+
+def _differs(one: Any, other: Any, narrowest: int) -> str | None:
     numpy = module("numpy")
     if not module("jax.numpy").issubdtype(one.dtype, numpy.inexact):
         return None if numpy.array_equal(one, other) else "changes"
@@ -84,6 +103,6 @@ def _differs(one: Any, other: Any) -> str | None:
         return "isn't finite, so that nothing can be compared"
     scale = float(abs(wide).max(initial=0.0))
     difference = float(abs(wide - other.astype(wide.dtype)).max(initial=0.0))
-    if difference <= _TOLERANCES.get(one.dtype.itemsize, 1e-4) * scale:
+    if difference <= _TOLERANCES.get(min(narrowest, one.dtype.itemsize), 1e-4) * scale:
         return None
     return f"changes by {difference:.2g} of {scale:.2g}"
