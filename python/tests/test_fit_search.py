@@ -223,7 +223,7 @@ class Faked:
     table: Table
     left: int
 
-    def __init__(self, task: Task, compiler: object, known: list[FitRow], on_row: Any) -> None:
+    def __init__(self, task: Task, compiler: object, known: list[FitRow], on_row: Any, within: object) -> None:
         self._known = {(row.settings["batch"], row.mode): row for row in known}
         self._on_row = on_row
 
