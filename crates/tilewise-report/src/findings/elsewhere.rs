@@ -79,8 +79,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
         ElsewhereFinding::Host { is_group: true } => Words::new(
-            "Give the container more memory, or load and convert data and weights in parts: what it may have of the host's memory ran \
-             out, whatever the host has free",
+            "Give the container or batch job more memory, or load and convert data and weights in parts: what it may have of the \
+             host's memory ran out, whatever the host has free",
         )
         .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
         ElsewhereFinding::Host { is_group: false } => Words::new(
@@ -188,9 +188,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
 /// What Linux says of a process that it killed.
 fn killed(message: &Message) -> String {
     let fact = |name| message.facts.size(name).map(printed);
-    let place = if message.is_of_group() { "in a container of the host" } else { "on the host" };
+    let place =
+        if message.is_of_group() { "in a control group of the host, such as a container's" } else { "on the host" };
     let held = fact("resident").map(|held| format!(": the process that was killed held {held}")).unwrap_or_default();
-    let limit = fact("group_limit").map(|limit| format!("; the container may have {limit}")).unwrap_or_default();
+    let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();
     format!("Out of memory {place}{held}{limit}.")
 }
 
