@@ -36,6 +36,7 @@ pub mod notebook;
 mod operand_cost;
 mod output;
 mod pages;
+mod plain;
 mod program_set;
 mod quotes;
 mod shape;
@@ -51,7 +52,7 @@ pub use comparison::{
     Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
     KernelCopy, Outcome, Owner, ShortComparison,
 };
-pub use document::{Answer, Equation, Part, PartOfShape, Prose, Shown};
+pub use document::{Answer, Equation, Part, PartOfShape, Prose, Shown, answer_line};
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]
@@ -72,7 +73,7 @@ pub use quotes::{LineEdit, Quotes};
 pub use shape::{
     BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
     NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,
-    answer_line, notation_parts, parse_index, parse_shape, parse_shape_as_written,
+    notation_parts, parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{
     CauseAxis, Headline, MessageSummary, PeakCause, PlannedChange, Quote, Remark, Summary, in_span, memory_name,

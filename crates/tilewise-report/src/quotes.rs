@@ -24,7 +24,7 @@ const LONGEST_LINE: usize = 200;
 /// # Ok::<(), tilewise_audit::Failure>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Quotes(BTreeMap<String, String>);
+pub struct Quotes(pub(crate) BTreeMap<String, String>);
 
 /// A line of the reader's source, and what it becomes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,20 +41,6 @@ pub struct LineEdit {
 }
 
 impl Quotes {
-    /// The files that a report's first screen names, those of which `read` gives the text.
-    pub fn read(report: &tilewise_audit::Report, mut read: impl FnMut(&str) -> Option<String>) -> Self {
-        let (causes, advice) = (crate::summary::causes(report), report.advice());
-        let of_causes = causes.iter().filter_map(|cause| cause.source.as_ref());
-        let of_advice = advice.iter().filter_map(Recommendation::line);
-        let mut files = BTreeMap::new();
-        for SourceLine { file, .. } in of_causes.chain(of_advice) {
-            if !files.contains_key(file) {
-                files.insert(file.clone(), read(file));
-            }
-        }
-        Self(files.into_iter().filter_map(|(file, text)| Some((file, text?))).collect())
-    }
-
     /// The text of a line.
     pub(crate) fn of(&self, line: Option<&SourceLine>) -> Option<String> {
         let line = line?;

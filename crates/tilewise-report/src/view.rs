@@ -1,7 +1,6 @@
 //! What of a report is shown.
 
-use crate::{Quotes, json::TimeView};
-use serde::Serialize;
+use crate::Quotes;
 use tilewise_audit::{BufferRow, ModuleRow, Report};
 
 /// Buffers that are listed where not every one is asked for: a table's worth.
@@ -25,12 +24,6 @@ impl<'a> ReportView<'a> {
     #[must_use]
     pub fn lists_plan(&self) -> bool {
         self.most_buffers.is_none() && self.report.plan().is_ok()
-    }
-
-    /// Where the time of a run goes, as JSON; `None` where the text has no cycle counts.
-    #[must_use]
-    pub fn time(&self) -> Option<impl Serialize + use<'a>> {
-        Some(TimeView { view: *self, time: self.report.time().ok()? })
     }
 
     /// The modules that hold most at the peak of the device's memory, those that are listed.

@@ -1,5 +1,6 @@
 //! Two programs, such as one before and after a change, or one and its plan lock: the one comparison.
 
+mod fields;
 mod layouts;
 mod owners;
 mod program;
@@ -7,9 +8,9 @@ mod time;
 mod words;
 
 use crate::{memory_name, style::bytes};
+pub(crate) use fields::each_once;
 use layouts::{Layouts, changed_memory};
 use owners::{changed_copies, changed_kernel_copies, changed_owners, small_as_one};
-pub(crate) use program::each_once;
 pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, KernelCopy, Owner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,7 +20,6 @@ use std::{
 };
 use tilewise_audit::Report;
 pub use time::ComparedTime;
-use time::changed_time;
 
 /// What differs between two programs. It serialises, and [`ToString`] says it in words; [`to_markdown`](Self::to_markdown) and
 /// [`to_github`](Self::to_github) say it in a pull request and in the log of its job, `to_html` (feature `html`) draws two programs.
@@ -215,7 +215,9 @@ impl Comparison {
             None
         } else {
             let mut changes = changed_numbers(&before, &after, allowed);
-            changes.extend(changed_time(&before, &after));
+            let is_one_tpu = before.tpu.is_some() && before.tpu == after.tpu;
+            let times = before.time.as_ref().zip(after.time.as_ref()).filter(|_| is_one_tpu);
+            changes.extend(times.and_then(|(was, is)| was.change_to(is)));
             if let (Some(was), Some(is)) = (&before.kernel_copies, &after.kernel_copies) {
                 changes.extend(changed_kernel_copies(was, is, allowed));
             }

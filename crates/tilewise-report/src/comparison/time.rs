@@ -1,8 +1,8 @@
 //! How long a run takes, as far as two programs can be compared by it.
 
 use super::{
-    Amount, Change, ComparedProgram, Outcome,
-    program::{each_once, is_zero},
+    Amount, Change, Outcome,
+    fields::{each_once, is_zero},
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
@@ -55,6 +55,15 @@ impl ComparedTime {
     fn is_comparable(&self, other: &Self) -> bool {
         (self.cores, &self.unpriced, self.uncounted_loops) == (other.cores, &other.unpriced, other.uncounted_loops)
     }
+
+    /// By how long a run of another program for the same generation differs: only beyond a tenth. It is an estimate, so it makes
+    /// no program worse.
+    pub(super) fn change_to(&self, after: &Self) -> Option<Change> {
+        let (was, is) = (self.estimate_seconds, after.estimate_seconds);
+        let differs = (is - was).abs() > Self::LEAST * was;
+        (self.is_comparable(after) && differs)
+            .then(|| Change::of("time", [was, is].map(Amount::Seconds), Outcome::Changed))
+    }
 }
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
@@ -76,14 +85,4 @@ fn unpriced(time: &Time) -> BTreeMap<String, u64> {
 /// More would only change from one compilation to the next.
 fn three_digits(seconds: f64) -> f64 {
     format!("{seconds:.2e}").parse().unwrap_or(seconds)
-}
-
-/// By how long a run differs: only for one generation, and beyond a tenth. It is an estimate, so it makes no program worse.
-pub(super) fn changed_time(before: &ComparedProgram, after: &ComparedProgram) -> Option<Change> {
-    let [was, is] = [before, after].map(|program| program.time.as_ref());
-    let (was, is) = (was?, is?);
-    let is_comparable = before.tpu.is_some() && before.tpu == after.tpu && was.is_comparable(is);
-    let (was, is) = (was.estimate_seconds, is.estimate_seconds);
-    let differs = (is - was).abs() > ComparedTime::LEAST * was;
-    (is_comparable && differs).then(|| Change::of("time", [was, is].map(Amount::Seconds), Outcome::Changed))
 }

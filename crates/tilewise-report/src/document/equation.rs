@@ -4,12 +4,12 @@ use super::{
     evaluate::{Evaluation, Function, NoValue, Value},
     expression::{Kind, Node, parse, parse_prefix},
     general,
-    part::Meaning,
-    plain::Plain,
+    meaning::Meaning,
     token::{self, leading_symbol},
 };
 use crate::{
     Terminal, WriteText,
+    plain::Plain,
     shape::{Labelled, Located},
     style::{STRONG, listed, styled},
 };

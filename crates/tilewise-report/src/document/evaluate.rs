@@ -1,6 +1,9 @@
 //! The value of a member of the documents' equations: all arithmetic on numbers is checked, and elementwise on lists.
 
-use super::expression::{Kind, Node, Operator, Wrong};
+use super::{
+    expression::{Kind, Node, Operator},
+    wrong::Wrong,
+};
 use tilewise::{ArrayShape, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 
 /// What a member is.

@@ -5,12 +5,11 @@
 use super::{
     evaluate::Function,
     expression::{Kind, Node, Operator},
-    part::Meaning,
-    plain::Plain,
+    meaning::Meaning,
     terms,
     token::{Symbol, symbols},
 };
-use crate::style::listed;
+use crate::{plain::Plain, style::listed};
 
 /// What an item of a list is, elementwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

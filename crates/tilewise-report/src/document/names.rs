@@ -2,7 +2,7 @@
 
 use super::{
     evaluate::Function,
-    part::{Meaning, of_names, space_in_words},
+    meaning::{Meaning, of_names, space_in_words},
     terms,
     token::continues_word,
 };

@@ -1,14 +1,18 @@
 //! Parts of the documents' notation alone: a type, sizes, an order, tiles, a memory space, a field, a symbol; and their meaning.
 
-use super::{names, plain::Plain};
+use super::{
+    meaning::{Meaning, format_in_words, of_names, space_in_words},
+    names,
+};
 use crate::{
     Terminal, WriteText,
+    plain::{Plain, bare},
     shape::{Labelled, LayoutSummary, Parts, element_type, example},
     style::{STRONG, styled},
 };
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::{ElementType, Layout, LayoutPartKind, Shape, Tile, TileFormat, tpu::memory_space_name};
+use tilewise::{ElementType, Layout, LayoutPartKind, Shape, Tile, TileFormat};
 
 /// A part of the documents' notation, such as `(8,128)(2,1)`, `S(1)`, `[A x B x C]` or `minor_to_major`, and its meaning: no shape, which a
 /// program wants, but what a person may type.
@@ -23,19 +27,6 @@ use tilewise::{ElementType, Layout, LayoutPartKind, Shape, Tile, TileFormat, tpu
 pub struct Part {
     part: String,
     lines: Vec<Meaning>,
-}
-
-/// One thing that a part means.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Meaning {
-    pub(super) label: String,
-    pub(super) meaning: String,
-}
-
-impl Meaning {
-    pub(super) fn of(label: &str, meaning: impl Into<String>) -> Self {
-        Self { label: label.to_owned(), meaning: meaning.into() }
-    }
 }
 
 impl Part {
@@ -62,14 +53,6 @@ impl WriteText for Part {
         self.lines.iter().try_for_each(|line| out.line(&line.label, &line.meaning))?;
         writeln!(out.to)
     }
-}
-
-/// A text without the quotes around it and the sentence's sign behind it.
-pub(crate) fn bare(text: &str) -> &str {
-    let quotes = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
-    let text = text.trim_matches(quotes);
-    let is_dots = text.ends_with("..");
-    text.strip_suffix('.').filter(|_| !is_dots).map_or(text, |text| text.trim_matches(quotes))
 }
 
 /// `bf16`
@@ -194,10 +177,6 @@ fn format_of(tiles: &[Tile]) -> Option<Meaning> {
     TileFormat::of_tpu_tiles(tiles).map(|format| Meaning::of("format", format_in_words(&format)))
 }
 
-pub(super) fn format_in_words(format: &TileFormat) -> String {
-    format!("{}, {}: {} ({})", format.name(), format.layout(), format.used_by(), format.source())
-}
-
 /// `8x128`, `[3,5]`, `(1,1,0,1)`, `[A x B x C]`, `{A, B, C, D}`
 fn of_list(text: &str) -> Option<Vec<Meaning>> {
     // `N-1 down to 0`, `0 up to N-1`
@@ -288,42 +267,6 @@ fn of_order(items: &[&str]) -> Option<Vec<Meaning>> {
     };
     let example = if *first == "0" { "f32[2,3]{0,1}" } else { "f32[2,3]{1,0}" };
     Some(vec![Meaning::of("minor_to_major", words), Meaning::of("shape", format!("such as {example}"))])
-}
-
-/// Sizes by name: the general statement.
-pub(super) fn of_names(items: &[&str]) -> Vec<Meaning> {
-    let rank = items.len();
-    let array = Shape::array(ElementType::F32, (2..).take(rank)).ok();
-    let letter = |number| array.as_ref().and_then(|shape| shape.as_array()?.dimension_letter(number));
-    let dimensions: Vec<String> = items
-        .iter()
-        .enumerate()
-        .map(|(number, name)| match letter(number) {
-            Some(letter) => format!("dimension {number} ({letter}) has size {name}"),
-            None => format!("dimension {number} has size {name}"),
-        })
-        .collect();
-    let mut lines =
-        vec![Meaning::of("sizes", format!("of any array with {rank} dimensions: {}", dimensions.join(", ")))];
-    let order = Layout::row_major(rank).to_string();
-    let last = items[rank - 1];
-    let before = items[rank - 2];
-    lines.push(Meaning::of(
-        "written",
-        format!("f32[{}]{order}, dimension −1 being {last}, the last, and −2 {before}", items.join(",")),
-    ));
-    lines.extend(array.map(|shape| Meaning::of("shape", format!("with numbers, such as {}", shape.without_layout()))));
-    lines
-}
-
-/// What is said of a memory space, by its number.
-pub(super) fn space_in_words(space: u8) -> String {
-    let name = memory_space_name(space);
-    if name.starts_with("space_") {
-        format!("memory space {space}")
-    } else {
-        format!("memory space {space}, {name} on a TPU")
-    }
 }
 
 /// A text that people may type in place of a shape, and its meaning: a layout alone or a [`Part`].

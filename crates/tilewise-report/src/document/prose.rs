@@ -1,6 +1,7 @@
 //! A page or a paragraph: the shapes, layouts, operations and formulas in it, each answered.
 
-use super::{Equation, Part, Plain, evaluate::Function, token::continues_word};
+use super::{Equation, Part, evaluate::Function, token::continues_word};
+use crate::plain::Plain;
 use crate::{
     Terminal, WriteText,
     shape::{lenient, open_sizes},

@@ -2,7 +2,7 @@
 
 use super::{Equation, PartOfShape};
 use crate::{
-    Terminal, WriteText,
+    JsonLine, Terminal, WriteText,
     shape::{Located, Reader, ShapeSummary},
 };
 use serde::Serialize;
@@ -99,4 +99,18 @@ impl WriteText for Answer {
             Self::Equation(equation) => equation.write_text(terminal, out),
         }
     }
+}
+
+/// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+///
+/// # Errors
+/// None that a line can cause: the object says what is wrong with it.
+///
+/// ```
+/// let answer = tilewise_report::answer_line("f32[3,5]{1,0:T(2,2)}\t2,3")?;
+/// assert!(answer.contains(r#""linear_index":17"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn answer_line(line: &str) -> serde_json::Result<String> {
+    serde_json::to_string(&JsonLine::of_result(line, &Answer::read(line, false, &mut Reader::without_notes())))
 }

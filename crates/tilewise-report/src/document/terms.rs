@@ -1,6 +1,6 @@
 //! The documents' terms, each with its definition.
 
-use super::part::{Meaning, format_in_words};
+use super::meaning::{Meaning, format_in_words};
 use tilewise::TileFormat;
 
 /// A term by all of its names, in lower case with blanks between words, and what it means.

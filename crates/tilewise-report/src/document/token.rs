@@ -1,6 +1,6 @@
 //! The tokens of the documents' equations.
 
-use super::expression::Wrong;
+use super::wrong::Wrong;
 use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

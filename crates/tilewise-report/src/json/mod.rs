@@ -10,7 +10,6 @@ mod visible;
 
 pub(crate) use fields::placed_elsewhere;
 pub use line::JsonLine;
-pub(crate) use time::TimeView;
 pub use visible::to_visible_json;
 
 use crate::{Terminal, WriteText};

@@ -11,10 +11,18 @@ use tilewise_audit::{
 /// Rows that are listed where not every one is asked for.
 const LISTED: usize = 20;
 
+impl<'a> ReportView<'a> {
+    /// Where the time of a run goes, as JSON; `None` where the text has no cycle counts.
+    #[must_use]
+    pub fn time(&self) -> Option<impl Serialize + use<'a>> {
+        Some(TimeView { view: *self, time: self.report.time().ok()? })
+    }
+}
+
 /// The time of a report's program.
-pub(crate) struct TimeView<'a> {
-    pub(crate) view: ReportView<'a>,
-    pub(crate) time: &'a Time,
+struct TimeView<'a> {
+    view: ReportView<'a>,
+    time: &'a Time,
 }
 
 impl Serialize for TimeView<'_> {

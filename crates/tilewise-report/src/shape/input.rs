@@ -1,7 +1,10 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
 use super::{hex::bytes_of_hex, instead::instead_of, lenient};
-use crate::document::{Equation, Plain, bare, is_invisible};
+use crate::{
+    document::Equation,
+    plain::{Plain, bare, is_invisible},
+};
 use std::ops::Range;
 use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;

@@ -4,7 +4,7 @@ use super::{
     layout::{example, parse_layout},
     lenient::element_type,
 };
-use crate::document::Plain;
+use crate::plain::Plain;
 use tilewise::{Layout, ProgramShape, Shape};
 
 /// What to write, in a sentence; `None` where the error's own help is all that can be said.

@@ -6,6 +6,7 @@ mod copies;
 mod headline;
 mod machine;
 mod message;
+mod quoted;
 mod span;
 mod stack;
 mod time;

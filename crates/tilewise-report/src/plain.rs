@@ -67,6 +67,14 @@ impl Plain {
     }
 }
 
+/// A text without the quotes around it and the sentence's sign behind it.
+pub(crate) fn bare(text: &str) -> &str {
+    let quotes = |c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'');
+    let text = text.trim_matches(quotes);
+    let is_dots = text.ends_with("..");
+    text.strip_suffix('.').filter(|_| !is_dots).map_or(text, |text| text.trim_matches(quotes))
+}
+
 /// Whether a character can't be seen: what joins, separates or orders others, and marks the beginning of a text.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(
