@@ -7,6 +7,8 @@ use memchr::memmem;
 pub(crate) enum Device {
     Tpu,
     Gpu,
+    /// Words of both.
+    Several,
     /// None of these words stands in the text.
     Unnamed,
 }
@@ -31,12 +33,11 @@ const GPU: [&str; 13] = [
 impl Device {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
-        if ["TPU", "tpu"].into_iter().any(has) {
-            Self::Tpu
-        } else if GPU.into_iter().any(has) {
-            Self::Gpu
-        } else {
-            Self::Unnamed
+        match (["TPU", "tpu"].into_iter().any(has), GPU.into_iter().any(has)) {
+            (true, false) => Self::Tpu,
+            (true, true) => Self::Several,
+            (false, true) => Self::Gpu,
+            (false, false) => Self::Unnamed,
         }
     }
 }
@@ -49,6 +50,7 @@ mod tests {
     fn devices() {
         assert_eq!(Device::of("Out of memory while trying to allocate 9 bytes."), Device::Unnamed);
         assert_eq!(Device::of("E0 gpu_helpers.cc:1] Out of memory"), Device::Gpu);
-        assert_eq!(Device::of("torch_tpu and cuda"), Device::Tpu);
+        assert_eq!(Device::of("a TPU VM v2-8"), Device::Tpu);
+        assert_eq!(Device::of("torch_tpu and cuda"), Device::Several);
     }
 }

@@ -123,6 +123,9 @@ impl Message {
         if self.facts.has("loaded") {
             return Some(Verdict::Reservation);
         }
+        if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {
+            return Some(Verdict::Arguments);
+        }
         let used = self.used.as_ref()?;
         let row = |name: &str| self.usage.as_ref()?.get(name);
         // The figures are rounded, and the allocator rounds up.
@@ -145,10 +148,13 @@ impl Message {
         }
     }
 
-    /// What arguments and results leave of the memory, as rematerialization's warning in the same text says.
+    /// Rematerialization's warning in the same text. Its target is what arguments and results leave of the memory.
+    fn warned_of_rematerialization(&self) -> Option<&Self> {
+        self.others.iter().find(|other| other.form == Form::Rematerialization)
+    }
+
     fn left_by_arguments(&self) -> Option<u64> {
-        let warning = self.others.iter().find(|other| other.form == Form::Rematerialization)?;
-        warning.limit.as_ref().map(PrintedSize::bytes)
+        self.warned_of_rematerialization()?.limit.as_ref().map(PrintedSize::bytes)
     }
 
     /// Whether a list without a headline is one kernel's.

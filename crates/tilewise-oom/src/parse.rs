@@ -68,11 +68,20 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     let is_estimate = |message: &Message| message.form == Form::Rematerialization;
     messages.sort_by_key(|message| {
         let rule = message.form.rule();
-        (Reverse(rule.level), rule.is_vague(), is_estimate(message), message.is_retold)
+        (Reverse(rule.level), rule.is_vague(), is_estimate(message), message.is_retold, is_bare(message))
     });
     let mut messages = messages.into_iter();
     let first = messages.next()?;
     Some(Message { others: messages.collect(), ..first })
+}
+
+/// Whether a message tells at most how much was asked for: of what there is, or what takes it, nothing.
+fn is_bare(message: &Message) -> bool {
+    let figures = [&message.limit, &message.exceeded, &message.contiguous, &message.capacity];
+    figures.into_iter().all(Option::is_none)
+        && message.entries.is_empty()
+        && message.usage.is_none()
+        && ["free", "pool"].into_iter().all(|fact| message.facts.size(fact).is_none())
 }
 
 /// All messages of a text that is clean, in its order.
@@ -235,7 +244,8 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
     if message.form == Form::Gpu && message.usage.is_none() {
         match device {
             // Before 2022 this wording was a TPU's, too.
-            Device::Tpu if message.facts.has("ordinal") => message.form = Form::RunTime,
+            Device::Tpu => message.form = Form::RunTime,
+            Device::Several if message.facts.has("ordinal") => message.form = Form::RunTime,
             Device::Unnamed => message.form = Form::Device,
             _ => {}
         }

@@ -23,6 +23,8 @@ pub struct Resharding {
     /// Bytes that each device would send to each other one in an all-to-all, which needs no whole array; `None` where the
     /// sharding doesn't tell.
     pub piece_bytes: Option<u64>,
+    /// In how many parts the wanted sharding divides each dimension; `None` where it doesn't tell.
+    pub to_parts: Option<Vec<u64>>,
 }
 
 impl Message {
@@ -44,46 +46,51 @@ impl Message {
         let shape = WrittenShape::new(definition[..shape_length(definition)].to_owned());
         let device_bytes = shape.logical_bytes()?;
         let rank = shape.parsed.as_ref().ok()?.dimensions().len();
-        let parts = |field| parts(self.facts.text(field)?, rank);
+        let parts = |field| parts_of_dimensions(self.facts.text(field)?, rank);
+        let all = |parts: &Vec<u64>| parts.iter().try_fold(1_u64, |product, parts| product.checked_mul(*parts));
+        let (from, to_parts) = (parts("from"), parts("to"));
         Some(Resharding {
             instruction: name.trim_start_matches(['%', ' ']).to_owned(),
             shape: shape.parsed.ok()?.without_layout().to_string(),
             device_bytes,
-            whole_bytes: parts("from").and_then(|parts| device_bytes.checked_mul(parts)),
-            piece_bytes: parts("to").map(|parts| device_bytes.div_ceil(parts)),
+            whole_bytes: from.as_ref().and_then(all).and_then(|parts| device_bytes.checked_mul(parts)),
+            piece_bytes: to_parts.as_ref().and_then(all).map(|parts| device_bytes.div_ceil(parts)),
+            to_parts,
         })
     }
 }
 
-/// In how many parts a sharding divides an array of this rank: the product of `[2,1,4]`, of which numbers beyond the rank
+/// In how many parts a sharding divides each dimension of an array of this rank: `[2,1,4]`, of which numbers beyond the rank
 /// are copies.
-fn parts(sharding: &str, rank: usize) -> Option<u64> {
+fn parts_of_dimensions(sharding: &str, rank: usize) -> Option<Vec<u64>> {
     if sharding.starts_with("{replicated}") || sharding.starts_with("{maximal") {
-        return Some(1);
+        return Some(vec![1; rank]);
     }
     let (_, tiles) = sharding.split_once("devices=")?;
     let tiles = tiles.get(1..brackets_end(tiles, 0)?.checked_sub(1)?)?;
-    let mut numbers = tiles.split(',').take(rank).map(|tile| tile.trim().parse::<u64>().ok());
-    numbers.try_fold(1_u64, |product, tile| product.checked_mul(tile?)).filter(|parts| *parts > 0)
+    let numbers = tiles.split(',').take(rank).map(|tile| tile.trim().parse::<u64>().ok());
+    let parts: Vec<u64> = numbers.collect::<Option<_>>()?;
+    let all = parts.iter().try_fold(1_u64, |product, parts| product.checked_mul(*parts))?;
+    (all > 0 && parts.len() == rank).then_some(parts)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parts;
+    use super::parts_of_dimensions;
 
     #[test]
-    fn parts_of_shardings() {
+    fn shardings_divide_dimensions() {
         for (sharding, rank, wanted) in [
-            ("{devices=[8,1]<=[8]}", 2, Some(8)),
-            ("{devices=[1,1,2,2]<=[4] last_tile_dim_replicate}", 3, Some(2)),
-            ("{replicated}", 2, Some(1)),
-            ("{maximal device=0}", 2, Some(1)),
+            ("{devices=[8,1]<=[8]}", 2, Some(vec![8, 1])),
+            ("{devices=[1,1,2,2]<=[4] last_tile_dim_replicate}", 3, Some(vec![1, 1, 2])),
+            ("{replicated}", 2, Some(vec![1, 1])),
+            ("{maximal device=0}", 2, Some(vec![1, 1])),
             ("{devices=[0,1]0,1}", 2, None),
             ("{devices=[99999999999,99999999999]}", 2, None),
             ("{devices=}", 1, None),
             ("{manual}", 1, None),
         ] {
-            assert_eq!(parts(sharding, rank), wanted, "{sharding}");
+            assert_eq!(parts_of_dimensions(sharding, rank), wanted, "{sharding}");
         }
     }
 }

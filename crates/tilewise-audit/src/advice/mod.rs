@@ -26,3 +26,4 @@ pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
 pub use notes::{Note, Width};
 pub use recommendation::{AdvisedArray, Recommendation};
+pub(crate) use rules::conversion;

@@ -5,9 +5,7 @@ use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{
-            CacheFinding, DonationFinding, ElsewhereFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding,
-        },
+        finding::{CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding},
     },
     message::Listing,
 };
@@ -46,29 +44,21 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (Form::BufferAssignment, Verdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
         (_, Verdict::Fits) => Vec::new(),
         (_, Verdict::NotTpu) if message.cause() == Some(Verdict::Arguments) && is_gpu(listing) => {
-            vec![new(Finding::ReplicatedState, Target::Argument)]
+            let results = results(message).map(|finding| new(finding, Target::Result));
+            results.into_iter().chain([new(Finding::ReplicatedState, Target::Argument)]).collect()
         }
         (_, Verdict::NotTpu) => {
-            let results = advice::results(&message.budget());
-            let results = results.map(|finding| new(Finding::Memory(finding), Target::Result));
-            let findings = elsewhere::findings(listing).into_iter().map(|finding| {
-                let target = match &finding {
-                    ElsewhereFinding::Smaller(_)
-                    | ElsewhereFinding::TorchCheckpoint
-                    | ElsewhereFinding::SmallerWorkspace
-                    | ElsewhereFinding::OffloadLess => Target::Value,
-                    ElsewhereFinding::Bank { .. }
-                    | ElsewhereFinding::SharedMemory { .. }
-                    | ElsewhereFinding::OtherKernel => Target::Kernel,
-                    ElsewhereFinding::AnyAlgorithm => Target::Compiler,
-                    _ => Target::Process,
-                };
-                new(Finding::Elsewhere(finding), target)
-            });
+            let results = results(message).map(|finding| new(finding, Target::Result));
+            let findings = elsewhere::findings(listing).into_iter().map(|(finding, target)| new(finding, target));
             results.into_iter().chain(findings).collect()
         }
         _ => return None,
     })
+}
+
+/// Where the results take more than all else.
+fn results(message: &Message) -> Option<Finding> {
+    advice::results(&message.budget()).map(Finding::Memory)
 }
 
 fn replicated(message: &Message) -> ReplicatedArray {

@@ -1,15 +1,42 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
 use crate::{
-    advice::finding::{
-        ElsewhereFinding::{self, *},
-        LargestBuffer, Transform,
+    advice::{
+        Target, conversion,
+        finding::{
+            ElsewhereFinding::{self, *},
+            Finding, LargestBuffer, Transform,
+        },
     },
-    message::Listing,
+    message::{Allocation, Listing},
 };
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Section, UntiledMachine, Verdict};
 
-pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
+pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
+    let target = |finding: &ElsewhereFinding| match finding {
+        Smaller(_) | TorchCheckpoint | SmallerWorkspace | OffloadLess => Target::Value,
+        Bank { .. } | SharedMemory { .. } | OtherKernel => Target::Kernel,
+        AnyAlgorithm => Target::Compiler,
+        _ => Target::Process,
+    };
+    let found = of_machine(listing);
+    let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_)));
+    let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
+    let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
+    let found = found.into_iter().map(|finding| {
+        let target = target(&finding);
+        (Finding::Elsewhere(finding), target)
+    });
+    copy.into_iter().chain(found).collect()
+}
+
+/// The largest array inside the program.
+fn largest<'a>(listing: Listing<'a>) -> Option<&'a Allocation> {
+    let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    inside.max_by_key(|row| row.taken_bytes())
+}
+
+fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
@@ -31,8 +58,17 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],
+        _ if makes_little(message) => vec![Processes { is_likely: false }],
         _ => vec![smaller(listing), Processes { is_likely: false }],
     }
+}
+
+/// Whether what the program makes is nothing beside its arguments and results.
+fn makes_little(message: &Message) -> bool {
+    const LITTLE: u64 = 20;
+    let budget = message.budget();
+    let beside = [budget.argument_bytes, budget.output_bytes].into_iter().flatten().fold(0, u64::saturating_add);
+    budget.temporary_bytes.is_some_and(|made| made < beside / LITTLE)
 }
 
 /// Smaller blocks of a kernel: a power of two of them, so that they surely fit.
@@ -61,8 +97,7 @@ fn transform(op_name: &str) -> Option<Transform> {
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
-    let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
-    Smaller(inside.max_by_key(|row| row.taken_bytes()).map(|row| {
+    Smaller(largest(listing).map(|row| {
         let own = row.source.as_ref().filter(|source| !source.is_installed());
         let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);

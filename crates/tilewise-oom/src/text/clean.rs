@@ -44,21 +44,26 @@ fn plain(text: &str) -> String {
         ("&#10;", "\n"),
         ("&amp;", "&"),
     ];
+    // A page that drops what it can't show leaves `[0m` of a colour.
+    let has_bare_colours = text.contains("[0m") && !text.contains("\x1b[0m");
+    let is_sign = |c: char| matches!(c, '\x1b' | '\r' | '&' | '\u{a0}' | '\u{feff}') || has_bare_colours && c == '[';
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['\x1b', '\r', '&', '\u{a0}', '\u{feff}']) {
+    while let Some(at) = rest.find(is_sign) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let length = if let Some((entity, plain)) = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity)) {
             out.push_str(plain);
             entity.len()
         } else if let Some(sequence) = rest.strip_prefix("\x1b[") {
-            // Parameters, then one letter; a sequence is short.
-            let parameters = sequence.bytes().take(32).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+            let parameters = parameters(sequence);
             2 + parameters + usize::from(sequence.as_bytes().get(parameters).is_some_and(u8::is_ascii_alphabetic))
+        } else if let Some(length) = rest.strip_prefix('[').and_then(colour) {
+            1 + length
         } else {
             let first = rest.chars().next().unwrap_or(' ');
             match first {
+                '[' => out.push('['),
                 '&' => out.push('&'),
                 '\u{a0}' => out.push(' '),
                 // A lone carriage return is a line end, too.
@@ -71,6 +76,17 @@ fn plain(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Parameters of a terminal's sequence, behind which one letter stands; a sequence is short.
+fn parameters(sequence: &str) -> usize {
+    sequence.bytes().take(32).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count()
+}
+
+/// The length of a colour behind its `[`: `36m`.
+fn colour(sequence: &str) -> Option<usize> {
+    let length = parameters(sequence);
+    (length > 0 && sequence[length..].starts_with('m')).then_some(length + 1)
 }
 
 /// Cuts the raw protos that follow messages: they repeat the message's beginning.
@@ -166,8 +182,10 @@ fn without_prefixes(text: &str) -> String {
 
 /// What stands in front of the first line that can only be one of the lists' lines.
 fn prefix(text: &str) -> Option<&str> {
-    const ANCHORS: [&str; 10] = [
+    const ANCHORS: [&str; 12] = [
         "Largest program a",
+        "parameter allocation: ",
+        "maybe_live_out allocation: ",
         "Program hbm requirement ",
         "Program vmem requirement ",
         "Total hbm usage >= ",
@@ -254,6 +272,7 @@ mod tests {
     #[test]
     fn surroundings_go() {
         assert_eq!(clean("a\r\n&lt;b&gt; \x1b[31mred\x1b[0m &amp;\u{a0}c"), "a\n<b> red & c");
+        assert_eq!(clean("[2m[36mred[0m a f32[2,3m]"), "red a f32[2,3m]");
         assert_eq!(clean("x [type.googleapis.com/a='\\n...[truncated]']\ny"), "x [type.googleapis.com/\ny");
         assert_eq!(clean("'Ran out of memory.\\n  op=\\'a\\' \\\\n'"), "'Ran out of memory.\nop='a' \\n'");
         assert_eq!(clean("Ran out of memory \\u003e\\n\\"), "Ran out of memory >\n\\");

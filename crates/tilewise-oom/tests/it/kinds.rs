@@ -75,6 +75,7 @@ fn an_array_replicated_between_two_shardings() {
                 happening.";
     let found = parse(text).resharding().unwrap();
     assert_eq!((&*found.instruction, found.whole_bytes), ("e", Some(257_152 * 2048 * 4)));
+    assert_eq!(found.to_parts, Some(vec![4, 1]));
     // Before 2024 the operation wasn't printed.
     let text = "[spmd] Involuntary full rematerialization. The compiler was not able to go from sharding \
                 {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} without doing a full rematerialization of the tensor.";
@@ -401,4 +402,40 @@ fn a_list_that_is_printed_twice_is_one() {
     assert_eq!(shapes(&format!("E0528 Execution failed: {message}ValueError: {message}")), ["f32[512]", "f32[256]"]);
     let other = message.replace("f32[256]", "f32[16,16]");
     assert_eq!(shapes(&format!("{message}{other}")).len(), 4);
+}
+
+/// Runtimes of TPUs of before 2022 printed what GPUs print.
+#[test]
+fn a_device_is_what_the_text_around_the_message_names() {
+    let error =
+        "Execution of replica 3 failed: Resource exhausted: Failed to allocate request for 32.00MiB (33554432B)";
+    let form = |around: &str| parse(&format!("{around}\n{error}")).form;
+    assert_eq!(form("a TPU VM v2-8"), Form::RunTime);
+    assert_eq!(form("nvidia-smi says that 2 GB are free"), Form::Gpu);
+    assert_eq!(form("it worked on a TPU, and fails with CUDA 12"), Form::Gpu);
+}
+
+/// XLA's page on memory errors shows both.
+#[test]
+fn of_two_errors_that_with_a_limit_tells_more() {
+    let tpu = "Allocation (size=107374182400) would exceed memory (size=17179869184) :: #allocation7 \
+               [shape = 'u8[327680,327680]{1,0:T(8,128)(4,1)}', space=hbm, size = 0xffffffffffffffff]";
+    let gpu = "On a GPU: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.";
+    for text in [format!("{tpu}\n{gpu}"), format!("{gpu}\n{tpu}")] {
+        let message = parse(&text);
+        assert_eq!(bytes(message.limit.as_ref()), Some(16 << 30));
+        assert_eq!(message.others.len(), 1);
+    }
+}
+
+/// A program whose arguments and results take 38 GiB, and next to nothing else.
+const MOSTLY_STATE: &str = "hlo_rematerialization.cc:2946] Can't reduce memory use below -18.34GiB (-19688159409 bytes) by \
+    rematerialization; only reduced to 21.55GiB (23140745816 bytes), down from 21.55GiB (23140745816 bytes) originally\n\
+    RESOURCE_EXHAUSTED: Failed to allocate request for 112.00MiB (117440512B) on device ordinal 0\n\
+    BufferAssignment OOM Debugging.\nBufferAssignment stats:\n parameter allocation:   16.50GiB\n \
+    constant allocation:        22B\n maybe_live_out allocation:   21.55GiB\n preallocated temp allocation:    13.4KiB\n";
+
+#[test]
+fn a_target_below_zero_tells_that_arguments_and_results_are_too_large() {
+    assert_eq!(parse(MOSTLY_STATE).cause(), Some(Verdict::Arguments));
 }

@@ -74,7 +74,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
 
 pub(super) fn answer(message: &Message) -> [String; 2] {
     if message.form == Form::Autotuning {
-        let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
+        let asked = message.used.as_ref().map(|used| format!(": a workspace of {} had no room", printed(used)));
+        let asked = asked.unwrap_or_else(|| ", most often since no workspace has room".to_owned());
         let name = message.facts.text("instruction").and_then(|text| text.split(" = ").next());
         let name = name.map(|name| format!(" `{}`", name.trim_start_matches('%'))).unwrap_or_default();
         if !message.lacks_workspace() {
@@ -85,7 +86,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             ];
         }
         return [
-            format!("On a GPU, autotuning found no algorithm for the convolution{name}: a workspace{asked} had no room."),
+            format!("On a GPU, autotuning found no algorithm for the convolution{name}{asked}."),
             "XLA tries algorithms of cuDNN before the program runs, each with a workspace beside its arrays. The workspace is not \
              the program's own memory."
                 .to_owned(),

@@ -58,7 +58,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) 
         MessageLacks::Rest => {
             "the message lists the largest arrays alone, and these changes together free less than is missing"
         }
-        _ => "nothing that was read of the message tells what would help",
+        _ => "the message doesn't tell what the arrays are for that it lists",
     };
     // What of it grows with the batch only the program tells.
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {

@@ -7,6 +7,14 @@ use tilewise_oom::Framework;
 
 pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) -> Words {
     let element = finding.element_type;
+    if element == ElementType::F32 {
+        // Arguments in f32 would take twice what they take in 16 bits.
+        return Words::new(format!(
+            "Compute in the type that arrays are stored in: the program holds copies in f32 of arrays in another type{}",
+            at(finding.source.as_ref())
+        ))
+        .task("Compute in the stored type, without copies in f32");
+    }
     let words = Words::new(format!(
         "Convert arguments, such as weights, to {element} once, before the program: it holds copies in {element} of arrays in \
          another type{}, if those are arguments",

@@ -14,9 +14,18 @@ pub(super) fn words(finding: &ReplicatedArray) -> Words {
         "Constrain what {what} is made from to the sharding that is wanted{to}, or go there in two steps that each move one axis \
          of the mesh{pieces}"
     ))
-    .code(
-        SHARDING,
-        "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(None, 'x')))  # before the operation",
+    .code(SHARDING, constraint(finding))
+}
+
+/// What asks for the sharding that is wanted, with axes of a mesh by other names than the program's.
+fn constraint(finding: &ReplicatedArray) -> String {
+    let parts = finding.array.as_ref().and_then(|array| array.to_parts.as_deref());
+    let mut axes = ["'x'", "'y'", "'z'"].into_iter();
+    let mut axis = |parts: &u64| if *parts > 1 { axes.next().unwrap_or("…") } else { "None" };
+    let axes: Vec<&str> = parts.map_or_else(|| vec!["'x'"], |parts| parts.iter().map(&mut axis).collect());
+    format!(
+        "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec({})))  # before the operation",
+        axes.join(", ")
     )
 }
 

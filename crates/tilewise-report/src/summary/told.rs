@@ -13,7 +13,7 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Form, PrintedSize, Section, Verdict};
+use tilewise_oom::{Budget, Form, PrintedSize, Section, UntiledMachine, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -87,17 +87,20 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // At run time they are a part of what was there before.
     let message = &explanation.message;
-    let is_of_compiler = [Some(message.verdict()), message.cause()]
-        .into_iter()
-        .flatten()
-        .any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
+    let mut verdicts = [Some(message.verdict()), message.cause()].into_iter().flatten();
+    // On a GPU the table is the program's, whatever request failed.
+    let is_of_compiler = message.machine() == Some(UntiledMachine::Gpu) && message.usage.is_some()
+        || verdicts.any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
     let is_beside = is_of_compiler && budget.others_bytes.is_none();
     let arguments = budget.argument_bytes.filter(|_| is_beside);
-    // Results of the table of what persists may lie in arguments, and a GPU's list doesn't tell them from other arrays.
-    let is_bare = message.persistent.is_empty() && message.entries.is_empty();
-    let results = budget.output_bytes.filter(|_| is_beside && is_bare);
     let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    // Results of the table of what persists may lie in arguments, and a GPU's list doesn't tell them from other arrays: what is
+    // listed beyond the temporaries are results.
+    let beyond = temporary.checked_sub(budget.temporary_bytes.unwrap_or(0)).or((temporary == 0).then_some(0));
+    let is_told_apart = if message.machine().is_some() { beyond.is_some() } else { message.entries.is_empty() };
+    let results = budget.output_bytes.filter(|_| is_beside && message.persistent.is_empty() && is_told_apart);
+    let results = results.map(|all| all.saturating_sub(beyond.unwrap_or(0)));
     let gaps = budget.fragmentation_bytes.unwrap_or(0);
     let made =
         budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));

@@ -332,4 +332,34 @@ fn totals_of_a_message_are_told_once() {
     assert_eq!(causes(results)[0], ("results", 4 << 10));
     let explained = tilewise_audit::explain(Message::parse(results).expect("a message"), None);
     assert_eq!(MessageSummary::of(&explained).changes[0].task, "Return less: results take more than all else");
+    // The request that failed is no whole, and where a program makes next to nothing, fewer samples free next to nothing.
+    let state = "Failed to allocate request for 112.00MiB (117440512B) on device ordinal 0\nBufferAssignment stats:\n  \
+        parameter allocation: 16.50GiB\n  maybe_live_out allocation: 21.55GiB\n  preallocated temp allocation: 13.4KiB\n  \
+        total allocation: 38.05GiB\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 1000.00MiB\n\t\tEntry Parameter Subshape: \
+        f32[32000,8192]\n\t\t==========\n";
+    assert_eq!(causes(state), [("results", 22_067), ("arguments", 15_896)]);
+    let explained = tilewise_audit::explain(Message::parse(state).expect("a message"), None);
+    let said = explained.to_text(1000);
+    assert!(!said.contains("fewer samples") && said.contains("donate_argnums"), "{said}");
+}
+
+/// An array that is converted is as large with fewer samples, where it is a weight.
+#[test]
+fn copies_in_f32_are_told_first() {
+    let text = "BufferAssignment stats:\n  parameter allocation: 7.78GiB\n  preallocated temp allocation: 3.83GiB\n\
+        Peak buffers:\n\tBuffer 1:\n\t\tSize: 3.83GiB\n\t\tOperator: op_name=\"jit(main)/Bloom/lm_head/\
+        convert_element_type[new_dtype=float32 weak_type=False]\" source_file=\"a.py\" source_line=97\n\t\tXLA Label: convert\n\t\t\
+        Shape: f32[250880,4096]\n\t\t==========\n";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    assert_eq!(MessageSummary::of(&explained).changes[0].task, "Compute in the stored type, without copies in f32");
+}
+
+/// Of the sharding that a warning asks for.
+#[test]
+fn a_constraint_divides_what_is_wanted() {
+    let text = "[spmd] Involuntary full rematerialization. The compiler was not able to go from sharding {maximal device=0} to \
+        {devices=[1,2,1,2]<=[4]} without doing a full rematerialization of the tensor for HLO operation: %e = \
+        f32[8,2048,4,64]{3,2,1,0} copy(%d).";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    assert!(explained.to_text(200).contains("PartitionSpec(None, 'x', None, 'y')"), "{}", explained.to_text(200));
 }

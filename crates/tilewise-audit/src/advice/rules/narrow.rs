@@ -28,12 +28,20 @@ impl Rule for SecondType {
 fn converted(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Proposal> {
     let copies = || message.temporaries.iter().copied().filter(|row| is_converted(row));
     let first = copies().next()?;
-    let element_type = first.shape.as_ref()?.as_array()?.element_type();
-    let finding = ConvertedArguments { element_type, source: first_line(copies()) };
+    let finding = ConvertedArguments { source: first_line(copies()), ..conversion(first)? };
     Some(Proposal {
         about: None,
         estimate: Some(evidence.extrapolated(total(copies(), Allocation::taken_bytes), Listed::Bytes)),
         ..Proposal::new(Finding::ConvertedArguments(finding), Target::Argument, AdvisedArray::of_row(first)).bound()
+    })
+}
+
+/// The copy that this is of another array, such as of a weight, in another type.
+pub(crate) fn conversion(row: &Allocation) -> Option<ConvertedArguments> {
+    let element_type = row.shape.as_ref()?.as_array()?.element_type();
+    is_converted(row).then(|| ConvertedArguments {
+        element_type,
+        source: row.source.clone().filter(|source| !source.is_installed()),
     })
 }
 
