@@ -88,8 +88,9 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     // At run time they are a part of what was there before.
     let message = &explanation.message;
     let mut verdicts = [Some(message.verdict()), message.cause()].into_iter().flatten();
-    // On a GPU the table is the program's, whatever request failed.
-    let is_of_compiler = message.machine() == Some(UntiledMachine::Gpu) && message.usage.is_some()
+    // On a GPU the table is the program's, whatever request failed, unless others hold the memory.
+    let is_of_gpu = message.machine() == Some(UntiledMachine::Gpu) && message.cause() != Some(Verdict::Reservation);
+    let is_of_compiler = is_of_gpu && message.usage.is_some()
         || verdicts.any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
     let is_beside = is_of_compiler && budget.others_bytes.is_none();
     let arguments = budget.argument_bytes.filter(|_| is_beside);
