@@ -266,7 +266,7 @@ def test_segments_are_cut_at_the_cheapest_places() -> None:
 
 
 def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
-    def row(peak_bytes: int, seconds: float = 1.0) -> RematRow:
+    def row(peak_bytes: int, seconds: float | None = 1.0) -> RematRow:
         return RematRow("cut", peak_bytes, peak_bytes <= 1000, None, seconds, None, None, compiled=False)
 
     outcomes = Outcomes(1000)
@@ -281,6 +281,10 @@ def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
     assert outcomes.foretell(row(991))
     assert not outcomes.foretell(row(991, 0.9))
     assert not outcomes.foretell(row(900))
+    # Those without cycle counts are alike if their bytes are.
+    outcomes.add(row(500, None), row(500, None))
+    assert outcomes.foretell(row(501, None))
+    assert not outcomes.foretell(row(501))
 
 
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:

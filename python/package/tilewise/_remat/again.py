@@ -94,11 +94,11 @@ class _Backward:
             if missing:
                 found += self._again(missing, at)
             # The last segment of the forward pass reads what is kept as it is there.
-            is_behind = is_of_gradient(equation)
-            if is_behind:
+            of_gradient = is_of_gradient(equation)
+            if of_gradient:
                 found += self._behind([atom for atom in read_by([equation]) if atom in self._waiting], at)
-            found.append(equation.replace(invars=[self._read(atom, is_behind) for atom in equation.invars]))
-            if is_behind:
+            found.append(equation.replace(invars=[self._read(atom, of_gradient) for atom in equation.invars]))
+            if of_gradient:
                 self._pass(equation)
         return found
 
@@ -106,7 +106,7 @@ class _Backward:
         forward = self._forward
         return not is_literal(atom) and atom in forward.lost and (atom not in self._new or atom in forward.anew)
 
-    def _read(self, atom: Any, is_behind: bool) -> Any:
+    def _read(self, atom: Any, of_gradient: bool) -> Any:
         """What stands for a value: of an argument, for a gradient, what the part read that was made again for it.
 
         What both make of it, such as a weight gathered from all devices, is then made once. The optimizer reads the
@@ -114,7 +114,7 @@ class _Backward:
         """
         if is_literal(atom):
             return atom
-        return self._new.get(atom, self._shared.get(atom, atom) if is_behind else atom)
+        return self._new.get(atom, self._shared.get(atom, atom) if of_gradient else atom)
 
     def _pass(self, equation: Any) -> None:
         """Notes gradients, and the bytes of the largest value that each is made of, if those are more than its own."""
