@@ -28,7 +28,7 @@ pub(crate) use told::name_of;
 use crate::style::{Tone, bytes, bytes_both, line_of, percent};
 use crate::{Quotes, findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
-use tilewise::visible;
+use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
@@ -226,7 +226,13 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
         let is_of_sparse_core = total.memory_space_name().starts_with("space_") && report.has_sparse_core();
         let of = if is_of_sparse_core { " (a SparseCore's memory)" } else { "" };
         let space = total.memory_space_name();
-        say(Tone::Faint, format!("In {space}{of}: {} at most{padding}.", bytes(peak.live_bytes)));
+        // A text that doesn't tell how long each value lies there bounds it by more than a core has, where it was compiled.
+        let core = report.machine.generation().filter(|_| space == "vmem").and_then(Generation::vmem_bytes);
+        let (held, padding) = match core.filter(|core| peak.live_bytes > *core) {
+            Some(core) => (core, String::new()),
+            None => (peak.live_bytes, padding),
+        };
+        say(Tone::Faint, format!("In {space}{of}: {} at most{padding}.", bytes(held)));
     }
     if let Some((_, other)) = plan.other_packing {
         let kept = plan.temporary_bytes();
@@ -316,10 +322,31 @@ fn contents(report: &Report) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
+    use tilewise::tpu::Generation;
     use tilewise_audit::{Audit, Program, Report};
 
     fn report(text: &str, limit: Option<u64>) -> Report {
         Audit::new(&Program::parse(text).expect("a module")).limit(limit).run()
+    }
+
+    /// Two values of 96 MiB in a memory of 128, as a text tells it that leaves out when each goes.
+    #[test]
+    fn no_more_is_held_than_a_core_has() {
+        let text = "HloModule m, is_scheduled=true
+
+ENTRY e {
+  x = f32[24576,1024]{1,0:T(8,128)} parameter(0)
+  a = f32[24576,1024]{1,0:T(8,128)S(1)} copy(x)
+  b = f32[24576,1024]{1,0:T(8,128)S(1)} negate(a)
+  ROOT c = f32[24576,1024]{1,0:T(8,128)} add(a, b)
+}";
+        let program = Program::parse(text).expect("a module");
+        let said = |machine: Generation| {
+            let report = Audit::new(&program).machine(tilewise_audit::Machine::Tpu(machine)).run();
+            let notes = super::Summary::of(&report).notes;
+            notes.into_iter().map(|note| note.words).find(|words| words.contains("vmem")).expect("a note")
+        };
+        assert_eq!(said(Generation::V5e), "In vmem: 128.00 MiB at most.");
     }
 
     /// An argument of 256 MiB that could take 16, and no limit, one between, one below and one above.
