@@ -263,8 +263,14 @@ fn scalars(finding: &BlockFinding) -> Words {
             } else {
                 "Keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
             };
+            let beyond = taken.checked_sub(*limit).filter(|beyond| *beyond > 0);
+            let percent = beyond.map(|beyond| (u128::from(beyond) * 100).div_ceil(u128::from(*taken)));
             let (kind, number, taken) = (kind.as_str(), number(*operand), bytes(*taken));
-            Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)))
+            let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
+            match percent {
+                Some(percent) => words.caveat(format!("It has to shrink by {percent} %")),
+                None => words,
+            }
         }
         BlockFinding::ScalarTables { largest, limit } => {
             let largest = largest
