@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import tilewise as tw
-from tilewise import _compiler, _ways
+from tilewise import _compiler, _modes
 from tilewise._compiler import Answer, Compiler
 from tilewise._program import Program, trace
 
@@ -82,7 +82,7 @@ def test_the_ways_agree(compiler: Compiler) -> None:
     # What is nearly done is not stopped.
     assert (full.status, probe.status) == ("fits", "planned")
     assert stop.status in ("fits", "planned")
-    assert _ways.canary(compiler) == _ways.Ways(probe=True, stop=True)
+    assert _modes.canary(compiler) == _modes.Modes(probe=True, stop=True)
 
 
 def test_a_refusal_has_words_and_a_plan(compiler: Compiler) -> None:

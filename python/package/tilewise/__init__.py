@@ -43,11 +43,11 @@ from tilewise._errors import (
     Skip,
 )
 from tilewise._explain import OomExplainer, explain, explain_oom
+from tilewise._files import clear_cache
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.run import fit, fit_row
 from tilewise._jax import from_jax, to_jax
-from tilewise._kept import clear_cache
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
 from tilewise._machines import Machines, OnMachine, compare_machines

@@ -11,8 +11,8 @@ from tilewise._cache import Cache
 from tilewise._comparison import Comparison, compare
 from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
+from tilewise._files import cache_folder
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
-from tilewise._kept import cache_folder
 from tilewise._limits import in_columns, in_words
 from tilewise._microbatch import microbatch
 from tilewise._modules import module

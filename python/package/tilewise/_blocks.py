@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tilewise._errors import Skip
 from tilewise._kernels import VERDICTS, KernelBudgets, kernel_budget
 from tilewise._limits import in_words
-from tilewise._shown import Listed
+from tilewise._repr import Listed
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu

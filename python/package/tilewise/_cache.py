@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewise._compiler import Answer, Mode, Sizes, report_of
-from tilewise._kept import write_whole
+from tilewise._files import write_whole
 from tilewise._libtpu import compiler_version
 from tilewise._program import Program
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._plan import Request, plan_of
-from tilewise._shown import Shown, read
+from tilewise._repr import Shown, read
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

@@ -17,7 +17,7 @@ from tilewise._explain import explain
 from tilewise._kernel_text import Kernel, kernels_of
 from tilewise._lowering import lower_on
 from tilewise._modules import module
-from tilewise._shown import Listed
+from tilewise._repr import Listed
 from tilewise.kernels import KernelBudget, KernelRow, budget
 
 if TYPE_CHECKING:

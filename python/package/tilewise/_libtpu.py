@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tilewise._errors import Error
-from tilewise._kept import cache_folder
+from tilewise._files import cache_folder
 from tilewise._progress import elapsed
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:\.\d+)?")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewise._limits import in_words
 from tilewise._modules import module
-from tilewise._shown import Shown, read
+from tilewise._repr import Shown, read
 from tilewise._tilewise import Report
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewise._audit import audit
 from tilewise._errors import Error
 from tilewise._limits import in_words
-from tilewise._shown import Listed
+from tilewise._repr import Listed
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

@@ -14,12 +14,12 @@ from tilewise._compiler import Mode, report_of, shared
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
-from tilewise._kept import cache_folder
+from tilewise._files import cache_folder
 from tilewise._lowering import lower_on
+from tilewise._modes import exact_modes
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program, sendable
 from tilewise._progress import elapsed
-from tilewise._ways import ways
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -80,7 +80,7 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
                 )
                 raise Error(message, kind="not_sendable") from None
             return _here(lowered, source, tpu, hbm_limit)
-        mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"
+        mode: Mode = "full" if confirm or not exact_modes(compiler).stop else "stop"
         # Reports name lines of the source, which `hash` leaves out.
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
         cache = Cache(cache_folder(), compiler.libtpu)

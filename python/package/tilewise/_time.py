@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._shown import Shown, read
+from tilewise._repr import Shown, read
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

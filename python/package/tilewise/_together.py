@@ -11,7 +11,7 @@ from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._limits import hbm_of
 from tilewise._plan import Request, plan_of
-from tilewise._shown import read
+from tilewise._repr import read
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:

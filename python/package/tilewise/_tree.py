@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilewise._modules import module
-from tilewise._shown import Shown
+from tilewise._repr import Shown
 from tilewise._tilewise import ElementType, Shape, predict
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
 from tilewise._limits import in_words
-from tilewise._shown import read
+from tilewise._repr import read
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu

@@ -17,10 +17,10 @@ from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
+from tilewise._modes import exact_modes
 from tilewise._program import NotSendable, Program, attempted
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
-from tilewise._ways import ways
 
 _PROGRAMS = 32
 """How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
@@ -209,7 +209,7 @@ class Asker:
             return self._row(settings, None, Answer("untraceable", "full", error=words))
 
     def _mode(self, program: Program, kind: Kind) -> Mode:
-        exact = ways(self._compiler)
+        exact = exact_modes(self._compiler)
         if kind == "plan" and exact.probe and not program.is_sharded:
             return "probe"
         if exact.stop and (kind == "plan" or self._stops):

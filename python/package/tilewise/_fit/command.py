@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilewise._answers import Answers
+from tilewise._files import write_whole
 from tilewise._fit.factory import factory
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
 from tilewise._fit.settings import setting, sizes, values
 from tilewise._fit.together import fitted
-from tilewise._kept import write_whole
 
 FORMATS = ("human", "json", "csv", "markdown", "html")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._comparison import Comparison
-from tilewise._kept import write_whole
+from tilewise._files import write_whole
 from tilewise._libtpu import compiler_version
 from tilewise._tilewise import Report
 

@@ -13,13 +13,13 @@ from tilewise import _tilewise
 from tilewise._answers import Answers
 from tilewise._audit import audit
 from tilewise._comparison import Comparison
+from tilewise._files import write_whole
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import factory
 from tilewise._fit.factory import program as program_made
 from tilewise._fit.settings import setting
 from tilewise._fit.together import summed
-from tilewise._kept import write_whole
 from tilewise._limits import share_of
 from tilewise._plan import Request, plan_of
 

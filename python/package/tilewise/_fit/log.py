@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tilewise._kept import write_whole
+from tilewise._files import write_whole
 
 
 class Log:

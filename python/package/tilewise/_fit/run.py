@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._compiler import Compiler
+from tilewise._files import cache_folder
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.log import Log
@@ -19,7 +20,6 @@ from tilewise._fit.progress import Progress
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
-from tilewise._kept import cache_folder
 from tilewise._libtpu import compiler_version
 from tilewise._limits import bytes_of
 

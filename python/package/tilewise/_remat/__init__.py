@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewise import _tilewise
 from tilewise._cache import Cache
 from tilewise._compiler import shared
-from tilewise._kept import cache_folder
+from tilewise._files import cache_folder
 from tilewise._limits import bytes_of
 from tilewise._modules import module
 from tilewise._program import donated

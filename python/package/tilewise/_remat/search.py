@@ -12,11 +12,11 @@ from tilewise import _tilewise
 from tilewise._cache import Cache
 from tilewise._compiler import Answer, Compiler, Mode
 from tilewise._errors import Error
+from tilewise._modes import exact_modes
 from tilewise._program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen
 from tilewise._remat.step import SHARES, Step
 from tilewise._tilewise import Report
-from tilewise._ways import ways
 
 PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: nothing, then between what the memory moves in a hundredth of it and in ten."""
@@ -200,7 +200,7 @@ class Search:
             if outcomes.foretell(probe):
                 continue
             if not (each is written and may_shrink) and _NEARLY * each.row.peak_bytes > limit:
-                if stops < _MOST_STOPS and not each.program.is_sharded and ways(compiler).stop:
+                if stops < _MOST_STOPS and not each.program.is_sharded and exact_modes(compiler).stop:
                     stops += 1
                     self._ask_again(compiler, each, "stop")
                 if not each.row.fits:
@@ -232,7 +232,7 @@ class Search:
         tried.row = replace(tried.row, peak_bytes=report.peak_bytes, fits=fits, seconds=seconds, compiled=compiled)
 
     def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
-        program, answer = self._answer(compiler, step, "probe" if ways(compiler).probe else "stop")
+        program, answer = self._answer(compiler, step, "probe" if exact_modes(compiler).probe else "stop")
         report = answer.report
         if report is None or report.peak_bytes is None:
             if chosen is None:

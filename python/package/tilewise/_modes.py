@@ -1,4 +1,4 @@
-"""Which ways to ask the compiler can be trusted."""
+"""The modes of asking the compiler that are exact."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from pathlib import Path
 from typing import Any
 
 from tilewise._compiler import Compiler, Sizes
-from tilewise._kept import cache_folder, write_whole
+from tilewise._files import cache_folder, write_whole
 from tilewise._modules import module
 from tilewise._program import trace
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Which ways to ask are exact with this compiler."""
+class Modes:
+    """Whether each mode gives the sizes of a full compilation."""
 
     probe: bool
     stop: bool
 
 
-_WAYS: dict[str, Ways] = {}
+_KNOWN: dict[str, Modes] = {}
 
 
-def ways(compiler: Compiler) -> Ways:
-    """The ways that can be trusted: tried on a small program, once for each version of the compiler."""
+def exact_modes(compiler: Compiler) -> Modes:
+    """The exact modes: tried on a small program, once for each version of the compiler."""
     version = compiler.version
-    if version not in _WAYS:
-        kept = cache_folder() / f"ways-{importlib.metadata.version('tilewise')}.json"
+    if version not in _KNOWN:
+        kept = cache_folder() / f"modes-{importlib.metadata.version('tilewise')}.json"
         held = _held(kept)
         if version not in held:
             found = canary(compiler)
             if found is None:
-                return Ways(probe=False, stop=False)
+                return Modes(probe=False, stop=False)
             held[version] = {"probe": found.probe, "stop": found.stop}
             # Another process may write it, too: either is right.
             with contextlib.suppress(OSError):
                 write_whole(kept, json.dumps(held, sort_keys=True).encode())
-        _WAYS[version] = Ways(**held[version])
-        if not (_WAYS[version].probe and _WAYS[version].stop):
+        _KNOWN[version] = Modes(**held[version])
+        if not (_KNOWN[version].probe and _KNOWN[version].stop):
             warnings.warn(f"plans of {version} can't be trusted: everything is compiled in full", stacklevel=3)
-    return _WAYS[version]
+    return _KNOWN[version]
 
 
-def canary(compiler: Compiler) -> Ways | None:
-    """Which ways are exact for a small program; ``None`` if the compiler can't be asked now."""
+def canary(compiler: Compiler) -> Modes | None:
+    """The exact modes for a small program; ``None`` if the compiler can't be asked now."""
     jax, jnp = module("jax"), module("jax.numpy")
 
     def twice(x: Any) -> Any:
@@ -61,7 +61,7 @@ def canary(compiler: Compiler) -> Ways | None:
     plan = full.report
     is_exact = plan is not None and Sizes.planned(plan) == full.sizes
     probed = probe.status == "planned" and probe.sizes == full.sizes
-    return Ways(probe=is_exact and probed, stop=is_exact and full.passed)
+    return Modes(probe=is_exact and probed, stop=is_exact and full.passed)
 
 
 def _held(path: Path) -> dict[str, dict[str, bool]]:

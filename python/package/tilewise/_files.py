@@ -1,4 +1,4 @@
-"""Where what the compiler said is kept, and files that are written whole."""
+"""The folder of the compiler's answers, and files that are written whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Where what the compiler said is kept: ``$TILEWISE_CACHE``, by default ``$XDG_CACHE_HOME/tilewise``."""
+    """The folder of the compiler's answers: ``$TILEWISE_CACHE``, by default ``$XDG_CACHE_HOME/tilewise``."""
     own = os.environ.get("TILEWISE_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(own) if own else Path(base) / "tilewise"
