@@ -22,7 +22,7 @@ PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: nothing, then between what the memory moves in a hundredth of it and in ten."""
 _PARTS, _REFINED = 8, 3
 """In how many parts, by halving, what this many kinds of choices would keep at the next price is kept."""
-MOST_PROBES, MOST_COMPILED = 32, 3
+MOST_PROBES, MOST_COMPILED = 40, 3
 """After how many questions and full compilations the search ends with what it has."""
 _NEARLY, _MOST_STOPS = 1.1, 6
 """How far above the limit a probe is asked again at the TPU's own, and how often: a tight limit changes schedules."""

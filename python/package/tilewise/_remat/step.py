@@ -81,5 +81,5 @@ class Step:
         return self.function(block)
 
 
-SHARES = (0.25, 0.06)
+SHARES = (0.25, 0.12, 0.06)
 """Of a segment's bytes, how much counts as held while it is repeated: the more, the shorter segments are."""
