@@ -7,7 +7,7 @@ use crate::{
 use std::{hint::black_box, time::Duration};
 use tilewise::{BitcastAs, Shape};
 
-/// Each with each.
+/// Shapes that are compared each with each.
 const LARGE: [&str; 14] = [
     "f32[1000000,1000000]{1,0:T(8,128)}",
     "f32[1000000,1000000]{0,1:T(8,128)}",

@@ -28,7 +28,7 @@ impl Copy {
         self.from.len()
     }
 
-    /// The time of so many copies on so many threads: the faster of plain and non-temporal stores.
+    /// The time of `calls` copies on `threads` threads: the faster of plain and non-temporal stores.
     pub(crate) fn fastest(&mut self, threads: usize, calls: u32) -> Duration {
         let ways: &[Way] = if self.bytes() > IN_CACHE { &[plain, non_temporal] } else { &[plain] };
         let times = ways.iter().map(|&way| time(calls, || self.copy(threads, way)));
@@ -59,7 +59,7 @@ impl Copy {
     }
 }
 
-/// The time of so many calls. If they are several, a few calls before bring the buffers into the caches.
+/// The time of `calls` calls. If there are several, a few calls before bring the buffers into the caches.
 pub(crate) fn time(calls: u32, mut work: impl FnMut()) -> Duration {
     const WARM: u32 = 8;
     if calls > 1 {

@@ -80,7 +80,7 @@ pub(crate) fn audit_once(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same in a process of its own.
+/// [`audit_once`] in a process of its own.
 fn memory_of_audit(file: &Path) -> anyhow::Result<u64> {
     let done = Command::new(std::env::current_exe()?).arg("--audit-once").arg(file).output()?;
     anyhow::ensure!(done.status.success(), "auditing once failed: {}", String::from_utf8_lossy(&done.stderr));

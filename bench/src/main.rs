@@ -30,7 +30,7 @@ const BESIDE_TPU_SYNC: &str = "Beside tpu-sync";
 /// Measures tilewise and its rivals
 #[derive(Parser)]
 struct Args {
-    /// What to measure [default: everything]
+    /// Sections to measure [default: everything]
     sections: Vec<Section>,
     /// A Python interpreter with the rivals
     #[arg(long, required_unless_present = "audit_once")]
@@ -44,7 +44,7 @@ struct Args {
     /// Smaller inputs and fewer rounds, to test that everything runs
     #[arg(long)]
     quick: bool,
-    /// Audit this file and print the memory that took: what a measurement starts in a process of its own
+    /// Audit this file and print the memory that took, for a measurement in a process of its own
     #[arg(long, hide = true)]
     audit_once: Option<PathBuf>,
 }
@@ -81,7 +81,7 @@ impl Section {
         }
     }
 
-    /// `rivals` starts those that live in Python, for the sections that have some.
+    /// Measures the section. `rivals` starts the Python rivals, for the sections that have some.
     fn measure<'a>(
         self,
         effort: &Effort,

@@ -3,7 +3,7 @@
 use crate::copy::{Copy, IN_CACHE, time};
 use std::time::{Duration, Instant};
 
-/// How much to measure.
+/// The extent of measurements.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) quick: bool,
@@ -58,7 +58,7 @@ pub(crate) fn nanoseconds_a_call(rounds: usize, mut work: impl FnMut()) -> f64 {
     median.as_secs_f64() * 1e9 / f64::from(calls)
 }
 
-/// Moves bytes: returns the time of so many calls.
+/// Moves bytes: returns the time of that many calls.
 pub(crate) type Mover<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Duration> + 'a>;
 
 /// A mover of this process.

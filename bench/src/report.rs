@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-/// What stands above the sections.
+/// The text above the sections.
 const HEAD: &str = "# Measured\n\nWritten by `cargo xtask bench`, which renews the sections it is given. Figures are medians of rounds in which \
                     the contenders take turns, on one thread unless a table says otherwise. Compare ratios of one run: \
                     absolute times vary between machines and runs.\n";
@@ -30,7 +30,7 @@ impl Report {
         Self { title, text }
     }
 
-    /// A heading inside the section, for what has several tables.
+    /// A heading inside the section, for work with several tables.
     pub(crate) fn heading(&mut self, heading: &str) {
         // Writing to a string can't fail, here and below.
         let _ = write!(self.text, "\n### {heading}\n");

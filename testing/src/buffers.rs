@@ -2,10 +2,10 @@
 
 use std::alloc::{self, Layout};
 
-/// Bytes of a cache line, which is what alignments are counted from.
+/// Bytes of a cache line, the base of alignments.
 const LINE: usize = 64;
 
-/// What stands around a [`Guarded`] buffer.
+/// The bytes around a [`Guarded`] buffer.
 const GUARD: u8 = 0xE7;
 
 /// A buffer between guards, which show that nothing was written outside.
@@ -64,7 +64,7 @@ impl Tight {
         // SAFETY: the size is not zero.
         let start = unsafe { alloc::alloc_zeroed(layout) };
         assert!(!start.is_null(), "no memory");
-        // SAFETY: the content ends where the allocation ends, and nobody else knows of the allocation.
+        // SAFETY: the content ends where the allocation ends, and no other code knows of the allocation.
         unsafe { start.add(past_line).copy_from_nonoverlapping(content.as_ptr(), content.len()) };
         Self { start, past_line, length: content.len() }
     }
@@ -72,7 +72,7 @@ impl Tight {
     /// The buffer.
     #[must_use]
     pub fn content(&self) -> &[u8] {
-        // SAFETY: inside the allocation, every byte of which was set.
+        // SAFETY: inside the allocation, whose bytes were all set.
         unsafe { std::slice::from_raw_parts(self.start.add(self.past_line), self.length) }
     }
 

@@ -33,11 +33,11 @@ impl Cells {
         Self::with_bounds(bounds, |index| self.at(index))
     }
 
-    /// The same cells in row-major order, with other bounds.
+    /// The cells in row-major order, with other bounds.
     ///
     /// # Panics
     ///
-    /// If the bounds are of another number of cells.
+    /// If the number of cells changes.
     #[must_use]
     pub fn reshape(self, bounds: Vec<usize>) -> Self {
         assert_eq!(bounds.iter().product::<usize>(), self.cells.len());
@@ -82,7 +82,7 @@ impl Cells {
     }
 }
 
-/// What lies at each offset of the buffer: the row-major position of a logical element, or padding.
+/// The cell at each offset of the buffer: the row-major position of a logical element, or padding.
 #[must_use]
 pub fn memory(bounds: &[usize], layout: &Layout) -> Cells {
     let logical = Cells::with_bounds(bounds.to_vec(), |index| Some(ravel(index, bounds)));

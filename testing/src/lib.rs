@@ -1,10 +1,10 @@
-//! What tests, fuzz targets and benchmarks share. Nothing that is published depends on it.
+//! Helpers of tests, fuzz targets and benchmarks. No published crate depends on them.
 //!
 //! - [`Random`]: reproducible random numbers.
 //! - [`cells`]: the tiled-layout document's definition on an array of cells. Everything fast is compared with it.
 //! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
 //! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
-//! - [`programs`]: compiled programs, and what the compiler said of them.
+//! - [`programs`]: compiled programs, and the compiler's figures for them.
 //! - `shapes`: random small arrays, and `cases`, how many of them; with the feature `proptest`.
 //! - `corpus`: the inputs of a fuzz target in one file, with the feature `corpus`.
 

@@ -1,5 +1,5 @@
-//! The programs that the tests of all crates read: `testing/programs`, whose README says what each is, and the
-//! `examples`, which users see.
+//! The programs that the tests of all crates read: `testing/programs`, whose README describes each, and the `examples`,
+//! which users see.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ pub fn example(name: &str) -> PathBuf {
 /// The bytes of a file of `testing/programs`.
 ///
 /// # Panics
-/// If there is none.
+/// If the file doesn't exist.
 #[must_use]
 pub fn bytes(name: &str) -> Vec<u8> {
     fs::read(path(name)).unwrap_or_else(|error| panic!("testing/programs/{name}: {error}"))
@@ -30,7 +30,7 @@ pub fn bytes(name: &str) -> Vec<u8> {
 /// The text of a file of `testing/programs`.
 ///
 /// # Panics
-/// If there is none, or it is no text.
+/// If the file doesn't exist, or isn't text.
 #[must_use]
 pub fn text(name: &str) -> String {
     String::from_utf8(bytes(name)).unwrap_or_else(|error| panic!("testing/programs/{name}: {error}"))
@@ -39,7 +39,7 @@ pub fn text(name: &str) -> String {
 /// The rows of a table of `testing/programs`, without its header. No cell has a comma.
 ///
 /// # Panics
-/// If there is none.
+/// If the file doesn't exist.
 #[must_use]
 pub fn table(name: &str) -> Vec<Vec<String>> {
     text(name).lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()

@@ -35,7 +35,7 @@ impl Random {
         N::try_from(self.number() % bound).ok().expect("less than the bound")
     }
 
-    /// True in so many of a hundred cases.
+    /// True in `chance` of a hundred cases.
     pub fn percent(&mut self, chance: u32) -> bool {
         self.below(100_u32) < chance
     }
@@ -60,7 +60,7 @@ impl Random {
     ///
     /// # Panics
     ///
-    /// If memory does not hold as many.
+    /// If they don't fit into memory.
     pub fn bytes(&mut self, count: u64) -> Vec<u8> {
         let count = usize::try_from(count).expect("a buffer in memory");
         let mut bytes: Vec<u8> = (0..count.div_ceil(8)).flat_map(|_| self.number().to_le_bytes()).collect();

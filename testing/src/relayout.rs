@@ -49,8 +49,8 @@ impl NaiveRelayout {
 
     /// Writes every element of the source to the destination; its padding stays.
     ///
-    /// If both sides store an element in as many bits, all of them are copied, otherwise those of its value. Widening
-    /// repeats the sign of signed integers, and fills with zeros otherwise.
+    /// If both sides store an element in the same number of bits, all of them are copied, otherwise those of its value.
+    /// Widening repeats the sign of signed integers, and fills with zeros otherwise.
     ///
     /// # Panics
     ///
@@ -70,7 +70,7 @@ impl NaiveRelayout {
         }
     }
 
-    /// The destination's offset of the first element whose value two destinations do not share.
+    /// The offset, in the destination, of the first element that differs between two destinations.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl NaiveRelayout {
         self.offsets.iter().map(|[_, to]| *to).find(differs)
     }
 
-    /// All bits that are stored if both sides store as many, otherwise the value's.
+    /// All stored bits if both sides store the same number, otherwise the value's.
     fn copied_bits(&self) -> u64 {
         let [from, to] = self.stored_bits;
         if from == to { from } else { self.element_type.bits().into() }

@@ -3,7 +3,7 @@
 use proptest::{prelude::*, test_runner::contextualize_config};
 use tilewise::{ElementType, Layout, Shape, Tile, TileDimension};
 
-/// So many cases of a property, unless `PROPTEST_CASES` says another number; nothing is written into the tree.
+/// Runs `cases` cases of a property, or the number in `PROPTEST_CASES`; writes no files into the tree.
 #[must_use]
 pub fn cases(cases: u32) -> ProptestConfig {
     let config =

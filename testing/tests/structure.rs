@@ -1,5 +1,5 @@
-//! The structure of the sources: in no crate, and not in the Python package, do files import each other in a circle; the
-//! folders of a crate neither, where they are seen through their `mod.rs` alone.
+//! The structure of the sources: no files of a crate or of the Python package import each other in a circle, nor do the
+//! folders of crates that are seen only through their `mod.rs`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What each file imports of the others; both by their paths of modules, such as `advice::rules::chunk`.
+/// The imports of each file from the others, both by their module paths, such as `advice::rules::chunk`.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Crates whose folders are seen through their `mod.rs` alone, with the files that are seen nevertheless.
+/// Crates whose folders are seen only through their `mod.rs`, with the files that are exceptions.
 const FOLDERS: &[(&str, &[&str])] = &[("crates/tilewise-audit", &["advice::finding"])];
 
 fn root() -> PathBuf {
@@ -27,7 +27,7 @@ fn crates() -> Vec<String> {
     crates
 }
 
-/// The texts of all files with this ending, by their paths of modules; a folder's own file has the folder's path.
+/// The texts of all files with this ending, by their module paths; a folder's own file has the folder's path.
 fn sources(root: &Path, ending: &str, own: &[&str]) -> BTreeMap<String, String> {
     let mut waiting = vec![root.to_owned()];
     let mut sources = BTreeMap::new();
@@ -51,7 +51,7 @@ fn sources(root: &Path, ending: &str, own: &[&str]) -> BTreeMap<String, String> 
 /// A crate's files, without their tests; those of the root, `lib` and `main`, are one.
 struct Crate {
     texts: BTreeMap<String, String>,
-    /// What a file exports of another, by its name there.
+    /// The items that each file exports from others, by their names there.
     exports: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
@@ -90,7 +90,7 @@ impl Crate {
         }
     }
 
-    /// The file that has what a path names, through all that only export it.
+    /// The file that defines the item of a path, found through all files that only export it.
     fn file_of(&self, path: &[String], depth: usize) -> String {
         let Some(length) = (0..=path.len()).rev().find(|length| self.texts.contains_key(&path[..*length].join("::")))
         else {
@@ -109,7 +109,7 @@ impl Crate {
         for (file, text) in self.texts.iter().filter(|(file, _)| !file.is_empty()) {
             let imported = uses(text).into_iter().map(|(_, path)| path).chain(inline(text));
             let files = imported.filter_map(|path| Some(self.file_of(&self.resolved(file, &path)?, 0)));
-            // A folder's file names those in it, which is no import; and what the root has, all have.
+            // A folder's file names the files in it, which isn't an import; items of the root are everywhere.
             let others = files.filter(|other| {
                 !other.is_empty()
                     && !other.starts_with(&format!("{file}::"))
@@ -172,7 +172,7 @@ fn inline(text: &str) -> Vec<Vec<String>> {
     paths.collect()
 }
 
-/// What the files of the Python package import of each other when they are loaded, when called, and for their types.
+/// The imports between files of the Python package: when loaded, when called, and for types.
 fn of_package() -> Graph {
     let texts = sources(&root().join("python/package"), "py", &["__init__"]);
     let mut graph = Graph::new();

@@ -1,19 +1,19 @@
-//! `cargo xtask advice`: what the audit's advice promises, against what the TPU compiler says once it is followed.
+//! `cargo xtask advice`: the savings that the audit's advice promises, against the TPU compiler's once it is followed.
 
 use crate::{python, tools::target_folder};
 use clap::Args;
 use xshell::{Shell, cmd};
 
-/// Which programs, and what becomes of the table.
+/// The programs, and whether to renew the table.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Judge the program of this name only
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     only: Option<String>,
-    /// Judge what is said of copies instead
+    /// Judge the findings on copies instead
     #[arg(long)]
     copies: bool,
-    /// Judge what is said of copies at kernels instead
+    /// Judge the findings on copies at kernels instead
     #[arg(long, conflicts_with = "copies")]
     boundaries: bool,
     /// Renew conformance/advice/TABLE.md and cases.csv, or conformance/copies/TABLE.md or BOUNDARIES.md

@@ -9,7 +9,7 @@ use clap::Args;
 use std::path::Path;
 use xshell::{Shell, cmd};
 
-/// What to measure, and how.
+/// The sections to measure, and the effort.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Sections to renew: shapes, offsets, hlo, relayout, ablation, package [default: all]

@@ -1,4 +1,4 @@
-//! `cargo xtask capi`: the C library as its users have it: the header, C++ of two standards, CMake, Zig, Go.
+//! `cargo xtask capi`: the C library as users get it: the header, C++ of two standards, CMake, Zig, Go.
 
 use crate::{debian, tools::target_folder};
 use anyhow::{Context, bail, ensure};
@@ -9,7 +9,7 @@ use std::{
 };
 use xshell::{Cmd, Shell, cmd};
 
-/// What of it.
+/// Options of the checks.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only writes the header anew
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 
 const FOLDER: &str = "crates/tilewise-capi";
 
-/// Runs every check; those whose compiler is missing are skipped, and said so.
+/// Runs every check; those whose compiler is missing are skipped, and listed.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if options.header {
         return header(shell, &shell.current_dir().join(FOLDER).join("include/tilewise.h"));
@@ -30,10 +30,10 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     check(shell, options.install)
 }
 
-/// What `cargo xtask test --all` runs.
+/// The checks of `cargo xtask test --all`.
 pub(crate) fn check(shell: &Shell, install: bool) -> anyhow::Result<()> {
     let build = target_folder(shell).join("capi");
-    // What lay there may be of another tree.
+    // Old files there may be from another tree.
     if build.exists() {
         fs::remove_dir_all(&build).context("target/capi")?;
     }
@@ -83,13 +83,13 @@ fn header(shell: &Shell, to: &Path) -> anyhow::Result<()> {
 
 fn is_there(shell: &Shell, programs: &[&str]) -> bool {
     programs.iter().all(|program| {
-        // Go's is no option.
+        // Go has a verb instead of an option.
         let version = if *program == "go" { "version" } else { "--version" };
         cmd!(shell, "{program} {version}").quiet().ignore_stdout().ignore_stderr().run().is_ok()
     })
 }
 
-/// How Zig is called: by its name, or from PyPI's `ziglang`.
+/// The command of Zig: its name, or PyPI's `ziglang`.
 fn zig(shell: &Shell, install: bool) -> anyhow::Result<Option<Vec<PathBuf>>> {
     if cmd!(shell, "zig version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
         return Ok(Some(vec!["zig".into()]));
@@ -153,7 +153,7 @@ impl Users<'_> {
         cmd!(shell, "cmake -S {FOLDER} -B {alone}").args(&settings).run()?;
         cmd!(shell, "cmake --build {alone}").run()?;
         cmd!(shell, "cmake --install {alone}").run()?;
-        // What docs/c.md says, in an empty folder.
+        // The steps of docs/c.md, in an empty folder.
         let project = build.join("project");
         fs::create_dir_all(&project)?;
         fs::copy(shell.current_dir().join(FOLDER).join("examples/cpp/plugin.cpp"), project.join("main.cpp"))?;
@@ -179,7 +179,7 @@ impl Users<'_> {
         Ok(())
     }
 
-    /// The C test once more, without sanitizers: nothing is lost, nothing is read that nobody wrote.
+    /// The C test once more, without sanitizers: no leaks, and no reads of uninitialised memory.
     fn valgrind(&self) -> anyhow::Result<()> {
         let (shell, include) = (self.shell, self.include());
         let program = self.build.join("check");
@@ -202,7 +202,7 @@ impl Users<'_> {
         Ok(())
     }
 
-    /// The header is translated by Zig itself.
+    /// Zig itself translates the header.
     fn zig(&self, zig: &[PathBuf]) -> anyhow::Result<()> {
         let Some((program, before)) = zig.split_first() else { bail!("Zig has no name") };
         let (shell, library, build) = (self.shell, &self.library, &self.build);

@@ -1,4 +1,4 @@
-//! Checks that run one after another, and what became of them.
+//! Checks that run one after another, and their results.
 
 use anyhow::{Context, bail};
 use std::{
@@ -19,7 +19,7 @@ pub(crate) struct Checks {
 
 struct Done {
     name: &'static str,
-    /// If it failed, what it printed of that.
+    /// The output about the failure, if it failed.
     failure: Option<Vec<String>>,
     time: Duration,
 }
@@ -32,7 +32,7 @@ impl Checks {
         self.done.push(Done { name, failure, time: start.elapsed() });
     }
 
-    /// What later checks need; `None` if it can't be made.
+    /// Makes something that later checks need; `None` if that fails.
     pub(crate) fn make<T>(&mut self, name: &'static str, make: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
         eprintln!("\n== {name}");
         let start = Instant::now();
@@ -48,7 +48,7 @@ impl Checks {
         self.skipped.push((name, why));
     }
 
-    /// The table of what was checked, and after it what failed once more: a log that is cut shows its end.
+    /// Prints the table of checks, and after it the failures once more: a log that is cut shows its end.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         eprintln!();
         for Done { name, failure, time } in &self.done {
@@ -70,7 +70,7 @@ impl Checks {
     }
 }
 
-/// Runs a command whose output is passed on as it comes. If it fails, what it printed of that.
+/// Runs a command and passes its output on as it comes. Returns the output about its failure, if it fails.
 fn run(mut command: Command) -> anyhow::Result<Option<Vec<String>>> {
     if io::stderr().is_terminal() {
         // Behind a pipe, tools would print without colours.
@@ -91,14 +91,14 @@ fn pass_on(from: impl Read, mut to: impl Write, told: &Mutex<Told>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // Nobody may be listening any more; the check goes on.
+        // The reader may be gone; the check goes on.
         to.write_all(&line).ok();
         told.lock().unwrap_or_else(PoisonError::into_inner).push(String::from_utf8_lossy(&line).trim_end());
         line.clear();
     }
 }
 
-/// Of what a command printed: lines that tell of a failure, and its end.
+/// Parts of a command's output: lines about a failure, and its end.
 #[derive(Default)]
 struct Told {
     failures: Vec<String>,
@@ -108,7 +108,7 @@ struct Told {
 impl Told {
     const FAILURES: usize = 30;
     const END: usize = 20;
-    /// How cargo, Rust's tests, pytest and Playwright begin what they say of a failure, or name it.
+    /// The words by which cargo, Rust's tests, pytest and Playwright report a failure or name it.
     const MARKS: [&str; 7] = ["error", "Error:", "panicked at", "FAILED", "failures:", "✘", " › "];
 
     fn push(&mut self, line: &str) {

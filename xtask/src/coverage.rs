@@ -1,4 +1,4 @@
-//! `cargo xtask coverage`: which lines of the core its tests run.
+//! `cargo xtask coverage`: the lines of the core that its tests run.
 
 use crate::{
     debian,
@@ -11,7 +11,7 @@ use xshell::{Shell, cmd};
 /// The minimum share of the core's lines that its tests must run, in percent.
 const LEAST_COVERAGE: f64 = 95.0;
 
-/// Fails if they run less than that.
+/// Fails if they run less than [`LEAST_COVERAGE`].
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     install(shell, "llvm-cov")?;
     let _tools = llvm_tools(shell)?

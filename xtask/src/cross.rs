@@ -1,4 +1,4 @@
-//! The standard library for another target: rustup's, or one built from sources of it, which are rustup's or Debian's.
+//! The standard library for another target: rustup's, or one built from sources of rustup or Debian.
 
 use crate::{
     debian,
@@ -14,7 +14,7 @@ const SUITES: [&str; 3] = ["trixie-backports", "forky", "sid"];
 /// Where cargo finds the library.
 pub(crate) enum StandardLibrary {
     Installed,
-    /// It is built with the rest, by this compiler, which has its sources.
+    /// Built with the rest, by this compiler, which has its sources.
     FromSource(PathBuf),
 }
 
@@ -31,7 +31,7 @@ impl StandardLibrary {
         compiler_with_sources(shell).map(Self::FromSource).with_context(hint)
     }
 
-    /// The library built from the compiler's sources, which are installed where they are missing.
+    /// The library built from the compiler's sources, which are installed if they are missing.
     pub(crate) fn from_source(shell: &Shell) -> anyhow::Result<Self> {
         if cmd!(shell, "rustup component add rust-src").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
             return Ok(Self::FromSource("rustc".into()));
@@ -40,7 +40,7 @@ impl StandardLibrary {
         compiler_with_sources(shell).map(Self::FromSource).context(hint)
     }
 
-    /// The same cargo command, with the library.
+    /// Adds the library to a cargo command.
     pub(crate) fn add_to<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
         match self {
             Self::Installed => command,
@@ -51,7 +51,7 @@ impl StandardLibrary {
     }
 }
 
-/// The same compiler, with Debian's sources of exactly its release added.
+/// A copy of the compiler with Debian's sources of exactly its release.
 fn compiler_with_sources(shell: &Shell) -> anyhow::Result<PathBuf> {
     let release = rustc_says(shell, "release:")?;
     let folder = target_folder(shell).join("xtask/std").join(&release);

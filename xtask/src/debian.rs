@@ -30,7 +30,7 @@ pub(crate) fn unpack(shell: &Shell, packages: &[&str], suites: &[&str], folder: 
     Ok(shell.remove_path(apt)?)
 }
 
-/// What makes apt read these suites alone, and keep its lists in that folder; they are read.
+/// Options with which apt reads only these suites, and keeps its lists in that folder. Also reads the suites.
 fn separate(shell: &Shell, suites: &[&str], apt: &Path) -> anyhow::Result<Vec<String>> {
     let mirrors = cmd!(shell, "apt-get indextargets --format $(REPO_URI)").quiet().read()?;
     let mirror =

@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::Path;
 use xshell::{Shell, cmd};
 
-/// How long, and what.
+/// The duration and the targets.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Seconds for each target
@@ -23,11 +23,11 @@ pub(crate) struct Options {
     unpack: bool,
 }
 
-/// What XLA's texts are made of.
+/// The words of XLA's texts.
 const DICTIONARY: &str = "-dict=fuzz/xla.dict";
-/// Longer inputs find nothing more, and run more slowly.
+/// Longer inputs find no more, and run more slowly.
 const LONGEST_INPUT: &str = "-max_len=8192";
-/// Seconds that one input may take: a hundred times what the slowest takes.
+/// The most seconds of one input: a hundred times those of the slowest.
 const TIMEOUT: &str = "-timeout=10";
 /// Megabytes for the whole process, with the fuzzer and AddressSanitizer.
 const MEMORY: &str = "-rss_limit_mb=2048";
@@ -125,7 +125,7 @@ fn unpack(shell: &Shell, target: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Renews the target's inputs in the tree by the smallest of all that together reach as much code.
+/// Renews the target's inputs in the tree by the smallest set that reaches the code of all together.
 fn pack(shell: &Shell, target: &str) -> anyhow::Result<()> {
     let [found, seeds, _] = folders(shell, target)?;
     let merged = format!("fuzz/target/merged/{target}");

@@ -1,5 +1,5 @@
-//! `cargo xtask gpu`: what the audit's advice promises for programs of GPUs, or of this machine's CPU, against what XLA says
-//! once it is followed.
+//! `cargo xtask gpu`: the savings that the audit's advice promises for programs of GPUs, or of this machine's CPU,
+//! against XLA's figures after it is followed.
 
 use crate::{
     package::{self, Profile},
@@ -9,13 +9,13 @@ use clap::Args;
 use std::path::Path;
 use xshell::{Cmd, Shell, cmd};
 
-/// Which programs, for which card.
+/// The programs, and the card.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The card that they are compiled for, or cpu
     #[arg(long, value_name = "MACHINE", default_value = "gpu:h100")]
     machine: String,
-    /// Judge programs whose names begin so
+    /// Judge programs whose names begin with this
     #[arg(long, value_name = "NAME", default_value = "")]
     only: String,
 }

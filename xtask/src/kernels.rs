@@ -1,11 +1,11 @@
-//! `cargo xtask kernels`: what Pallas kernels take of VMEM, by tilewise and by the TPU compiler.
+//! `cargo xtask kernels`: the VMEM of Pallas kernels, by tilewise and by the TPU compiler.
 
 use crate::{tools::target_folder, tpu};
 use clap::Args;
 use std::path::Path;
 use xshell::{Cmd, Shell, cmd};
 
-/// How many kernels, and which.
+/// The number of kernels, and their class.
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many kernels to compile
@@ -30,7 +30,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(command.quiet().run()?)
 }
 
-/// The comparison of so many kernels, with the `tilewise` that was built last.
+/// The comparison of `kernels` kernels, with the `tilewise` that was built last.
 pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, kernels: u64) -> Cmd<'a> {
     let tilewise = target_folder(shell).join("debug/tilewise");
     let kernels = kernels.to_string();

@@ -57,7 +57,7 @@ enum Verb {
     Tpu(tpu::Options),
     /// Compares the memory that tilewise finds in programs for this machine's CPU with what their compiler reports
     Cpu(tpu::Programs),
-    /// Compares what tilewise says of Pallas kernels' VMEM with what the TPU compiler allocates, without a TPU
+    /// Compares tilewise's VMEM of Pallas kernels with what the TPU compiler allocates, without a TPU
     Kernels(kernels::Options),
     /// Compares tilewise with the versions of JAX and libtpu that people have, and renews conformance/VERSIONS.md
     Versions(versions::Options),
@@ -65,12 +65,12 @@ enum Verb {
     Web(web::Options),
     /// Builds the documents, the page and the crates' documentation as one site
     Site(site::Options),
-    /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
+    /// Follows the advice that tilewise gives for TPU programs, and compares the bytes it frees with its promise
     Advice(advice::Options),
-    /// Follows advice for programs of GPUs, compiled without one, or of this machine's CPU, and compares what it frees with what
-    /// is promised
+    /// Follows advice for programs of GPUs, compiled without one, or of this machine's CPU, and compares the bytes it
+    /// frees with its promise
     Gpu(gpu::Options),
-    /// Compares what `tw.remat` finds for steps of public libraries with what people choose by hand; renews
+    /// Compares the choices of `tw.remat` for steps of public libraries with those made by hand; renews
     /// conformance/remat/rows.csv
     Remat(remat::Options),
     /// Compares the times that tilewise estimates with measurements that others published, without a TPU
@@ -88,7 +88,7 @@ enum Verb {
     /// Runs the core's tests where a pointer has 32 bits (i686), and where the most significant byte comes first (s390x), under
     /// qemu
     Targets,
-    /// Builds and runs what uses the C library: C++, CMake, Zig and Go; holds its header against the sources
+    /// Builds and runs users of the C library: C++, CMake, Zig and Go; checks its header against the sources
     Capi(capi::Options),
     /// Builds, installs and tests the Python package
     Python,
@@ -112,7 +112,7 @@ enum Verb {
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        // Without the stack, which tells nothing of what a check found.
+        // Without the stack, which doesn't explain a check's findings.
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

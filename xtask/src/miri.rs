@@ -4,7 +4,7 @@ use anyhow::Context;
 use std::time::Instant;
 use xshell::{Shell, cmd};
 
-/// Runs the tests within the two crates: of the relayout engine those of its portable kernels, which Miri interprets.
+/// Runs the tests within the two crates: for the relayout engine those of its portable kernels, which Miri interprets.
 ///
 /// Miri is a component of nightly compilers alone.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
@@ -15,7 +15,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
             .run()
             .with_context(|| format!("Miri can't be had: run `{install}`"))?;
     }
-    // Of properties a few cases, whose failures are looked up in files.
+    // A few cases of each property, whose failures are looked up in files.
     let _files = shell.push_env("MIRIFLAGS", "-Zmiri-disable-isolation");
     let _cases = shell.push_env("PROPTEST_CASES", "4");
     let start = Instant::now();

@@ -27,7 +27,7 @@ pub(crate) fn lints(shell: &Shell) -> Cmd<'_> {
     cmd!(shell, "cargo clippy --package tilewise-python --all-targets -- --deny warnings")
 }
 
-/// What a wheel is for.
+/// The purpose of a wheel.
 #[derive(Clone, Copy)]
 pub(crate) enum Profile {
     /// Fast to build, with overflow checks, of the crates that the Rust tests have built.
@@ -68,7 +68,7 @@ fn without_folders(shell: &Shell) -> anyhow::Result<String> {
     ))
 }
 
-/// Its tests; those that take long only if `all` are asked for: type checkers, notebooks, clusters, searches that compile.
+/// Its tests; slow ones only if `all`: type checkers, notebooks, clusters, searches that compile.
 pub(crate) fn tests<'a>(shell: &'a Shell, python: &Path, all: bool) -> Cmd<'a> {
     let slow = if all { &[][..] } else { &["-m", "not slow"] };
     cmd!(shell, "{python} -m pytest --quiet -p no:cacheprovider python").args(slow)

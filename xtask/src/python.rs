@@ -19,7 +19,7 @@ pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &[&str]) ->
     with_text(shell, name, &wanted)
 }
 
-/// The same with the text of the requirements.
+/// The interpreter of the environment of that name, for a text of requirements.
 pub(crate) fn with_text(shell: &Shell, name: &str, requirements: &str) -> anyhow::Result<PathBuf> {
     let venv = target_folder(shell).join("xtask").join(name);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -43,7 +43,7 @@ pub(crate) fn with_text(shell: &Shell, name: &str, requirements: &str) -> anyhow
     Ok(python)
 }
 
-/// What the environment runs with, such as `Python 3.13.0, jax 0.12.0.1, libtpu 0.0.50.1`.
+/// The versions in the environment, such as `Python 3.13.0, jax 0.12.0.1, libtpu 0.0.50.1`.
 pub(crate) fn versions(shell: &Shell, python: &Path) -> anyhow::Result<String> {
     let program = "
 import importlib.metadata as m, platform

@@ -1,14 +1,13 @@
-//! What a release asks: `cargo xtask deny`, `semver` and `publish`. Each prints one line at its end.
+//! Checks of a release: `cargo xtask deny`, `semver` and `publish`. Each prints one line at its end.
 
 use crate::tools::install;
 use std::env;
 use xshell::{Shell, cmd};
 
-/// What `Cargo.toml` has until the repository has its place.
+/// The placeholder in `Cargo.toml`, until the repository has an address.
 const PLACEHOLDER: &str = "github.com/OWNER/";
 
-/// `cargo xtask deny`: licenses, bans and sources of all dependencies, as `deny.toml` has them, and what RustSec advises
-/// against.
+/// `cargo xtask deny`: licenses, bans and sources of all dependencies, by `deny.toml`, and RustSec's advisories.
 pub(crate) fn deny(shell: &Shell) -> anyhow::Result<()> {
     install(shell, "deny")?;
     cmd!(shell, "cargo deny --all-features check licenses bans sources").run()?;

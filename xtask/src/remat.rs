@@ -1,4 +1,4 @@
-//! `cargo xtask remat`: what `tw.remat` finds for training steps of public libraries, beside what people choose by hand.
+//! `cargo xtask remat`: the choices of `tw.remat` for training steps of public libraries, beside those made by hand.
 
 use crate::{
     package::{self, Profile},
@@ -7,7 +7,7 @@ use crate::{
 use clap::Args;
 use xshell::{Shell, cmd};
 
-/// Which steps, for which TPU.
+/// The steps, and the TPUs.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The generations

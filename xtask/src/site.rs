@@ -1,7 +1,7 @@
 //! `cargo xtask site`: the documents as one site, with the page and the crates' documentation, in `target/site/out`.
 //!
-//! The site has the pages that `site/mkdocs.yml` names and all that they link to, where they are in the repository: the
-//! same links hold on both.
+//! The site has the pages that `site/mkdocs.yml` names and all files that they link to, with the repository's paths:
+//! the same links hold on both.
 
 use crate::{python, tools::target_folder, web};
 use anyhow::{Context, bail};
@@ -38,7 +38,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     }
     let (explorer, api) = (pages.join("explorer"), pages.join("api"));
     if options.documents {
-        // What links lead to.
+        // The targets of links.
         for index in [explorer.join("index.html"), api.join("tilewise/index.html")] {
             fs::create_dir_all(index.parent().unwrap_or(&pages))?;
             fs::write(index, "Left out of this build.")?;
@@ -111,7 +111,7 @@ fn with_explorer(text: &str, file: &Path) -> String {
     text.lines().map(line).collect()
 }
 
-/// What Markdown links to, without the place in it.
+/// The files that Markdown links to, without the anchors.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(link, _)| link));
     let files = targets.map(|link| link.split_once('#').map_or(link, |(file, _)| file));
@@ -139,11 +139,11 @@ fn command_line(shell: &Shell) -> anyhow::Result<String> {
     };
     let all = help(&[])?;
     let Some((_, verbs)) = all.split_once("Commands:\n") else { bail!("the help lists no verbs") };
-    // What a verb does may take several lines.
+    // The description of a verb may take several lines.
     let verbs = verbs.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
     let verbs = verbs.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next());
     let mut page = format!("# Command line\n\n```text\n{all}\n```\n");
-    // The Python package tells of these where it is installed.
+    // The Python package has the help of these, if it is installed.
     for verb in verbs.filter(|verb| !["help", "fit", "lock"].contains(verb)) {
         page.push_str(&format!("\n## tilewise {verb}\n\n```text\n{}\n```\n", help(&[verb])?));
     }

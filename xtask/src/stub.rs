@@ -10,7 +10,7 @@ use xshell::{Shell, cmd};
 
 const STUB: &str = "python/package/tilewise/_tilewise.pyi";
 
-/// What annotations use beside PyO3's imports.
+/// The imports of annotations, beside PyO3's.
 const PRELUDE: &str = "\
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,12 +27,12 @@ from tilewise._types import ArrayLike, BytesLike, DtypeLike, HasShape, Integers,
 _Out = TypeVar(\"_Out\", bound=SupportsDLPack)
 ";
 
-/// `cargo xtask stub`: renews it.
+/// `cargo xtask stub`: renews the stub.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     Ok(shell.write_file(STUB, made(shell, &python::environment(shell)?)?)?)
 }
 
-/// Fails where it is out of date.
+/// Fails if the stub is out of date.
 pub(crate) fn check(shell: &Shell, python: &Path) -> anyhow::Result<()> {
     ensure!(shell.read_file(STUB)? == made(shell, python)?, "{STUB} is out of date: run `cargo xtask stub`");
     Ok(())
@@ -41,7 +41,7 @@ pub(crate) fn check(shell: &Shell, python: &Path) -> anyhow::Result<()> {
 fn made(shell: &Shell, python: &Path) -> anyhow::Result<String> {
     let target = target_folder(shell);
     let (tools, folder) = (target.join("xtask/tools"), target.join("stub"));
-    // Of PyO3's version. Maturin has it, too, but strips the library before it looks.
+    // The tool of PyO3's version. Maturin has it, too, but strips the library before it looks.
     cmd!(shell, "cargo install --quiet --root {tools} --version ^0.30 pyo3-introspection").quiet().run()?;
     cmd!(shell, "cargo build --quiet --locked --package tilewise-python --features stub").quiet().run()?;
     let library = target.join("debug").join(format!("{DLL_PREFIX}_tilewise{DLL_SUFFIX}"));
@@ -75,7 +75,7 @@ fn stub(made: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The line of a function with its annotations as types; of the strings in it, a default follows `= `.
+/// The line of a function with its annotations as types; of its strings only defaults stay, which follow `= `.
 fn unquoted(line: &str) -> String {
     let mut parts = line.split('"');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -86,7 +86,7 @@ fn unquoted(line: &str) -> String {
     text
 }
 
-/// The line of a function, and another before it where it returns the `out` that it is given.
+/// The line of a function, with another before it if it returns the `out` that it is given.
 fn overloaded(line: String) -> String {
     let parts = line.split_once("Out = None").and_then(|(before, rest)| Some((before, rest.split_once("Out | ")?)));
     let Some((before, (between, made))) = parts else { return line };

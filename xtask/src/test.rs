@@ -17,7 +17,7 @@ use std::{
 };
 use xshell::{Shell, cmd};
 
-/// How much is checked.
+/// The extent of the checks.
 #[derive(Args)]
 pub(crate) struct Options {
     /// These parts only [default: every part]
@@ -25,13 +25,13 @@ pub(crate) struct Options {
     /// Rust alone, in a few minutes: formatting, lints, tests
     #[arg(long, conflicts_with_all = ["all", "parts"])]
     quick: bool,
-    /// Also what takes long: many programs compiled live, notebooks, type checkers, clusters, the page and the wheel as users get
-    /// them
+    /// Also slow checks: many programs compiled live, notebooks, type checkers, clusters, the page and the wheel as
+    /// users get them
     #[arg(long)]
     all: bool,
 }
 
-/// What a job of the workflow checks.
+/// The checks of one job of the workflow.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Formatting, lints, tests, documentation, builds without features
@@ -42,7 +42,7 @@ enum Part {
     Web,
 }
 
-/// How many shapes and programs are asked of live XLA and of the TPU compiler.
+/// The number of shapes and programs for live XLA and the TPU compiler.
 struct Live {
     shapes: &'static str,
     cpu_programs: u64,
@@ -52,12 +52,12 @@ struct Live {
     mutants: u64,
 }
 
-/// So few that the comparison is known to work: recorded facts guard the rest.
+/// Just enough to show that the comparison works: recorded facts guard the rest.
 const SMOKE: Live = Live { shapes: "10000", cpu_programs: 4, tpu_programs: 2, kernels: 5, mutants: 0 };
-/// A few minutes' worth.
+/// Enough for a few minutes.
 const ALL: Live = Live { shapes: "100000", cpu_programs: 60, tpu_programs: 12, kernels: 40, mutants: 1200 };
 
-/// What of the workspace has to do with Rust alone.
+/// The part of the workspace that concerns only Rust.
 const QUICK: [&str; 7] = [
     "--workspace",
     "--exclude=tilewise-bench",
@@ -67,10 +67,10 @@ const QUICK: [&str; 7] = [
     "--exclude=tilewise-python",
     "--exclude=tilewise-wasm",
 ];
-/// All of the workspace but what needs libFuzzer, a library in C++.
+/// All of the workspace but the crate that needs libFuzzer, a library in C++.
 const WHOLE: [&str; 2] = ["--workspace", "--exclude=tilewise-fuzz"];
-/// What of it has tests. Without those that use wasm-bindgen, the wheel's crates are built as these are: its macros ask other
-/// features of what all macros use.
+/// The crates with tests. Without those that use wasm-bindgen, the wheel's crates are built as these are: its macros
+/// need other features of the crates that all macros use.
 const TESTED: [&str; 4] =
     ["--workspace", "--exclude=tilewise-bindgen", "--exclude=tilewise-fuzz", "--exclude=tilewise-wasm"];
 
@@ -120,7 +120,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     checks.finish()
 }
 
-/// The checks of Rust that need nothing but its toolchain.
+/// The checks of Rust that need only its toolchain.
 fn rust(shell: &Shell, checks: &mut Checks, linted: &[&str], tested: &[&str]) {
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
     let lints = cmd!(shell, "cargo clippy --all-targets").args(linted).args(FEATURES);
@@ -133,7 +133,7 @@ fn documentation(shell: &Shell, checks: &mut Checks) {
     checks.run("documentation", documentation.env("RUSTDOCFLAGS", "--deny warnings"));
 }
 
-/// One by one: together, a crate would get the features that another asks of it.
+/// Builds crates one by one: together, a crate would get the features that another needs of it.
 fn without_features(shell: &Shell, checks: &mut Checks) {
     for (name, package) in [
         ("the core without features", "tilewise"),
@@ -163,7 +163,7 @@ fn live(shell: &Shell, checks: &mut Checks, python: &Path, live: &Live) {
         checks.skip("TPU programs and kernels", "libtpu can't be had here");
         return;
     }
-    // What takes longer to compile is left to `cargo xtask tpu`.
+    // Programs that take longer to compile are left to `cargo xtask tpu`.
     checks.run("TPU programs", tpu::command(shell, python, live.tpu_programs).args(["--limit", "30"]));
     checks.run("kernels", kernels::command(shell, python, live.kernels).args(["--limit", "20"]));
 }

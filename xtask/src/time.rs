@@ -4,10 +4,10 @@ use crate::{python, tools::target_folder};
 use clap::Args;
 use xshell::{Shell, cmd};
 
-/// Which programs, and what becomes of the table.
+/// The programs, and whether to renew the table.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Judge programs whose names begin so
+    /// Judge programs whose names begin with this
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     only: Option<String>,
     /// Renew conformance/time/TABLE.md

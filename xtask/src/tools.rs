@@ -1,4 +1,4 @@
-//! What several verbs ask of the machine.
+//! Tools that several verbs share.
 
 use anyhow::Context;
 use std::{env, path::PathBuf};

@@ -5,7 +5,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use xshell::{Cmd, Shell, cmd};
 
-/// How many programs, and which.
+/// The number of programs, and their class.
 #[derive(Args)]
 pub(crate) struct Programs {
     /// How many programs to compile
@@ -19,7 +19,7 @@ pub(crate) struct Programs {
     class: Option<String>,
 }
 
-/// Those of TPUs.
+/// Options for TPUs.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) fn comparison<'a>(shell: &'a Shell, python: &Path, programs: &Program
     Ok(command(shell, python, programs.programs).args(["--seed", &seed]).args(class))
 }
 
-/// The comparison of so many programs, with the `tilewise` that was built last.
+/// The comparison of `programs` programs, with the `tilewise` that was built last.
 pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, programs: u64) -> Cmd<'a> {
     let target = target_folder(shell);
     let (tilewise, folder) = (target.join("debug/tilewise"), target.join("tpu"));
@@ -50,13 +50,13 @@ pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, programs: u64) -> Cmd
     cmd!(shell, "{python} conformance/tpu/check.py --tilewise {tilewise} --folder {folder} {programs}")
 }
 
-/// Mutated programs, of which none may be said to fit that XLA refuses.
+/// Mutated programs: none that XLA refuses may be reported to fit.
 pub(crate) fn mutants<'a>(shell: &'a Shell, python: &Path, count: u64) -> Cmd<'a> {
     let (tilewise, count) = (target_folder(shell).join("debug/tilewise"), count.to_string());
     cmd!(shell, "{python} conformance/mutants/judge.py --tilewise {tilewise} --count {count}").ignore_stdout()
 }
 
-/// What it compiles with.
+/// The packages of its compiler.
 pub(crate) const REQUIREMENTS: &str = "conformance/tpu/requirements.txt";
 
 /// The interpreter with jax and the TPU compiler, which exists for Linux only.

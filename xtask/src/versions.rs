@@ -5,21 +5,21 @@ use anyhow::Context;
 use clap::Args;
 use xshell::{Shell, cmd};
 
-/// JAX, libtpu, and the oldest Python that the JAX takes: what the newest JAX pins, the newest of each, and what runs on Python 3.11.
+/// Pairs of JAX and libtpu: the newest of each, the pair that the newest JAX pins, and one that runs on Python 3.11.
 const PAIRS: [&str; 3] = ["0.12.0.1+0.0.52", "0.12.0.1+0.0.50.1", "0.10.2+0.0.51"];
-/// Beside them in every environment.
+/// Other packages in every environment.
 const OTHERS: &str = "ml_dtypes==0.6.0\nnumpy==2.4.6\nopt_einsum==3.4.0\nscipy==1.17.1\n";
 const TABLE: &str = "conformance/VERSIONS.md";
 
-/// Which versions, and what is compared.
+/// The versions, and the suites to compare.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A version of JAX and one of libtpu, such as 0.12.0.1+0.0.52 [default: those of the table]
     pairs: Vec<String>,
-    /// Only this suite, and keep what the table says of the others
+    /// Only this suite; keep the others in the table
     #[arg(long, value_name = "SUITE")]
     only: Vec<String>,
-    /// Begin no program of a suite after so many seconds
+    /// Begin no program of a suite after this many seconds
     #[arg(long, default_value_t = 100)]
     seconds: u64,
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How small and fast the WebAssembly is made.
+/// How far the WebAssembly is optimised.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     /// As tests are compiled.
@@ -57,7 +57,7 @@ pub(crate) enum Size {
     Small,
 }
 
-/// What building and testing need beside cargo: npm's packages, and a compiler for WebAssembly.
+/// Installs the requirements of building and testing beside cargo: npm's packages, and a compiler for WebAssembly.
 pub(crate) fn environment(shell: &Shell) -> anyhow::Result<()> {
     if npm(shell, &["ls", "--silent"]).quiet().ignore_stdout().ignore_stderr().run().is_err() {
         let install = npm(shell, &["ci", "--no-audit", "--no-fund"]);
@@ -66,7 +66,7 @@ pub(crate) fn environment(shell: &Shell) -> anyhow::Result<()> {
     StandardLibrary::of(shell, TARGET).map(drop)
 }
 
-/// Builds `web/dist`, and what the page that reports are made of should be.
+/// Builds `web/dist`, and the page of reports as it should be.
 pub(crate) fn build(shell: &Shell, size: Size) -> anyhow::Result<()> {
     wasm(shell, size)?;
     Ok(npm(shell, &["run", "build"]).run()?)
@@ -82,7 +82,7 @@ pub(crate) fn site_tests(shell: &Shell) -> Cmd<'_> {
     npm(shell, &["run", "test:site"])
 }
 
-/// Whether the page that reports are made of is what its sources make.
+/// Fails unless the page of reports is the one that its sources make.
 pub(crate) fn check_template(shell: &Shell) -> anyhow::Result<()> {
     let is_renewed = fs::read(report_page(shell))? == fs::read(template(shell))?;
     ensure!(is_renewed, "the page of reports is not that of its sources: run `cargo xtask web --template`");

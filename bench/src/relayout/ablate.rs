@@ -1,4 +1,4 @@
-//! What each mechanism of the relayout engine brings: the time without it over the time with it.
+//! The gain of each mechanism of the relayout engine: the time without it over the time with it.
 
 use super::{CASES, FAMILIES, MIB, SMALL, Work};
 use crate::{
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, time::Duration};
 use tilewise::Shape;
 use tilewise_relayout::{Cpu, Mechanism, Plan};
 
-/// Time without ÷ time with from which on a mechanism shows.
+/// The least time without ÷ time with at which a mechanism shows.
 const SHOWS: f64 = 1.05;
 
 pub(crate) fn run(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
@@ -87,7 +87,7 @@ type Ratios = Vec<Option<f64>>;
 /// A case that is run in turns with each mechanism left out.
 fn large(effort: &Effort, work: &Work) -> Ratios {
     let plans = without_each(&work.plan);
-    // What caches serve is done many times a turn.
+    // Work inside the caches is done many times a turn.
     let calls = u32::try_from((32 * MIB / work.bytes()).clamp(1, 1 << 20)).unwrap_or(1);
     let run = |plan: &Plan| work.run(|_, source, destination| plan.run(source, destination));
     let mut ratios = vec![Vec::new(); plans.len()];
@@ -104,7 +104,7 @@ fn large(effort: &Effort, work: &Work) -> Ratios {
     ratios.into_iter().map(|ratios| (!ratios.is_empty()).then(|| median(ratios))).collect()
 }
 
-/// The same for an array whose run takes nanoseconds.
+/// The ratios of an array whose run takes nanoseconds.
 fn small(effort: &Effort, shapes: &(Shape, Shape)) -> anyhow::Result<Ratios> {
     let work = Work::new(shapes)?;
     let rounds = effort.rounds.min(3);

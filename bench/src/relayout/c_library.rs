@@ -21,7 +21,7 @@ use tilewise_capi::{
 };
 use tilewise_relayout::Plan;
 
-/// A turn of either takes about so long: a change in the machine's speed then mostly affects both of a pair.
+/// The approximate time of a turn of either: a change in the machine's speed then mostly affects both of a pair.
 const TURN: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {

@@ -1,9 +1,9 @@
-//! What is moved: cases as data.
+//! The cases, as data.
 
 use serde::Serialize;
 use tilewise::{ElementType, Shape};
 
-/// A conversion, the ratio to the fastest copy that it is to reach, and how array libraries do it.
+/// A conversion, its target ratio to the fastest copy, and its steps in array libraries.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) from: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Case {
     pub(crate) steps: &'static [Step],
 }
 
-/// What people write with an array library, from a flat array of units as wide as an element.
+/// A step with an array library, from a flat array of units as wide as an element.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Step {
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Transpose(&'static [usize]),
     /// Zeros before and after each dimension.
     Pad(&'static [[usize; 2]]),
-    /// The first so many of each dimension.
+    /// The first elements of each dimension, this many.
     Cut(&'static [usize]),
     /// Two neighbours' lower halves in one byte.
     Nibbles {},
@@ -196,7 +196,7 @@ pub(crate) struct Family {
     element: &'static str,
     from: &'static str,
     to: &'static str,
-    /// Ratios to reach with 256 KiB and with 8 MiB a side, each with buffers on lines and 16 bytes behind them; 0 for nothing.
+    /// Ratios to reach with 256 KiB and 8 MiB a side, each with buffers on lines and 16 bytes behind them; 0 for none.
     pub(crate) in_cache: [[f64; 2]; 2],
 }
 
@@ -219,7 +219,7 @@ pub(crate) const UNPACK: Family =
 pub(crate) const TRANSPOSE: Family =
     Family { name: "transpose f32", element: "f32", from: "1,0", to: "0,1", in_cache: [[0.44, 0.30], [0.36, 0.20]] };
 
-/// What is measured inside the caches.
+/// The conversions that are measured inside the caches.
 pub(crate) const FAMILIES: [Family; 9] = [
     TILE,
     Family {

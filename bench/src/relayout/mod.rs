@@ -1,4 +1,4 @@
-//! Moving buffers between layouts, against the fastest copy of the same bytes and against everyone else who does it.
+//! Moving buffers between layouts, against the fastest copy of the same bytes and against all rivals.
 
 pub(crate) mod ablate;
 pub(crate) mod c_library;
@@ -41,12 +41,12 @@ impl Work {
         Self::with(shapes, Buffer::new)
     }
 
-    /// With buffers that start so many bytes behind the start of a line.
+    /// With buffers that start `past` bytes behind the start of a line.
     fn in_lines(shapes: &(Shape, Shape), past: usize) -> anyhow::Result<Self> {
         Self::with(shapes, |bytes| Buffer::in_lines(bytes, past))
     }
 
-    /// Has been run once, so that all memory is there.
+    /// With one run done, so that all memory is there.
     fn with((from, to): &(Shape, Shape), buffer: impl Fn(u64) -> anyhow::Result<Buffer>) -> anyhow::Result<Self> {
         let plan = Plan::new(from, to)?;
         let (source, destination) = (buffer(plan.source_bytes())?, buffer(plan.destination_bytes())?);
@@ -55,7 +55,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Read and written.
+    /// Bytes read and written.
     fn bytes(&self) -> u64 {
         self.plan.source_bytes() + self.plan.destination_bytes()
     }
@@ -65,7 +65,7 @@ impl Work {
         _ = black_box(way(&self.plan, self.source.content(), self.destination.borrow_mut().content_mut()));
     }
 
-    /// How the engine does on one thread.
+    /// The engine's figure on one thread.
     fn figure(&self, effort: &Effort) -> anyhow::Result<Figure> {
         Ok(contest(effort, self.bytes(), &mut [mover(|| self.run(Plan::run))])?[0])
     }
@@ -100,7 +100,7 @@ impl Buffer {
     }
 }
 
-/// Bytes without pages of zeros. `rivals.py` makes the same.
+/// Bytes without pages of zeros, equal to those of `rivals.py`.
 fn filled(bytes: u64) -> anyhow::Result<Vec<u8>> {
     const PERIOD: u64 = 1_000_003;
     let period: Vec<u8> = (0..PERIOD).map(|i| ((i * 2_654_435_761) >> 13).to_le_bytes()[0]).collect();
@@ -129,13 +129,13 @@ fn ratio(ratio: f64) -> String {
     if ratio < 0.095 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
-/// What is to be reached, what is, and whether that is enough.
+/// The cells of a target: the ratio to reach, the one reached, and the verdict.
 fn judged(target: f64, reached: f64) -> [String; 3] {
     [format!("{target:.2}"), ratio(reached), if reached >= target { "yes" } else { "**no**" }.to_owned()]
 }
 
-/// A case that falls short is measured again, with other buffers: where they lie in memory, and who else uses it, matters more than
-/// a few in a hundred.
+/// A case that falls short is measured again, with other buffers: their place in memory, and its other users, matter
+/// more than a few per cent.
 fn best_of_three(effort: &Effort, target: f64, work: impl Fn() -> anyhow::Result<Work>) -> anyhow::Result<Figure> {
     let mut best = work()?.figure(effort)?;
     for _ in 0..2 {
@@ -268,7 +268,7 @@ fn in_cache(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
 
 /// Time by size.
 fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
-    /// Where every cache is far behind, in MiB.
+    /// A size far beyond every cache, in MiB.
     const LARGE: u64 = 64;
     /// Copies of more are no faster, in MiB.
     const LARGEST_COPY: u64 = 256;
@@ -324,14 +324,14 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes that can be had without swapping, where Linux tells.
+/// Bytes available without swapping, on Linux.
 fn available_memory() -> Option<u64> {
     let memory = fs::read_to_string("/proc/meminfo").ok()?;
     let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// What a second thread brings.
+/// The gain of a second thread.
 fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for case in &CASES {
@@ -357,7 +357,7 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From which size on stores had better pass the caches.
+/// The size from which on stores should bypass the caches.
 fn non_temporal(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     const CALLS: u32 = 8;
     const SWITCHED: [Family; 4] = [TILE, PACK, UNPACK, TRANSPOSE];

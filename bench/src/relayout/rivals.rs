@@ -1,4 +1,4 @@
-//! Everyone who can do a case: our engine, the array libraries of Rust, and those of Python.
+//! All contenders of a case: our engine, the array libraries of Rust, and those of Python.
 
 use super::{Work, cases::Step};
 use crate::{
@@ -23,14 +23,14 @@ pub(crate) const RIVALS: [(&str, &str); 7] = [
     ("transpose", "`transpose`"),
 ];
 
-/// How our engine did, and each of [`RIVALS`] that can do the case.
+/// The figures of our engine, and of each of [`RIVALS`] that can do the case.
 pub(crate) struct Standing {
     pub(crate) ours: Figure,
     pub(crate) rivals: [Option<Figure>; RIVALS.len()],
 }
 
 impl Standing {
-    /// How many times our time the best of the rivals takes whose names start so.
+    /// The time of the best rival whose name starts with `prefix`, as a multiple of ours.
     pub(crate) fn lead(&self, prefix: &str) -> Option<f64> {
         let rivals = RIVALS.iter().zip(&self.rivals).filter(|((name, _), _)| name.starts_with(prefix));
         let best = rivals.filter_map(|(_, figure)| Some(figure.as_ref()?.seconds)).min_by(f64::total_cmp)?;
@@ -38,7 +38,7 @@ impl Standing {
     }
 }
 
-/// Everyone on the same work, after each has shown that its result is ours byte for byte.
+/// Compares all contenders on the same work, after each has shown that its result is ours byte for byte.
 pub(crate) fn compare(
     effort: &Effort,
     rivals: &Rivals,

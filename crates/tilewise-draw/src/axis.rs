@@ -1,21 +1,21 @@
-//! Which rows and columns of a large array are drawn: its corners, the borders of its tiles, and what is highlighted.
+//! The drawn rows and columns of a large array: its corners, the borders of its tiles, and the highlight.
 
 use crate::text::{counted, grouped};
 
-/// Rows or columns of a grid, of which some are drawn.
+/// Rows or columns of a grid, some of them drawn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Axis {
-    /// What runs along the axis, such as `dimension 1 (x), size 5`.
+    /// The axis's label, such as `dimension 1 (x), size 5`.
     pub(crate) label: String,
-    /// How many tracks there are, padding included.
+    /// The number of tracks, padding included.
     pub(crate) extent: u64,
-    /// Tracks from here on hold nothing but padding.
+    /// Tracks from here on hold only padding.
     pub(crate) bound: u64,
     /// The noun for a track, such as `row`.
     pub(crate) noun: &'static str,
-    /// What a track holds, such as ` of 16 elements`.
+    /// The content of a track, such as ` of 16 elements`.
     pub(crate) each: String,
-    /// What the names of tracks are, and their asides, if there are any.
+    /// Headers for the names of tracks and for their asides, if there are any.
     pub(crate) headers: Option<[&'static str; 2]>,
     /// The tracks that are drawn, in order.
     pub(crate) tracks: Vec<Track>,
@@ -33,21 +33,21 @@ pub(crate) struct Track {
     pub(crate) rank: usize,
 }
 
-/// A drawn track, or what stands for tracks that are not drawn.
+/// A drawn track, or a gap in place of tracks that are not drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     Track(usize),
     Gap { from: u64, hidden: u64 },
 }
 
-/// What decides which tracks are drawn.
+/// The rules by which drawn tracks are chosen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
-    /// How many to draw, if there are more.
+    /// The number to draw, if there are more.
     pub(crate) most: usize,
     /// Tracks in each tile, and in each tile inside it.
     pub(crate) periods: Vec<u64>,
-    /// Tracks that must be seen.
+    /// Tracks that must be drawn.
     pub(crate) focus: Vec<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Axis {
         self
     }
 
-    /// The same with other words at the head of each track.
+    /// Sets the name of each track.
     pub(crate) fn with_names(mut self, name: impl Fn(u64) -> String) -> Self {
         for track in &mut self.tracks {
             track.name = name(track.position);
@@ -77,7 +77,7 @@ impl Axis {
         self
     }
 
-    /// The same with an aside for each track, and words for names and asides.
+    /// Sets the aside of each track, and the headers of names and asides.
     pub(crate) fn with_asides(mut self, headers: [&'static str; 2], aside: impl Fn(u64) -> String) -> Self {
         for track in &mut self.tracks {
             track.aside = aside(track.position);
@@ -165,7 +165,7 @@ fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
     for position in 0..extent.min(wanted as u64) {
         add(&mut chosen, position);
     }
-    // A gap of one track would take as much space as the track.
+    // A gap of one track would take the space of the track.
     let mut sorted = chosen.clone();
     sorted.sort_unstable();
     for pair in sorted.windows(2) {

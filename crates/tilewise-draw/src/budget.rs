@@ -1,4 +1,4 @@
-//! The picture of what takes a memory: the parts of a bar, to scale with the limit, and bars of what belongs together below.
+//! The picture of a memory budget: the parts of a bar, to scale with the limit, and below it bars of related parts.
 
 #[cfg(feature = "png")]
 use crate::Error;
@@ -17,10 +17,10 @@ use crate::{
     text::{bytes, shown},
 };
 
-/// What takes a memory, such as a kernel's VMEM or what programs hold in HBM, ready to be drawn as SVG or PNG.
+/// The budget of a memory, such as a kernel's VMEM or the HBM of several programs, ready to be drawn as SVG or PNG.
 ///
-/// A bar has a part for each buffer, padding striped; the limit is a line. Below stands what each part is, and below that a bar
-/// for each row, in the same colours, to a scale of its own. Of the options, the theme alone has an effect.
+/// A bar has a part for each buffer, padding striped; the limit is a line. Below it are the legend of the parts, and a
+/// bar for each row, in the same colours, to a scale of its own. Of the options, only the theme has an effect.
 ///
 /// ```
 /// use tilewise_draw::{BudgetPart, BudgetPicture, Options};
@@ -37,15 +37,15 @@ use crate::{
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct BudgetPicture {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The verdict, in sentences.
     pub summary: String,
-    /// What takes the memory, in its order.
+    /// The parts of the memory, in its order.
     pub parts: Vec<BudgetPart>,
-    /// Bytes that there are.
+    /// Bytes available.
     pub limit: Option<u64>,
-    /// What the rows are, as a heading.
+    /// A heading for the rows.
     pub rows_heading: String,
     /// Bars below, such as one for each of several programs.
     pub rows: Vec<BudgetRow>,
@@ -54,32 +54,32 @@ pub struct BudgetPicture {
 /// A part of a [`BudgetPicture`], such as a window of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetPart {
-    /// What it is: `in0: [1024,1024] of bf16[8192,8192]`.
+    /// Its label: `in0: [1024,1024] of bf16[8192,8192]`.
     pub label: String,
     /// Bytes of all its buffers.
     pub bytes: u64,
-    /// How many of them are padding.
+    /// The number of those bytes that are padding.
     pub padding_bytes: u64,
-    /// How many buffers it has; each is drawn.
+    /// The number of its buffers; each is drawn.
     pub buffers: u64,
 }
 
 /// A bar below that of a [`BudgetPicture`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetRow {
-    /// Whose it is.
+    /// Its label, such as the program's name.
     pub label: String,
-    /// Its bytes, each with the number of the part whose colour it has.
+    /// Its bytes, each with the number of the part that gives the colour.
     pub bytes: Vec<(usize, u64)>,
 }
 
 const BAR: f64 = 64.0;
-/// The side of a sample of a colour, and from one entry to the next below.
+/// The side of a sample of a colour, and the distance from one entry to the next below.
 const SIDE: f64 = 13.0;
 const HEIGHT: f64 = 21.0;
-/// Buffers of one window that are drawn apart, at most.
+/// The most buffers of one window that are drawn apart.
 const MOST_BUFFERS: u64 = 16;
-/// The height of a row's bar, and how many rows are drawn, at most.
+/// The height of a row's bar, and the most rows drawn.
 const ROW: f64 = 16.0;
 const MOST_ROWS: usize = 64;
 
@@ -93,7 +93,7 @@ impl BudgetPicture {
     /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
     ///
     /// # Errors
-    /// A scale that is no positive number, or an image of more than 100 million pixels.
+    /// A scale that isn't a positive number, or an image of more than 100 million pixels.
     #[cfg(feature = "png")]
     pub fn to_png(&self, options: &Options, scale: f32) -> Result<Vec<u8>, Error> {
         crate::png::write(&self.figure(), options.theme, scale)
@@ -156,11 +156,11 @@ impl BudgetPicture {
         group.text(Text::new(Style::Label, (x, BAR + 6.0 + Style::Label.size()), text).anchored(anchor));
     }
 
-    /// What each part is; returns where it ends.
+    /// Draws the label of each part; returns where they end.
     fn legend(&self, group: &mut Group<'static>, mut y: f64) -> f64 {
         let sizes: Vec<String> = self.parts.iter().map(|part| bytes(u128::from(part.bytes))).collect();
         let widest = sizes.iter().map(|size| width(size, Style::Text.size())).fold(0.0, f64::max).ceil();
-        // What takes nothing has no colour in the bar.
+        // Empty parts have no colour in the bar.
         let parts = self.parts.iter().zip(sizes).enumerate().filter(|(_, (part, _))| part.bytes > 0);
         for (number, (part, size)) in parts {
             y += HEIGHT;
@@ -176,7 +176,7 @@ impl BudgetPicture {
         y
     }
 
-    /// The bars of the rows, the largest as wide as the picture; returns where they end.
+    /// Draws the bars of the rows, the largest as wide as the picture; returns where they end.
     fn rows(&self, group: &mut Group<'static>, mut y: f64, content: f64) -> f64 {
         if self.rows.is_empty() {
             return y;

@@ -9,7 +9,7 @@ use crate::{
 };
 use tilewise::Tiled;
 
-/// Arrays of a tuple that are drawn.
+/// The most arrays of a tuple that are drawn.
 const MOST_ARRAYS: usize = 16;
 
 impl Scene {
@@ -22,8 +22,8 @@ impl Scene {
         Ok(Self { sheets: vec![views::sheet_of(tiled, options)?], options: options.clone() })
     }
 
-    /// Draws the arrays of a tuple below each other, each with its path through the tuples: [`Shape::leaves`]. Of many,
-    /// the first 16 are drawn.
+    /// Draws the arrays of a tuple below each other, each with its path through the tuples: [`Shape::leaves`]. Only the
+    /// first 16 are drawn.
     ///
     /// ```
     /// use tilewise::{Error, Shape, Tiled};
@@ -38,7 +38,7 @@ impl Scene {
     /// ```
     ///
     /// # Errors
-    /// As for [`Scene::of`], and for a comparison: that is of two arrays.
+    /// As for [`Scene::of`], and for a comparison, which takes two arrays.
     ///
     /// [`Shape::leaves`]: tilewise::Shape::leaves
     pub fn of_tuple(arrays: &[(Vec<usize>, Tiled)], options: &Options) -> Result<Self, Error> {
@@ -77,10 +77,10 @@ impl Scene {
         Ok(Self { sheets: vec![views::steps::sheet(tiled, options)?], options: options.clone() })
     }
 
-    /// The picture as an SVG document. Its cells have the attributes that the [crate's documentation](crate) lists.
+    /// The picture as an SVG document. The [crate's documentation](crate) lists the attributes of its cells.
     ///
-    /// Any number of pictures can be part of one HTML page: ids and style rules are each picture's own, and the same
-    /// each time it is drawn.
+    /// One HTML page can hold any number of pictures: ids and style rules are unique to each picture, and the same each
+    /// time it is drawn.
     #[must_use]
     pub fn to_svg(&self) -> String {
         svg::write(&Figure::of(self), self.options.theme)
@@ -95,7 +95,7 @@ impl Scene {
     /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
     ///
     /// # Errors
-    /// A scale that is no positive number, or an image of more than 100 million pixels.
+    /// A scale that isn't a positive number, or an image of more than 100 million pixels.
     ///
     /// ```
     /// use tilewise_draw::{Options, Scene, Theme};

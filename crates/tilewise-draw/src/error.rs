@@ -4,8 +4,8 @@ use std::fmt;
 
 /// Why there is no picture.
 ///
-/// Ask it for its [`kind`](Error::kind), and print it for a message that says what and where. Its `source` is the error
-/// of [`tilewise`] where there is one.
+/// Match on its [`kind`](Error::kind); its display is a message that names the problem and its place. Its `source` is
+/// the error of [`tilewise`], if any.
 ///
 /// ```
 /// use tilewise_draw::{ErrorKind, Options, Scene};
@@ -28,7 +28,7 @@ impl Error {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// The error's name.
+    /// The error's kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     InvalidSlice,
     /// The two layouts to compare are of different arrays.
     ShapeMismatch,
-    /// A PNG scale that is no positive number.
+    /// A PNG scale that isn't a positive number.
     InvalidScale,
     /// A PNG of more pixels than the limit.
     ImageTooLarge,

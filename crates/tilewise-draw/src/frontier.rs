@@ -1,4 +1,4 @@
-//! The picture of what choices take, in bytes and in time.
+//! A picture of choices by their bytes and time.
 
 #[cfg(feature = "png")]
 use crate::Error;
@@ -18,10 +18,10 @@ use crate::{
 };
 use std::fmt::Write as _;
 
-/// What choices of one program take, such as of what a training step keeps, ready to be drawn as SVG, text or PNG.
+/// The costs of choices of one program, such as of a training step's residuals, ready to be drawn as SVG, text or PNG.
 ///
-/// Bytes go to the right, time goes up; a line joins the choices that no other one beats in both, and the limit is a line
-/// down. Of the options, the theme alone has an effect.
+/// Bytes go to the right, time goes up; a line joins the choices that no other one beats in both, and the limit is a
+/// vertical line. Of the options, only the theme has an effect.
 ///
 /// ```
 /// use tilewise_draw::{FrontierPicture, FrontierPoint, Options};
@@ -38,36 +38,36 @@ use std::fmt::Write as _;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FrontierPicture {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What was chosen, in sentences.
+    /// A summary of the choice, in sentences.
     pub summary: String,
-    /// What the time is, for the axis.
+    /// The meaning of the time, for the axis.
     pub time: String,
-    /// The choices, in any order; those of no finite time aren't drawn.
+    /// The choices, in any order; those without a finite time aren't drawn.
     pub points: Vec<FrontierPoint>,
-    /// Bytes that there are.
+    /// Bytes available.
     pub limit: Option<u64>,
 }
 
 /// A choice of a [`FrontierPicture`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrontierPoint {
-    /// Its name; empty for one of many.
+    /// Its name; empty for a choice among many.
     pub label: String,
     /// Bytes at the peak.
     pub bytes: u64,
     /// Seconds of a run.
     pub seconds: f64,
-    /// Whether it is the one to use.
+    /// Whether it is the recommended one.
     pub is_chosen: bool,
 }
 
 const HEIGHT: f64 = 320.0;
 const RADIUS: f64 = 5.0;
-/// From one label to another below it.
+/// The distance from one label to another below it.
 const APART: f64 = 15.0;
-/// Where times are within this share of one another, the axis doesn't begin at 0.
+/// If the fastest time is at least this share of the slowest, the axis doesn't begin at 0.
 const NEAR: f64 = 0.5;
 const TICKS: f64 = 6.0;
 
@@ -98,13 +98,13 @@ impl FrontierPicture {
     /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
     ///
     /// # Errors
-    /// A scale that is no positive number, or an image of more than 100 million pixels.
+    /// A scale that isn't a positive number, or an image of more than 100 million pixels.
     #[cfg(feature = "png")]
     pub fn to_png(&self, options: &Options, scale: f32) -> Result<Vec<u8>, Error> {
         crate::png::write(&self.figure(), options.theme, scale)
     }
 
-    /// What is drawn, the smallest first.
+    /// The drawn points, the smallest first.
     fn sorted(&self) -> Vec<&FrontierPoint> {
         let mut points: Vec<_> = self.points.iter().filter(|point| point.seconds.is_finite()).collect();
         points.sort_by(|one, two| one.bytes.cmp(&two.bytes).then(one.seconds.total_cmp(&two.seconds)));
@@ -140,13 +140,13 @@ fn milliseconds(seconds: f64) -> String {
     format!("{:.1} ms", 1e3 * seconds)
 }
 
-/// Where bytes and times are.
+/// The scales of bytes and times.
 struct Plot {
     gutter: f64,
     wide: f64,
     most_bytes: u64,
     limit: Option<u64>,
-    /// The first second of the axis, the last, and from one tick to the next.
+    /// The first second of the axis, the last, and the step from one tick to the next.
     from: f64,
     to: f64,
     step: f64,
@@ -198,7 +198,7 @@ impl Plot {
         group.text(Text::new(Style::Label, (x + side, 6.0), text).anchored(anchor));
     }
 
-    /// From the smallest on, the line below which no choice lies.
+    /// The line of choices that no smaller one beats, from the smallest on.
     fn frontier(&self, group: &mut Group<'_>, points: &[&FrontierPoint]) {
         let mut lines = Vec::new();
         let mut before: Option<&FrontierPoint> = None;
@@ -220,7 +220,7 @@ impl Plot {
 
     fn points(&self, group: &mut Group<'static>, points: &[&FrontierPoint]) {
         let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-        // Named ones lie above the others of their place.
+        // Named ones lie above the others in their place.
         let rank = |point: &FrontierPoint| (point.is_chosen, !point.label.is_empty());
         let mut ordered = points.to_vec();
         ordered.sort_by_key(|point| rank(point));
@@ -296,7 +296,7 @@ mod tests {
             "close times aren't pressed together"
         );
         assert_eq!(Plot::of(&[&point("", 1, 0.01), &point("", 2, 0.279)], None).from, 0.0);
-        // Nothing to show, no time, and no end of it.
+        // No points, no time, and no finite time.
         for points in
             [vec![], vec![point("a", 0, 0.0)], vec![point("a", u64::MAX, f64::INFINITY), point("b", 1, f64::NAN)]]
         {

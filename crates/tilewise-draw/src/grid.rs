@@ -11,9 +11,9 @@ use std::collections::HashMap;
 pub(crate) struct Grid {
     pub(crate) rows: Axis,
     pub(crate) columns: Axis,
-    /// Row by row.
+    /// The cells, row by row.
     pub(crate) cells: Vec<Cell>,
-    /// Cells, by number, that are joined by a line.
+    /// Lines between cells, by their numbers.
     pub(crate) links: Vec<Link>,
     /// Whether pictures, which have more space than terminals, show each cell's byte below its text.
     pub(crate) has_bytes: bool,
@@ -48,19 +48,19 @@ pub(crate) struct CellContent {
     pub(crate) kind: Kind,
     /// The logical index of the element.
     pub(crate) index: Option<Vec<u64>>,
-    /// Where it lies in memory, in elements,
+    /// The element's offset in memory, in elements,
     pub(crate) offset: Option<u64>,
-    /// of this many bits each; 0 if that says nothing here.
+    /// of this many bits each; 0 if bits don't matter here.
     pub(crate) bits: u64,
     /// The number of its tile, counted along memory.
     pub(crate) tile: Option<u64>,
-    /// Whether that goes on outside the plane that is drawn.
+    /// Whether that tile continues outside the drawn plane.
     pub(crate) is_open: bool,
     /// The text in the cell.
     pub(crate) text: String,
     /// Smaller text below.
     pub(crate) note: String,
-    /// Of the first cell of a tile, the tile's index, which pictures show in its corner.
+    /// In the first cell of a tile, the tile's index, which pictures show in its corner.
     pub(crate) tile_index: String,
     /// Cells with the same key get the same colour.
     pub(crate) color_key: Option<u64>,
@@ -76,7 +76,7 @@ impl CellContent {
     }
 }
 
-/// `68`, or `68:4` for what starts inside a byte.
+/// `68`, or `68:4` for an element that starts inside a byte.
 pub(crate) fn byte_label((byte, bit): (u128, u128)) -> String {
     if bit == 0 { byte.to_string() } else { format!("{byte}:{bit}") }
 }
@@ -100,16 +100,16 @@ pub(crate) struct Edges {
     pub(crate) bottom: Edge,
 }
 
-/// A border; of several at one place, the first is drawn.
+/// A border; if several meet at one place, the first is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Edge {
     #[default]
     None,
     /// Around tiles that a later one joins.
     Joined,
-    /// Of a tile, or of the grid.
+    /// The border of a tile, or of the grid.
     Tile,
-    /// Of a tile within a tile,
+    /// The border of a tile within a tile,
     Inner,
     /// and of one within that.
     Deepest,
@@ -126,7 +126,7 @@ impl Edge {
     }
 }
 
-/// Builds a grid from what its cells contain.
+/// Builds a grid from the contents of its cells.
 pub(crate) struct GridBuilder<'a> {
     pub(crate) rows: Axis,
     pub(crate) columns: Axis,
@@ -202,7 +202,7 @@ impl GridBuilder<'_> {
 }
 
 impl Grid {
-    /// The grid with only as many columns as there is space for.
+    /// The grid with at most `most` columns.
     pub(crate) fn narrowed(&self, most: usize) -> Self {
         if self.columns.tracks.len() <= most {
             return self.clone();
@@ -231,7 +231,7 @@ impl Grid {
         self.cells.iter().find(|cell| cell.content.highlighted)
     }
 
-    /// Whether some border is of that sort.
+    /// Whether some border is of that kind.
     pub(crate) fn has(&self, edge: Edge) -> bool {
         self.cells.iter().any(|cell| {
             let Edges { left, top, right, bottom } = cell.edges;

@@ -1,8 +1,8 @@
-//! What to draw, and in which colours.
+//! Options of a picture: its content and colours.
 
 use tilewise::Tiled;
 
-/// What a picture shows.
+/// The content of a picture.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum View {
@@ -13,9 +13,9 @@ pub enum View {
     /// The array, and memory below it, in the same colours.
     #[default]
     Both,
-    /// Which elements share a 32-bit word.
+    /// The elements that share each 32-bit word.
     Word,
-    /// This layout and another one of the same array: which elements move, and where to.
+    /// This layout and another one of the same array: the elements that move, and their new places.
     Compare(Box<Tiled>),
 }
 
@@ -32,7 +32,7 @@ pub enum Theme {
     Dark,
 }
 
-/// How a terminal shows colours.
+/// The colours of a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ColorMode {
@@ -45,7 +45,7 @@ pub enum ColorMode {
     TrueColor,
 }
 
-/// What to draw and how; the default is the array and its memory.
+/// The content and look of a picture; the default is the array and its memory.
 ///
 /// ```
 /// use tilewise_draw::{Options, Scene, View};
@@ -73,7 +73,7 @@ impl Options {
         Self::default()
     }
 
-    /// What the picture shows.
+    /// Sets the content of the picture.
     #[must_use]
     pub fn with_view(mut self, view: View) -> Self {
         self.view = view;
@@ -90,28 +90,28 @@ impl Options {
         self
     }
 
-    /// Follows one element, by its logical index, through its tiles to its offset.
+    /// Highlights one element, by its logical index, and follows it through its tiles to its offset.
     #[must_use]
     pub fn with_highlight(mut self, index: impl Into<Vec<u64>>) -> Self {
         self.highlight = Some(index.into());
         self
     }
 
-    /// The colours of SVG and PNG, and those of the terminal where it has any.
+    /// Sets the colours of SVG and PNG, and those of the terminal if it has any.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// How the terminal shows colours.
+    /// Sets the colours of the terminal.
     #[must_use]
     pub fn with_color(mut self, color: ColorMode) -> Self {
         self.color = color;
         self
     }
 
-    /// Whether terminal text keeps to ASCII, for terminals without box drawing.
+    /// Restricts terminal text to ASCII, for terminals without box drawing.
     #[must_use]
     pub fn with_ascii(mut self, ascii: bool) -> Self {
         self.ascii = ascii;

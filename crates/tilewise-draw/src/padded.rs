@@ -1,24 +1,23 @@
-//! The array that a picture shows, grown to whole tiles so that padding has cells, and the block of each
-//! tile that a cell is in.
+//! The array of a picture, grown to whole tiles so that padding has cells, and each cell's block of each tile.
 //!
-//! A *place* is an index of the padded array; all of it is read from [`Padded`] and [`TileLevel`].
+//! A *place* is an index of the padded array; all of it comes from [`Padded`] and [`TileLevel`].
 
 use tilewise::{JoinedTiles, Padded, TileLevel, Tiled};
 
-/// Nested tiles whose outlines are drawn.
+/// The most nested tiles whose outlines are drawn.
 pub(crate) const LEVELS: usize = 3;
 
-/// Where [`Blocks`] have the number of the joined tiles, that of the tile.
+/// The index in [`Blocks`] of the joined tiles, and that of the tile.
 pub(crate) const JOINED: usize = 0;
 pub(crate) const TILE: usize = 1;
-/// The tile within it.
+/// The index of the tile within it.
 pub(crate) const INNER: usize = 2;
 
 /// A first tile longer than the rank by more than this adds no dimensions to the picture.
 const MOST_ADDED: usize = 6;
 
-/// The number of the tiles that a later tile joins, then that of the block of each tile; [`NO_BLOCK`] where none are joined, for deeper
-/// tiles than there are, and for padding inside tiles.
+/// The number of the tiles that a later tile joins, then that of the block of each tile; [`NO_BLOCK`] without joined
+/// tiles, for deeper tiles than exist, and for padding inside tiles.
 pub(crate) type Blocks = [u64; LEVELS + 1];
 
 pub(crate) const NO_BLOCK: u64 = u64::MAX;
@@ -49,7 +48,7 @@ impl PaddedArray {
         self.padded.bounds()
     }
 
-    /// How many dimensions stand in front of the array's own.
+    /// The number of dimensions in front of the array's own.
     pub(crate) fn added(&self) -> usize {
         self.padded.added_dimensions()
     }
@@ -63,7 +62,7 @@ impl PaddedArray {
         self.joined.as_ref()
     }
 
-    /// Whether each tile lies whole in memory: nothing of another one is between its elements.
+    /// Whether each tile lies whole in memory, with nothing of another tile between its elements.
     pub(crate) fn has_whole_tiles(&self) -> bool {
         match (&self.joined, self.levels.first()) {
             (Some(joined), Some(first)) => joined.elements_of_each() >= first.block_elements(),
@@ -90,8 +89,8 @@ impl PaddedArray {
         self.padded.tiled().offset_of(place).ok()
     }
 
-    /// The index of the tile that begins at a place, ⌊e/t⌋, along the axes that it covers; `None` inside a tile, without tiles, and of a
-    /// layout that is long to work out.
+    /// The index of the tile that begins at a place, ⌊e/t⌋, along the axes that it covers; `None` inside a tile,
+    /// without tiles, and for a layout with many tiles and axes.
     pub(crate) fn tile_beginning_at(&self, place: &[u64]) -> Option<Vec<u64>> {
         /// Tiles × axes.
         const LONGEST: usize = 200;
@@ -111,7 +110,7 @@ impl PaddedArray {
         self.padded.tiled().index_of(offset).ok().flatten()
     }
 
-    /// Offsets from one block of the first tile to the next, the padding that later tiles put between included.
+    /// Offsets from one block of the first tile to the next, including the padding that later tiles put between.
     pub(crate) fn tile_length(&self) -> u64 {
         let last: Vec<u64> = self.extents().iter().map(|extent| extent.saturating_sub(1)).collect();
         let length = self.blocks(&last)[TILE].checked_add(1).map(|tiles| self.padded.tiled().tiled_elements() / tiles);
@@ -127,7 +126,7 @@ impl PaddedArray {
         blocks
     }
 
-    /// The blocks at an offset, for borders in memory: where elements of joined tiles alternate, those are of the blocks that join them.
+    /// The blocks at an offset, for borders in memory; if elements of joined tiles alternate, the joining blocks.
     pub(crate) fn blocks_at(&self, offset: u64) -> Blocks {
         let mut blocks = self.place_at(offset).map_or(NO_BLOCKS, |place| self.blocks(&place));
         if let Some(joined) = self.joined.as_ref().filter(|_| offset < self.padded.tiled().tiled_elements()) {
@@ -139,7 +138,7 @@ impl PaddedArray {
         blocks
     }
 
-    /// How far the first block of a tile reaches along a dimension; without such a tile, all of it.
+    /// The size of a tile's first block along a dimension; without such a tile, all of the dimension.
     pub(crate) fn block_extent(&self, level: usize, dimension: usize) -> u64 {
         self.levels.get(level).map_or(self.extents()[dimension], |level| level.block_extent(dimension))
     }

@@ -1,9 +1,9 @@
 //! Colours that people with any colour vision tell apart, each with text that is readable on it.
 //!
-//! The light ones are Paul Tol's *light* scheme, made for filling labelled cells, a little apart; the dark ones have its
-//! hues. Neighbours, in their order and round, are told apart with any colour vision: see the test.
+//! The light ones are Paul Tol's *light* scheme, made for filling labelled cells, a little farther apart; the dark ones
+//! have its hues. Neighbours in their circular order are told apart with any colour vision: see the test.
 
-/// How many colours tiles have.
+/// The number of colours for tiles.
 pub(crate) const TILES: usize = 8;
 
 /// Red, green and blue.
@@ -24,7 +24,7 @@ pub(crate) enum Color {
     Padding,
     /// The lines padding is hatched with.
     Hatch,
-    /// For what is highlighted or moved.
+    /// The colour of highlighted or moved elements.
     Accent,
     /// A tile, by the number of its colour.
     Tile(usize),
@@ -142,7 +142,7 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// What is seen without the cones for red or for green, and with all: G. Machado, M. Oliveira, L. Fernandes, A
+    /// Full colour vision, then vision without the cones for red or for green: G. Machado, M. Oliveira, L. Fernandes, A
     /// Physiologically-based Model for Simulation of Color Vision Deficiency (2009), at full severity.
     const VISIONS: [[[f64; 3]; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -150,7 +150,7 @@ mod tests {
         [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     ];
 
-    /// In CIELAB, of a white of D65.
+    /// A colour in CIELAB, for the white D65.
     fn lab(color: Rgb, vision: [[f64; 3]; 3]) -> [f64; 3] {
         let linear = color.map(|c| {
             let c = f64::from(c) / 255.0;
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// WCAG asks 4.5 for text, and 3 for what isn't.
+    /// WCAG asks 4.5 for text, and 3 for other marks.
     #[test]
     fn text_is_readable_on_everything_it_stands_on() {
         for palette in [LIGHT, DARK] {

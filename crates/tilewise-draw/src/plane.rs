@@ -1,4 +1,4 @@
-//! Which two dimensions of an array are drawn, and where along the others.
+//! The two dimensions of an array that are drawn, and the indices of the others.
 
 use crate::{Error, ErrorKind, Options, padded::PaddedArray};
 use tilewise::Tiled;

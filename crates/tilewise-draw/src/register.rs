@@ -1,5 +1,5 @@
-//! What a tile is to a TPU: a part of a vector register, which is 8 sublanes of 128 lanes of 32-bit words
-//! (TPU system architecture, and the layouts that its compiler chooses).
+//! A tile as a part of a TPU's vector register, which is 8 sublanes of 128 lanes of 32-bit words (TPU system
+//! architecture, and the layouts that its compiler chooses).
 
 use crate::{
     padded::{LEVELS, PaddedArray},
@@ -12,7 +12,7 @@ const LANES: u64 = 128;
 const SUBLANES: u64 = 8;
 const WORD: u64 = 32;
 
-/// The first tile of a picture, in words of registers.
+/// The first tile of a picture, in terms of registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Register {
     /// `one vreg (4 KiB)`
@@ -21,10 +21,10 @@ pub(crate) struct Register {
     pub(crate) columns: Option<Bracket>,
 }
 
-/// What an axis of the first tile is called.
+/// The name of an axis of the first tile.
 #[derive(Clone, Debug)]
 pub(crate) struct Bracket {
-    /// It spans as many tracks, from the first on.
+    /// The number of tracks it spans, from the first on.
     pub(crate) tracks: u64,
     pub(crate) text: String,
 }
@@ -34,7 +34,7 @@ impl Register {
     pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, plane: &Plane) -> Option<Self> {
         let bits = tiled.stored_bits();
         let pack = WORD.checked_div(bits).filter(|pack| pack * bits == WORD)?;
-        // No TPU nests as many tiles.
+        // No TPU nests that many tiles.
         tiled.array().layout().filter(|layout| layout.tiles().len() <= LEVELS)?;
         let levels = tiled.tile_levels();
         let first = levels.first().filter(|_| levels.iter().all(is_plain))?;

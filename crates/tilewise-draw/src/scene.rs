@@ -1,11 +1,11 @@
-//! What a picture consists of, before it is laid out.
+//! The contents of a picture, before it is laid out.
 
 use crate::{Options, grid::Grid, palette::TILES, register::Register};
 
 /// A picture of a layout: grids of cells with labels, ready to be written as SVG, terminal text or PNG.
 ///
-/// Its size is bounded whatever the array's: of large arrays it holds the corners and the borders of tiles, and says
-/// how much it leaves out.
+/// Its size is bounded whatever the array's: for large arrays it holds the corners and the borders of tiles, and the
+/// number of omitted cells.
 ///
 /// ```
 /// use tilewise_draw::{Options, Scene, View};
@@ -52,9 +52,9 @@ pub(crate) struct Panel {
     pub(crate) name: &'static str,
     pub(crate) heading: String,
     pub(crate) grid: Grid,
-    /// What the tile is to a TPU's registers.
+    /// The tile's shape in a TPU's registers.
     pub(crate) register: Option<Register>,
-    /// Rows and columns of a tile, if a map shows the grid to scale where it leaves something out.
+    /// Rows and columns of a tile, if a map shows the whole grid to scale when the grid leaves something out.
     pub(crate) mapped_tile: Option<(u64, u64)>,
     /// Whether to place it to the right of the panel before, if there is space.
     pub(crate) beside: bool,
@@ -66,7 +66,7 @@ impl Panel {
     }
 }
 
-/// What a legend explains.
+/// The entries of a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swatch {
     /// One colour for each tile,
@@ -88,7 +88,7 @@ pub(crate) enum Swatch {
 }
 
 impl Sheet {
-    /// The words of a swatch of several colours: what has a colour each.
+    /// The words of a swatch of several colours: the unit that has one colour each.
     pub(crate) fn per_color(&self, text: &str) -> String {
         let repeating = if self.colors_repeat { format!(", repeating after {TILES}") } else { String::new() };
         format!("one colour per {text}{repeating}")

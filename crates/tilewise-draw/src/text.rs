@@ -1,4 +1,4 @@
-//! Numbers and lists as people read them.
+//! Numbers and lists in readable form.
 
 use tilewise::ByteSize;
 
@@ -20,7 +20,7 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
-/// Units of bytes, each 1024 times the one before.
+/// Units of bytes, each 1024 times the previous one.
 pub(crate) const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// `296.02 MiB`
@@ -28,7 +28,7 @@ pub(crate) fn bytes(count: u128) -> String {
     ByteSize(u64::try_from(count).unwrap_or(u64::MAX)).to_string()
 }
 
-/// Foreign text without characters that terminals obey or documents can't contain.
+/// Foreign text without characters that terminals interpret or documents can't contain.
 pub(crate) fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -38,7 +38,7 @@ pub(crate) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// `(2,3)`, with an ellipsis in the middle of what no line can hold.
+/// `(2,3)`, with an ellipsis in the middle if it is long.
 pub(crate) fn tuple<T: ToString>(items: &[T]) -> String {
     const LONGEST: usize = 12;
     if items.len() <= LONGEST {

@@ -6,7 +6,7 @@ use crate::{
 };
 use tilewise::{AxisIndex, Tiled};
 
-/// Tiles × axes of the longest derivation that is followed.
+/// Tiles × axes of the longest derivation that is explained.
 const LONGEST: usize = 10_000;
 
 /// The steps of the tiled-layout document's example: tile index, index within the tile, offset.

@@ -38,7 +38,7 @@ pub struct OperandAlias {
     pub operand_index: Vec<usize>,
 }
 
-/// Reads `{ {0}: (0, {}, may-alias), … }`; `base` is where `text` begins in the source.
+/// Reads `{ {0}: (0, {}, may-alias), … }`; `base` is the start of `text` in the source.
 pub(crate) fn input_output_aliases(text: &str, base: usize) -> Result<Vec<InputOutputAlias>, Error> {
     entries(text, base, |cursor, output_index, parameter_number, parameter_index| {
         // XLA's parser takes an alias without kind for `may-alias`.
@@ -55,7 +55,7 @@ pub(crate) fn input_output_aliases(text: &str, base: usize) -> Result<Vec<InputO
     })
 }
 
-/// Reads `{{}: (0, {}), {1}: (2, {0})}`; `base` is where `text` begins in the source.
+/// Reads `{{}: (0, {}), {1}: (2, {0})}`; `base` is the start of `text` in the source.
 pub(crate) fn operand_aliases(text: &str, base: usize) -> Result<Vec<OperandAlias>, Error> {
     let entries = entries(text, base, |_, output_index, operand_number, operand_index| {
         Ok(operand_number.map(|operand_number| OperandAlias { output_index, operand_number, operand_index }))

@@ -1,11 +1,11 @@
-//! How many operands instructions take.
+//! The numbers of operands of instructions.
 
 use std::ops::RangeInclusive;
 
 use crate::opcode::Opcode;
 
-/// The counts of operands that XLA's parser takes (`HloParserImpl::CreateInstruction` in xla/hlo/parser/hlo_parser.cc, asked
-/// of jaxlib 0.12), where its attributes and shapes don't say more.
+/// The counts of operands that XLA's parser accepts (`HloParserImpl::CreateInstruction` in
+/// xla/hlo/parser/hlo_parser.cc, tested with jaxlib 0.12), apart from limits by attributes and shapes.
 pub(crate) fn operand_counts(opcode: Opcode) -> RangeInclusive<usize> {
     use Opcode::*;
     match opcode {
@@ -46,7 +46,8 @@ pub(crate) fn operand_counts(opcode: Opcode) -> RangeInclusive<usize> {
     }
 }
 
-/// Whether so many operands are pairs, as such an instruction needs them: of arrays and of what they begin with.
+/// Whether `count` operands can be pairs of an array and its start value, as a `reduce` or `reduce-window` needs; else
+/// true.
 pub(crate) fn are_pairs(opcode: Opcode, count: usize) -> bool {
     !matches!(opcode, Opcode::Reduce | Opcode::ReduceWindow) || count.is_multiple_of(2)
 }

@@ -16,7 +16,7 @@ pub struct Attribute<'m> {
 
 /// Iterates over the `name=value` pairs of a text, in its order.
 ///
-/// Brackets nest; what is inside strings is not looked at. Text that is no pair is skipped.
+/// Brackets nest; strings are not looked into. Text that is no pair is skipped.
 #[derive(Clone, Debug)]
 pub struct Attributes<'m> {
     rest: &'m str,
@@ -70,7 +70,7 @@ impl<'m> Iterator for Attributes<'m> {
     }
 }
 
-/// `metadata={…}`: where an instruction comes from.
+/// `metadata={…}`: the origin of an instruction.
 ///
 /// ```
 /// use tilewise_hlo::Module;
@@ -136,8 +136,8 @@ impl<'m> Metadata<'m> {
 
 /// The contents of a quoted string, its C escapes resolved; other text is returned as it is.
 ///
-/// XLA escapes with `absl::CEscape`, which writes bytes outside ASCII in octal. What then isn't UTF-8 becomes U+FFFD, and
-/// what a terminal would obey is [`visible`].
+/// XLA escapes with `absl::CEscape`, which writes bytes outside ASCII in octal. Bytes that then aren't UTF-8 become
+/// U+FFFD, and characters that a terminal would interpret are [`visible`].
 ///
 /// ```
 /// assert_eq!(tilewise_hlo::unquote(r#""a\"b\n\303\251""#), r#"a"b\né"#);

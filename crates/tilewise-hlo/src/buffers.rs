@@ -1,4 +1,4 @@
-//! Which results are new buffers, and which only name a buffer that another instruction made.
+//! Results that are new buffers, and those that only name a buffer that another instruction made.
 //!
 //! The rules are those of `HloDataflowAnalysis::InitializeInstructionValueSets`
 //! (xla/hlo/analysis/hlo_dataflow_analysis.cc).
@@ -28,14 +28,14 @@ pub struct Buffer<'m> {
     pub shape: Shape,
 }
 
-/// Which leaves of a result are new.
+/// The leaves of a result that are new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Definition {
     Nothing,
     Everything,
-    /// All but what is under this element of the result's tuple.
+    /// All leaves but those under this element of the result's tuple.
     Except(usize),
-    /// What is under this element of the result's tuple, and those after it.
+    /// The leaves under this element of the result's tuple, and under the elements after it.
     From(usize),
 }
 
@@ -63,7 +63,7 @@ impl Definition {
             Opcode::CopyStart => Self::Except(1),
             Opcode::AllGatherStart | Opcode::CollectivePermuteStart | Opcode::Send => Self::Except(0),
             // The operands, then the result of the wrapped computation, then contexts. The result is made by the
-            // computation's root, but where the text leaves that out.
+            // computation's root, unless the text leaves that out.
             Opcode::AsyncStart => match (instruction.wrapped_opcode(), wrapped(instruction)) {
                 (None, Some(_)) => Self::From(2),
                 (Some(_), _) if !first_is_tuple(instruction.shape_text()) => Self::Everything,
@@ -83,7 +83,7 @@ impl Definition {
     }
 }
 
-/// Which arrays of an instruction's result are new buffers, by the rules of [`Instruction::defines`].
+/// The arrays of an instruction's result that are new buffers, by the rules of [`Instruction::defines`].
 #[derive(Clone, Debug)]
 pub struct Definitions {
     definition: Definition,
@@ -91,13 +91,13 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Whether the array at this path is one.
+    /// Whether the array at this path is a new buffer.
     #[must_use]
     pub fn include(&self, index: &[usize]) -> bool {
         self.definition.includes(index) && !is_aliased(&self.aliased, index)
     }
 
-    /// Whether none is.
+    /// Whether the opcode makes no buffer at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.definition == Definition::Nothing
@@ -114,13 +114,13 @@ fn wrapped<'m>(instruction: &Instruction<'m>) -> Option<Computation<'m>> {
     instruction.calls().find(|call| call.role == CallRole::Calls)?.computation()
 }
 
-/// Whether one of the aliases is about this path, or about a tuple that it leads through.
+/// Whether one of the aliases has this path, or that of a tuple on it.
 fn is_aliased(aliased: &BTreeSet<Vec<usize>>, index: &[usize]) -> bool {
     !aliased.is_empty() && (0..=index.len()).any(|length| aliased.contains(&index[..length]))
 }
 
 impl<'m> Instruction<'m> {
-    /// Whether what it calls runs in memory of its own, as a loop's body does and a fusion's doesn't.
+    /// Whether its callees run in memory of their own, as a loop's body does and a fusion's doesn't.
     pub(crate) fn runs_callees(&self) -> bool {
         let opcode = self.wrapped_opcode().unwrap_or(self.opcode());
         matches!(opcode, Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::AsyncStart)
@@ -135,7 +135,7 @@ impl<'m> Instruction<'m> {
     ///   tuple, {0} is the operands. The rest is made.
     /// - An `async-start` whose computation is in the text makes only its contexts, {2} and on: its result {1} is
     ///   made by the root of that computation, or by whatever that root aliases.
-    /// - What `output_to_operand_aliasing` lists is the operand's.
+    /// - Outputs listed in `output_to_operand_aliasing` are the operand's.
     /// - Everything else is made.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl<'m> Instruction<'m> {
         Ok(self.definitions()?.include(index))
     }
 
-    /// Which arrays of its result are new buffers, for asking about several.
+    /// The arrays of its result that are new buffers, for several queries.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl<'m> Instruction<'m> {
         }
         let shape = self.shape().map_err(|error| {
             let message = format!("the shape of `{}` isn't valid: {error}", self.name());
-            // Of an operand that is an instruction the text may leave the shape out.
+            // The text may leave out the shape of an instruction that is an operand.
             let place = Some(self.record().shape.range()).filter(|place| place.end <= self.data.length);
             Error::new(ErrorKind::Shape, place, message).caused_by(error)
         })?;
@@ -196,10 +196,10 @@ impl<'m> Instruction<'m> {
 impl Computation<'_> {
     /// Whether its instructions have buffers of their own.
     ///
-    /// They do in the entry computation and in what it runs: bodies and conditions of `while`, branches of
-    /// `conditional`, callees of `call`, and what an `async-start` wraps, at any depth. They don't in the bodies of
-    /// fusions, in reducers, comparators and other `to_apply`, nor in what a `custom-call` calls: those work within
-    /// their caller's buffers.
+    /// They do in the entry computation and in those it runs: bodies and conditions of `while`, branches of
+    /// `conditional`, callees of `call`, and computations wrapped in an `async-start`, at any depth. They don't in the
+    /// bodies of fusions, in reducers, comparators and other `to_apply`, nor in callees of a `custom-call`: those work
+    /// within their caller's buffers.
     ///
     /// ```
     /// # use tilewise_hlo::Module;

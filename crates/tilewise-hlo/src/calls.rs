@@ -8,11 +8,11 @@ use crate::operands::OperandTexts;
 use crate::record::Data;
 use crate::scan::bare;
 
-/// What a computation is called for.
+/// The role in which a computation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallRole {
-    /// `calls`: a fusion's body, or what an `async-start` wraps.
+    /// `calls`: a fusion's body, or the computation that an `async-start` wraps.
     Calls,
     /// `to_apply`: the callee of a `call`; of others, a scalar function such as a reducer or comparator.
     ToApply,
@@ -67,7 +67,7 @@ impl CallRole {
 /// A computation that an instruction calls.
 #[derive(Clone, Copy)]
 pub struct Call<'m> {
-    /// What for.
+    /// The role in which it is called.
     pub role: CallRole,
     /// The computation's name, without `%`; one made up for a computation within the instruction.
     pub name: &'m str,
@@ -93,7 +93,7 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'m> Instruction<'m> {
-    /// The computations it calls, with what for. Whether they are in the text is another question.
+    /// The computations it calls, each with its role; the text may not have them.
     pub fn calls(&self) -> impl Iterator<Item = Call<'m>> + use<'m> {
         let data = self.data;
         let attributes = self.attributes().filter_map(|found| Some((CallRole::of(found.name)?, found.value)));
@@ -103,8 +103,8 @@ impl<'m> Instruction<'m> {
     }
 }
 
-/// The computations of an attribute's value: one or a list in braces, each by its name, or as a whole in braces of its
-/// own, and then which it is.
+/// The computations of an attribute's value: one or a list in braces, each by its name, or written out in braces of its
+/// own, and then with its index.
 pub(crate) fn called<'m>(data: &'m Data, value: &'m str) -> impl Iterator<Item = (&'m str, Option<usize>)> {
     let inline = move |item: &'m str| {
         let position = u32::try_from(data.offset_of(item)).ok()?;

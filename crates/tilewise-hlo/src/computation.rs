@@ -67,9 +67,9 @@ impl<'m> Computation<'m> {
         Some(text.trim_matches('"'))
     }
 
-    /// Whether it is a function of scalars, or what a `custom-call` calls: called, but neither [run with buffers of its
-    /// own](Self::owns_buffers) nor the body of a fusion. Its values take no memory of the program's, but its constants
-    /// do: XLA gives each an allocation (`BufferAssigner::AssignBuffersForComputations` in
+    /// Whether it is a function of scalars, or the callee of a `custom-call`: called, but neither [run with buffers of
+    /// its own](Self::owns_buffers) nor the body of a fusion. Its values take no memory of the program's, but its
+    /// constants do: XLA gives each an allocation (`BufferAssigner::AssignBuffersForComputations` in
     /// xla/service/buffer_assignment.cc).
     ///
     /// ```

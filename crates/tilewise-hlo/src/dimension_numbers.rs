@@ -1,7 +1,7 @@
-//! Attributes that say which dimension is which: XLA's dimension numbers, limits, padding and windows.
+//! Attributes about dimensions: XLA's dimension numbers, limits, padding and windows.
 //!
-//! Each is read here, and nowhere else, as XLA's parser reads it (xla/hlo/parser/hlo_parser.cc). What a text leaves out, or
-//! spells otherwise, is `None`.
+//! Each is read here, and nowhere else, as XLA's parser reads it (xla/hlo/parser/hlo_parser.cc). An attribute that a
+//! text leaves out, or spells otherwise, is `None`.
 
 use crate::{Instruction, attributes::Attributes};
 
@@ -19,7 +19,7 @@ pub struct DotDimensions {
     pub rhs_contracting: Vec<usize>,
 }
 
-/// Which dimension of an array of a convolution is which.
+/// The roles of the dimensions of one array of a convolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConvolutionArray {
@@ -31,7 +31,8 @@ pub struct ConvolutionArray {
     pub spatial: Vec<usize>,
 }
 
-/// Which dimension of a convolution's arrays is which: XLA's `ConvolutionDimensionNumbers` with the counts of groups.
+/// The roles of the dimensions of a convolution's arrays: XLA's `ConvolutionDimensionNumbers` with the counts of
+/// groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConvolutionDimensions {
@@ -60,17 +61,18 @@ pub struct IndexedDimensions {
     pub collapsed: Vec<usize>,
     /// The dimensions of the operand that are batched with those of the indices: `operand_batching_dims`, `input_batching_dims`.
     pub operand_batch: Vec<usize>,
-    /// Those of the indices, in the same order: `start_indices_batching_dims`, `scatter_indices_batching_dims`.
+    /// The batched dimensions of the indices, in that order: `start_indices_batching_dims`,
+    /// `scatter_indices_batching_dims`.
     pub indices_batch: Vec<usize>,
-    /// The dimensions of the operand that the indices are of: `start_index_map`, `scatter_dims_to_operand_dims`.
+    /// The indexed dimensions of the operand: `start_index_map`, `scatter_dims_to_operand_dims`.
     pub indexed: Vec<usize>,
-    /// The dimension of the indices along which the numbers of one index lie; their rank where each is one number.
+    /// The dimension of the indices along which the numbers of one index lie; the indices' rank if each is one number.
     pub index_vector: usize,
-    /// The bounds of a gather's slices, by dimension of the operand; empty of a scatter.
+    /// The bounds of a gather's slices, by dimension of the operand; empty for a scatter.
     pub slice_sizes: Vec<u64>,
 }
 
-/// What a `slice` takes of a dimension.
+/// The indices that a `slice` takes along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SliceLimits {
@@ -78,27 +80,27 @@ pub struct SliceLimits {
     pub start: u64,
     /// One past the last index.
     pub limit: u64,
-    /// From one index to the next, at least 1.
+    /// The distance from one index to the next, at least 1.
     pub stride: u64,
 }
 
 impl SliceLimits {
-    /// How many indices it takes.
+    /// The number of indices it takes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.limit.saturating_sub(self.start).div_ceil(self.stride.max(1))
     }
 }
 
-/// What a `pad` adds along a dimension; a negative number cuts off.
+/// The padding that a `pad` adds along a dimension; a negative number cuts off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Padding {
-    /// Before the first element.
+    /// Elements before the first.
     pub low: i64,
-    /// After the last one.
+    /// Elements after the last.
     pub high: i64,
-    /// Between two.
+    /// Elements between two.
     pub interior: i64,
 }
 
@@ -106,17 +108,17 @@ pub struct Padding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WindowDimension {
-    /// How many elements it takes.
+    /// The number of elements it takes.
     pub size: u64,
-    /// From one place of the window to the next.
+    /// The distance from one place of the window to the next.
     pub stride: i64,
-    /// Before the first element.
+    /// Padding before the first element.
     pub pad_low: i64,
-    /// After the last one.
+    /// Padding after the last one.
     pub pad_high: i64,
-    /// From one element of the input to the next, holes between them.
+    /// The distance from one element of the input to the next, with holes between them.
     pub base_dilation: i64,
-    /// From one element of the window to the next, holes between them.
+    /// The distance from one element of the window to the next, with holes between them.
     pub window_dilation: i64,
     /// Whether the window is applied in reverse.
     pub is_reversed: bool,
@@ -148,7 +150,7 @@ impl<'m> Instruction<'m> {
         self.attribute("index")?.trim().parse().ok()
     }
 
-    /// What a `custom-call` is implemented by.
+    /// The target of a `custom-call`.
     #[must_use]
     pub fn custom_call_target(&self) -> Option<&'m str> {
         Some(self.attribute("custom_call_target")?.trim_matches('"'))
@@ -160,13 +162,13 @@ impl<'m> Instruction<'m> {
         numbers(self.attribute("dynamic_slice_sizes")?)
     }
 
-    /// How long a transform of `fft` is along each of the last dimensions.
+    /// The lengths of an `fft` along the last dimensions.
     #[must_use]
     pub fn fft_length(&self) -> Option<Vec<u64>> {
         numbers(self.attribute("fft_length")?)
     }
 
-    /// What a `slice` takes, by dimension.
+    /// The limits of a `slice`, by dimension.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
@@ -185,7 +187,7 @@ impl<'m> Instruction<'m> {
         listed(self.attribute("slice")?)?.map(of_dimension).collect()
     }
 
-    /// What a `pad` adds, by dimension.
+    /// The padding of a `pad`, by dimension.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
@@ -214,7 +216,7 @@ impl<'m> Instruction<'m> {
         window(self.attribute("window")?)
     }
 
-    /// The dimensions of a `dot`; `None` where the text leaves those that are summed out.
+    /// The dimensions of a `dot`; `None` if the text leaves out the contracting ones.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
@@ -293,7 +295,7 @@ impl DotDimensions {
     }
 }
 
-/// What the attributes of a gather, or of a scatter, are called, in the order of [`IndexedDimensions`].
+/// The names of the attributes of a gather, or of a scatter, in the order of [`IndexedDimensions`].
 type IndexedNames = [&'static str; 5];
 
 const GATHER: IndexedNames =
@@ -332,7 +334,8 @@ impl IndexedDimensions {
         (0..rank).filter(|at| !self.collapsed.contains(at) && !self.operand_batch.contains(at)).collect()
     }
 
-    /// For each dimension of a result, or of updates, of this rank that isn't within a slice: that and the one of the indices.
+    /// Pairs of dimensions: one of a result, or of updates, of this rank that isn't within a slice, and its counterpart
+    /// in the indices.
     #[must_use]
     pub fn batch(&self, rank: usize) -> Vec<(usize, usize)> {
         let of_result = (0..rank).filter(|at| !self.offset.contains(at));

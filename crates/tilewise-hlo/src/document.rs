@@ -1,4 +1,4 @@
-//! What a file of a program holds.
+//! The contents of a program's file.
 
 use crate::buffer_assignment::BufferAssignment;
 use crate::error::{Error, ErrorKind};
@@ -6,12 +6,12 @@ use crate::gzip::decompressed;
 use crate::parse::of_dump;
 use crate::profile::{Profile, ProfiledProgram, is_profile};
 
-/// What a file of a program holds, recognised by its content: a text, or of a proto the text of its module and the
+/// The contents of a program's file, recognised by its bytes: a text, or for a proto the text of its module and the
 /// compiler's plan of its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Document {
-    /// The text, whatever it is. An `HloProto`, `HloModuleProto` or `HloSnapshot` is printed as HLO text.
+    /// The text, of any content. An `HloProto`, `HloModuleProto` or `HloSnapshot` is printed as HLO text.
     pub text: String,
     /// The buffer assignment that came with the module, as in the `HloProto`s of a dump.
     pub buffer_assignment: Option<BufferAssignment>,
@@ -19,7 +19,7 @@ pub struct Document {
 
 impl Document {
     /// Reads bytes: UTF-8, or UTF-16 with its byte order mark, as some shells redirect; a proto; a [profile](Profile) of one
-    /// program; any of them gzip or not, of which at most `limit` bytes are decompressed.
+    /// program; any of them gzip or not, with at most `limit` bytes decompressed.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl Document {
         if is_profile(&bytes) { only(Profile::of(bytes)?)?.document() } else { Self::of(bytes) }
     }
 
-    /// The same of every program of a [profile](Profile). At least one document or error.
+    /// As [`decode`](Self::decode), for every program of a [profile](Profile). At least one document or error.
     #[must_use]
     pub fn decode_all(bytes: Vec<u8>, limit: u64) -> Vec<Result<Self, Error>> {
         let documents = decompressed(bytes, limit).and_then(|bytes| {
@@ -48,7 +48,7 @@ impl Document {
         documents.unwrap_or_else(|error| vec![Err(error)])
     }
 
-    /// What bytes hold that are no profile.
+    /// The document of bytes that are no profile.
     pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Error> {
         #[cfg(feature = "proto")]
         let bytes = {
@@ -96,7 +96,7 @@ impl ProfiledProgram {
     }
 }
 
-/// The only program of a profile.
+/// The only program of a profile; an error if there are several, or none.
 fn only(profile: Profile) -> Result<ProfiledProgram, Error> {
     let count = profile.programs.len();
     let message = format!("a profile of {count} programs, not of one: {}", profile.names());
@@ -111,7 +111,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Error> {
     text.filter(|_| rest.is_empty()).ok_or_else(error)
 }
 
-/// How files begin that programs are packed in, and that aren't read.
+/// The first bytes of archives and compressed files, which aren't read.
 const ARCHIVES: [(&[u8], &str); 6] = [
     (b"PK\x03\x04", "a ZIP archive"),
     (b"\x28\xb5\x2f\xfd", "data that zstd compressed"),

@@ -3,7 +3,7 @@
 //! Dumps of compilers since jaxlib 0.11 name an element of a tuple where it is read, `%fusion#1`, or `%p#1#0` within a
 //! tuple of tuples, and print no `get-tuple-element`. XLA's parser makes one for each distinct name, shared within its
 //! computation, before the first instruction that reads it, and calls it `fusion_1`, or `p_1_0`: observed with jaxlib
-//! 0.12.0.1, which prints again what it read. So does this; behind it, a module has ordinary operands.
+//! 0.12.0.1, by printing a text that was read. This module does the same, so that a module has ordinary operands.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -48,7 +48,7 @@ pub(crate) fn expand(data: &mut Data) -> HashMap<usize, Span> {
 
 struct Expansion<'d> {
     source: &'d str,
-    /// What is to stand behind the source.
+    /// The text to append to the source.
     appendix: String,
     instructions: Vec<InstructionRecord>,
     /// The operand that brought in an instruction.
@@ -70,7 +70,7 @@ impl<'d> Expansion<'d> {
         let mut defined: HashSet<&str> = HashSet::new();
         let mut made: HashMap<(String, usize), String> = HashMap::new();
         for mut instruction in instructions {
-            // With one that isn't defined above the text stays, for `resolve` to say so.
+            // If an operand isn't defined above, the text stays, and `resolve` warns of it.
             let is_defined = |operand: &str| match element(operand) {
                 Some(Element { name, path }) => path.is_empty() || defined.contains(&operand[name]),
                 None => memchr(b'#', operand.as_bytes()).is_none(),

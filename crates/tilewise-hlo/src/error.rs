@@ -6,11 +6,10 @@ use std::path::Path;
 
 use crate::span::Span;
 
-/// Why a text can't be read.
+/// The reason why a text can't be read.
 ///
-/// Ask it for its [`kind`](Error::kind), for the bytes it is about ([`span`](Error::span)), and print it for a
-/// message that says what, where and what to do instead. Its `source` is the error of the system or of [`tilewise`]
-/// where there is one.
+/// It has a [`kind`](Error::kind) and the bytes it is about ([`span`](Error::span)), and prints as a message with the
+/// fault, its place and a remedy. Its `source` is the error of the system or of [`tilewise`], if there is one.
 ///
 /// ```
 /// use tilewise_hlo::{ErrorKind, Module};
@@ -42,7 +41,7 @@ impl Error {
         Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
-    /// What kind of error this is.
+    /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -58,7 +57,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        // Those about a module as a whole name the line.
+        // Errors about a module as a whole name the line.
         match &self.span {
             Some(span) if !matches!(self.kind, ErrorKind::Refused(_) | ErrorKind::Truncated) => {
                 write!(f, " (bytes {}..{})", span.start, span.end)
@@ -101,7 +100,7 @@ pub enum ErrorKind {
     GzipTooLarge,
     /// The file is gzip, and this build has no `gzip` feature.
     GzipUnsupported,
-    /// A proto of a program that is none: a name, an id, a shape or the schedule can't be.
+    /// An invalid proto of a program: a name, an id, a shape or the schedule can't be.
     InvalidProto,
     /// The file is a profile of several programs, where one is wanted; [`Profile`](crate::Profile) has each.
     SeveralPrograms,
@@ -160,7 +159,7 @@ impl Warning {
         Self { kind, start: span.start, end: span.end }
     }
 
-    /// What kind of warning this is.
+    /// The kind of warning.
     #[must_use]
     pub fn kind(&self) -> WarningKind {
         self.kind
@@ -199,39 +198,39 @@ pub enum WarningKind {
     SeveralEntries,
     /// A second `ROOT` in a computation: the last is used.
     SeveralRoots,
-    /// An instruction or a computation of a name that another has.
+    /// An instruction or a computation with the name of another.
     DuplicateName,
     /// An operand that its computation doesn't define above.
     UndefinedOperand,
     /// Something behind an operand's name that isn't read: a newer compiler may print it.
     OperandSyntax,
-    /// An operand that names an element (`%p#2`) of what is no tuple, or of a shorter one.
+    /// An operand that names an element (`%p#2`) of an array, or of a tuple that is shorter.
     NoElement,
     /// A computation that is called and isn't defined above.
     UndefinedComputation,
     /// Parameters that aren't numbered 0, 1, 2 ….
     ParameterNumbers,
-    /// A root whose shape isn't the one that the line above its computation says.
+    /// A root whose shape differs from that in the line above its computation.
     RootMismatch,
-    /// An entry whose parameters or result aren't those that the header says, or the line above it.
+    /// An entry whose parameters or result differ from those in the header, or in the line above it.
     HeaderMismatch,
-    /// An instruction without an attribute that it can't do without: a `fusion` without `calls`.
+    /// An instruction without an attribute that it needs: a `fusion` without `calls`.
     MissingAttribute,
-    /// An attribute that is nearly one of those that a plan of memory depends on.
+    /// An attribute spelt nearly like one that a plan of memory depends on.
     MisspeltAttribute,
     /// An attribute that is given twice.
     DuplicateAttribute,
-    /// An attribute that calls a computation, of an instruction that calls none so.
+    /// An attribute that calls a computation, of an instruction that doesn't take it.
     UnexpectedAttribute,
-    /// An attribute of the module that isn't known: it may say anything of its memory.
+    /// An unknown attribute of the module, which may matter for its memory.
     UnknownHeaderAttribute,
-    /// An attribute of the module whose value is none that it can have.
+    /// An attribute of the module with a value that it can't have.
     HeaderValue,
     /// An instruction with more or fewer operands than it takes.
     OperandCount,
     /// An instruction without shape, where none can be inferred.
     NoShape,
-    /// An instruction that does what isn't known.
+    /// An instruction with an unknown opcode.
     UnknownOpcode,
 }
 
@@ -272,7 +271,7 @@ impl WarningKind {
         }
     }
 
-    /// Whether XLA's own parser refuses such a text. The others it takes, or they are of a newer compiler.
+    /// Whether XLA's own parser refuses such a text. It accepts the others, or they are of a newer compiler.
     #[must_use]
     pub fn is_refused_by_xla(self) -> bool {
         !matches!(

@@ -5,12 +5,12 @@ use std::io::Read;
 
 use crate::error::{Error, ErrorKind};
 
-/// Gzip data that takes more than [`SMALL`] may be this many times as long as it is compressed. Programs, dumps and logs
-/// shrink to a twentieth of their length, the most repetitive of 200 to a 25th; what repeats one byte, to a thousandth.
+/// Most times its compressed length that gzip data of more than [`SMALL`] may take. Programs, dumps and logs shrink to
+/// a twentieth of their length, the most repetitive of 200 to a 25th; one byte repeated shrinks to a thousandth.
 #[cfg(feature = "gzip")]
 const MOST_EXPANSION: u64 = 100;
 
-/// Bytes that may come of any gzip data, however short.
+/// Bytes that any gzip data may take, however short.
 #[cfg(feature = "gzip")]
 const SMALL: u64 = 16 << 20;
 
@@ -45,8 +45,8 @@ fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     Ok(plain)
 }
 
-/// Gzip data as it is decompressed, which ends with an error after `limit` bytes. Its errors have an [`Error`] within:
-/// those of [`decode`](crate::decode) about gzip.
+/// Decompresses gzip data as it is read, and fails after `limit` bytes. Its errors have an [`Error`] within: those of
+/// [`decode`](crate::decode) about gzip.
 ///
 /// ```
 /// use std::io::Read;
@@ -94,7 +94,7 @@ impl<R: Read> Read for Decompressing<R> {
 
 #[cfg(feature = "gzip")]
 impl Error {
-    /// What an error of [`decompressing`] has within.
+    /// The error within one of [`decompressing`]; any other becomes an `Io` error.
     fn within(error: std::io::Error) -> Self {
         error.downcast().unwrap_or_else(|error| Self::new(ErrorKind::Io, None, error.to_string()).caused_by(error))
     }
@@ -111,7 +111,7 @@ fn unsupported() -> Error {
     Error::new(ErrorKind::GzipUnsupported, None, message)
 }
 
-/// Without the feature nothing is decompressed.
+/// Without the feature, every read fails.
 #[cfg(not(feature = "gzip"))]
 pub fn decompressing(_: impl std::io::Read, _: u64) -> impl std::io::Read {
     struct Unsupported;

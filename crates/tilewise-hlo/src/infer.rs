@@ -18,11 +18,11 @@ pub(crate) struct Operation<'t> {
     pub(crate) attributes: &'t str,
     /// An element of its first operand.
     pub(crate) element: &'t dyn Fn(usize) -> Option<&'t str>,
-    /// The shape that the computation of this attribute results in.
+    /// The shape of the result of the computation in this attribute.
     pub(crate) result_of: &'t dyn Fn(&str) -> Option<&'t str>,
 }
 
-/// The text of the shape of its result; `None` where XLA infers none, or this doesn't.
+/// The text of the shape of its result; `None` if XLA, or this function, infers none.
 pub(crate) fn infer(operation: &Operation<'_>) -> Option<String> {
     use Opcode::*;
     let at = |number: usize| operation.operands.get(number).map(|shape| (*shape).to_owned());
@@ -54,7 +54,7 @@ pub(crate) fn infer(operation: &Operation<'_>) -> Option<String> {
 }
 
 impl Operation<'_> {
-    /// Of operations whose result has other dimensions, or another type, than its operands.
+    /// The shape of a result with other dimensions, or another type, than its operands.
     fn shape(&self) -> Option<Shape> {
         use Opcode::*;
         match self.opcode {
@@ -74,7 +74,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Components of complex numbers; of others the numbers themselves.
+    /// The components of complex numbers; other numbers themselves.
     fn component(&self) -> Option<Shape> {
         let operand = self.operand(0)?;
         let component = match operand.element_type()? {
@@ -151,7 +151,7 @@ impl Operation<'_> {
         array(operand.element_type()?, &dimensions)
     }
 
-    /// What is left of each operand, with the type of its start value.
+    /// The dimensions left of each operand, with the type of its start value.
     fn reduce(&self) -> Option<Shape> {
         let count = self.operands.len() / 2;
         let reduced = self.numbers("dimensions")?;
@@ -168,7 +168,7 @@ impl Operation<'_> {
         }
     }
 
-    /// Batch dimensions, then what is left of the left and of the right operand.
+    /// Batch dimensions, then the free ones of the left and of the right operand.
     fn dot(&self) -> Option<Shape> {
         let (left, right) = (self.operand(0)?, self.operand(1)?);
         let numbers = |name: &str| self.numbers(name).unwrap_or_default();
@@ -207,7 +207,7 @@ impl Operation<'_> {
         array(operand.element_type()?, &dimensions)
     }
 
-    /// The `k` largest of the last dimension, and where they were.
+    /// The `k` largest of the last dimension, and their indices.
     fn top_k(&self) -> Option<Shape> {
         let operand = self.operand(0)?;
         let mut dimensions = operand.dimensions().to_vec();
@@ -220,7 +220,7 @@ impl Operation<'_> {
         shape(self.operands.get(number)?)
     }
 
-    /// Nothing unless the first operands have the same bounds.
+    /// `None` unless the first operands have the same bounds.
     fn are_alike(&self, count: usize) -> Option<()> {
         let first = self.operand(0)?;
         let is_alike = |number: usize| Some(self.operand(number)?.dimensions() == first.dimensions());

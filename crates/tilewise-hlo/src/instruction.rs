@@ -67,20 +67,20 @@ impl<'m> Instruction<'m> {
         self.record().is_root
     }
 
-    /// What it does.
+    /// The opcode.
     #[must_use]
     pub fn opcode(&self) -> Opcode {
         self.record().opcode
     }
 
-    /// What it does, as written: `fusion`, `slice-start`, …
+    /// The opcode as written: `fusion`, `slice-start`, …
     #[must_use]
     pub fn opcode_text(&self) -> &'m str {
         self.data.text(self.record().opcode_text)
     }
 
-    /// What an asynchronous instruction runs whose computation the text leaves out: a `slice` for `slice-start`.
-    /// `None` for all others, an `async-start` with its `calls` among them.
+    /// The opcode that an asynchronous instruction wraps whose computation the text leaves out: a `slice` for
+    /// `slice-start`. `None` for all others, an `async-start` with its `calls` among them.
     ///
     /// ```
     /// # use tilewise_hlo::{Module, Opcode};
@@ -103,7 +103,7 @@ impl<'m> Instruction<'m> {
         text
     }
 
-    /// The shape of its result. A layout that isn't written stays absent, but in a module without tiles, where XLA's
+    /// The shape of its result. A layout that isn't written stays absent, except in a module without tiles, where XLA's
     /// default layout [stands in](crate::Module::leaves_layouts_out).
     ///
     /// # Errors
@@ -122,9 +122,9 @@ impl<'m> Instruction<'m> {
         if self.data.has_tiles() { Shape::parse_as_written(text) } else { text.parse() }
     }
 
-    /// Whether a TPU's compiler may have left the tiles out of this array of its result: of some convolutions, of copies of what they
-    /// make, and of what a fusion makes in VMEM. Observed: libtpu 0.0.51 and 0.0.52, in programs whose totals are those of the printed
-    /// layouts.
+    /// Whether a TPU's compiler may have left the tiles out of this array of its result: for some convolutions, copies
+    /// of their results, and a fusion's results in VMEM. Observed: libtpu 0.0.51 and 0.0.52, in programs whose totals
+    /// are those of the printed layouts.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
@@ -139,9 +139,9 @@ impl<'m> Instruction<'m> {
         self.opcode() == Opcode::Fusion && is_in_vmem || self.is_of_convolution()
     }
 
-    /// Whether it is a convolution, a fusion that ends in one, or a copy of what such makes.
+    /// Whether it is a convolution, a fusion that ends in one, or a copy of the result of either.
     fn is_of_convolution(&self) -> bool {
-        /// From the end of a copy to what is copied.
+        /// Most steps from the end of a copy to its source.
         const STEPS: usize = 4;
         let mut at = *self;
         for _ in 0..STEPS {
@@ -160,13 +160,13 @@ impl<'m> Instruction<'m> {
         false
     }
 
-    /// What is between the parentheses: operands, a constant's literal, a parameter's number.
+    /// The text between the parentheses: operands, a constant's literal, a parameter's number.
     #[must_use]
     pub fn operands_text(&self) -> &'m str {
         self.data.text(self.record().operands)
     }
 
-    /// Which of the computation's parameters this is, from 0, if it is one.
+    /// The number of this parameter of the computation, from 0; `None` if it isn't a parameter.
     #[must_use]
     pub fn parameter_number(&self) -> Option<usize> {
         if self.opcode() == Opcode::Parameter { trim(self.operands_text()).parse().ok() } else { None }
@@ -192,13 +192,14 @@ impl<'m> Instruction<'m> {
         self.attributes().get(name)
     }
 
-    /// Where it comes from, as it says itself; see [`source`](Self::source) for file and line.
+    /// Its metadata; see [`source`](Self::source) for file and line.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'m>> {
         self.attribute("metadata").map(Metadata::new)
     }
 
-    /// Which parts of its result share an operand's buffer (`output_to_operand_aliasing`); empty if it says nothing.
+    /// The parts of its result that share an operand's buffer (`output_to_operand_aliasing`); empty without the
+    /// attribute.
     ///
     /// # Errors
     ///
@@ -215,7 +216,7 @@ impl<'m> Instruction<'m> {
     /// ```
     pub fn output_to_operand_aliasing(&self) -> Result<Vec<OperandAlias>, Error> {
         const NAME: &str = "output_to_operand_aliasing";
-        // Few have it, and attributes are long: looking for the word first is what makes that cheap.
+        // Few have it, and attributes are long: searching for the word first is cheap.
         static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NAME));
         let may_have = FINDER.find(self.attributes_text().as_bytes()).is_some();
         match may_have.then(|| self.attribute(NAME)).flatten() {

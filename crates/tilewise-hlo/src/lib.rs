@@ -1,27 +1,28 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # What is where
+//! # Overview
 //!
 //! - [`read`] a file, text or proto, compressed or not; [`Module::parse`] a text, [`Module::parse_all`] several modules
 //!   in one. ([`read_text`] and [`decode`] stop at the text.)
-//! - A [`Document`] is what a file holds, with the compiler's own [`BufferAssignment`] where it has one.
+//! - A [`Document`] has the contents of a file, with the compiler's own [`BufferAssignment`] if the file has one.
 //! - A [`Profile`] has several programs, each a [`Document`].
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
-//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was skipped, or contradicts another.
+//! - An [`Error`] means that the text couldn't be read; a [`Warning`] is about a part that was skipped, or contradicts
+//!   another.
 //!
 //! # How it reads
 //!
 //! A module owns its text and keeps ranges into it. One pass finds, for each instruction, its name, shape, opcode and
-//! operands; the rest of the line, mostly `backend_config`, is only made sure to be whole. Shapes and attributes are read
-//! from their ranges when asked for. So reading costs little, keeping costs 44 bytes an instruction and 4 for each of its
-//! operands beside the text, and a module can be shared between threads.
+//! operands; the rest of the line, mostly `backend_config`, is only checked to be whole. Shapes and attributes are read
+//! from their ranges on demand. So reading is fast, a module takes 44 bytes an instruction and 4 for each of its
+//! operands beside the text, and it can be shared between threads.
 //!
-//! A line as compilers print it is recognised at a glance; all else is read by the grammar of XLA's own parser: several
+//! A line as compilers print it takes a fast path; any other is read by the grammar of XLA's own parser: several
 //! instructions on a line, operands and computations within instructions, shapes that are left out. A second pass
-//! resolves names, which must be defined above where they are used, and once. [`Module::warnings`] has whatever was not
-//! understood, [`Module::check`] refuses what XLA's parser refuses.
+//! resolves names, which must be defined above their uses, and once. [`Module::warnings`] lists the parts that were not
+//! understood, [`Module::check`] refuses texts that XLA's parser refuses.
 //!
 //! Reading is linear in the length of the text, whatever the text, and never recurses.
 //!

@@ -1,4 +1,4 @@
-//! A module: its text, and what is in it.
+//! A module: its text, computations and instructions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,10 +41,10 @@ pub struct Module {
 impl Module {
     /// Reads HLO text: a whole module, or lines of one.
     ///
-    /// Text before the `HloModule` line is skipped. Instructions outside any computation go into an
-    /// unnamed one. Of several modules only the first is read. A truncated text yields what is there. Whatever could
-    /// not be read, or isn't defined, is in [`warnings`](Self::warnings): ask [`check`](Self::check) before you believe
-    /// what a module says as a whole. Time is linear in the text, whatever the text.
+    /// Text before the `HloModule` line is skipped. Instructions outside any computation go into an unnamed one. Of
+    /// several modules only the first is read. A truncated text is read as far as it goes. Parts that could not be
+    /// read, or aren't defined, are in [`warnings`](Self::warnings): call [`check`](Self::check) before you rely on the
+    /// module as a whole. Time is linear in the text, whatever the text.
     ///
     /// # Errors
     ///
@@ -79,15 +79,15 @@ impl Module {
         modules.map(|data| Ok(Self { data: Arc::new(data?) })).collect()
     }
 
-    /// Refuses a text that is cut, and whatever else XLA's own parser refuses: names that are defined twice, or that are
-    /// used and not defined above, a second `ENTRY`, and so on. Only then the text is what a compiler printed.
+    /// Refuses a text that is cut off, or that XLA's own parser refuses: names that are defined twice, or that are used
+    /// and not defined above, a second `ENTRY`, and so on. Only a text that passes is as a compiler printed it.
     ///
     /// Lines without an `HloModule` line are a [part](Self::is_part) of a program and never refused.
     ///
     /// # Errors
     ///
-    /// [`Truncated`](ErrorKind::Truncated) if the text ends within the module, else [`Refused`](ErrorKind::Refused) with
-    /// the first place that is wrong.
+    /// [`Truncated`](ErrorKind::Truncated) if the text ends within the module, else [`Refused`](ErrorKind::Refused)
+    /// with the first fault.
     ///
     /// ```
     /// # use tilewise_hlo::{ErrorKind, Module, WarningKind};
@@ -118,9 +118,9 @@ impl Module {
 
     /// A warning with its line and the text it is about.
     fn describe(&self, warning: &Warning) -> String {
-        /// What of a text fits a message.
+        /// Most characters of a text in a message.
         const SHOWN: usize = 60;
-        // What the text leaves out stands behind it.
+        // Names and operands that the text leaves out stand behind it.
         let start = warning.span().start.min(self.data.length);
         let line = memchr::memchr_iter(b'\n', &self.data.source.as_bytes()[..start]).count() + 1;
         let text = self.data.source.get(warning.span()).and_then(|text| text.lines().next()).unwrap_or_default();
@@ -138,13 +138,13 @@ impl Module {
         !self.is_part() && self.warnings().iter().any(|warning| is_cut(warning.kind()))
     }
 
-    /// Whether there is no `HloModule` line: the text is a part of a program, or one that nobody compiled.
+    /// Whether there is no `HloModule` line: the text is a part of a program, or was never compiled.
     #[must_use]
     pub fn is_part(&self) -> bool {
         !self.data.has_header
     }
 
-    /// Whether any instruction has a tiled layout, as all that is compiled for a TPU has.
+    /// Whether any instruction has a tiled layout, as in every program for a TPU.
     ///
     /// ```
     /// # use tilewise_hlo::Module;
@@ -219,7 +219,7 @@ impl Module {
         Some(text.strip_prefix('{')?.strip_suffix('}')?.trim())
     }
 
-    /// Which outputs share the buffer of a parameter (`input_output_alias`); empty if the module says nothing.
+    /// The outputs that share a parameter's buffer (`input_output_alias`); empty without the attribute.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl Module {
         (index < self.data.instructions.len()).then_some(Instruction { data: &self.data, index })
     }
 
-    /// What was skipped, isn't defined, or contradicts itself. Empty for what a compiler printed.
+    /// Parts that were skipped, aren't defined, or contradict themselves. Empty for a compiler's text.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.data.warnings

@@ -1,4 +1,4 @@
-//! Finds things by name.
+//! An index of names.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
@@ -14,14 +14,14 @@ pub(crate) struct NameIndex {
 const FREE: u32 = u32::MAX;
 
 impl NameIndex {
-    /// An empty index, with room for so many.
+    /// An empty index, with room for `count` names.
     pub(crate) fn with_capacity(count: usize) -> Self {
         let mut index = Self { hasher: NameHasher::new(), slots: Vec::new() };
         index.reset(count);
         index
     }
 
-    /// Of names by index. Names may be shared: the first counts.
+    /// The index of these names. Several may share a name: the first counts.
     pub(crate) fn new<'n>(indices: Range<usize>, name_of: impl Fn(usize) -> &'n str) -> Self {
         let mut index = Self::with_capacity(indices.len());
         for at in indices {
@@ -30,7 +30,7 @@ impl NameIndex {
         index
     }
 
-    /// Forgets all names, and makes room for so many.
+    /// Forgets all names, and makes room for `count`.
     pub(crate) fn reset(&mut self, count: usize) {
         self.slots.clear();
         self.slots.resize((count * 3 / 2 + 1).next_power_of_two(), (0, FREE));
@@ -53,7 +53,7 @@ impl NameIndex {
         self.slot(name, name_of).ok()
     }
 
-    /// The index of a name, or the slot where it belongs, and the part of its hash that stands there.
+    /// The index of a name, or its free slot, and the part of its hash to store there.
     fn slot<'n>(&self, name: &str, name_of: impl Fn(usize) -> &'n str) -> Result<usize, (usize, u32)> {
         let (hash, tag) = self.hasher.hash(name.as_bytes());
         let mask = self.slots.len() - 1;
@@ -68,7 +68,7 @@ impl NameIndex {
     }
 }
 
-/// Hashes short names fast. It is seeded at random, so that no text can make many of them meet.
+/// Hashes short names fast. It is seeded at random, so that no text can make many of them collide.
 #[derive(Clone, Copy, Debug)]
 struct NameHasher {
     seed: u64,
@@ -103,7 +103,7 @@ impl NameHasher {
     }
 }
 
-/// The last bytes of a name, of which `rest` is not read yet: those before it, too, where it is shorter than a word.
+/// The last 8 bytes of a name, whose `rest` is not read yet; a shorter name is packed into them.
 fn last_word(name: &[u8], rest: &[u8]) -> u64 {
     if let Some(word) = name.last_chunk() {
         u64::from_le_bytes(*word)

@@ -1,16 +1,16 @@
-//! What instructions do.
+//! Opcodes: the operations of instructions.
 
 use std::fmt;
 
 macro_rules! opcodes {
     ($($opcode:ident => $name:literal,)*) => {
-        /// What an instruction does: XLA's opcodes (`HLO_OPCODE_LIST` in xla/hlo/ir/hlo_opcode.h).
+        /// The operation of an instruction: XLA's opcodes (`HLO_OPCODE_LIST` in xla/hlo/ir/hlo_opcode.h).
         ///
         /// The text has two more spellings, whose text [`Instruction::opcode_text`](crate::Instruction::opcode_text) keeps:
         ///
-        /// - `slice-start`, `fusion-update`, `all-to-all-done` and the like abbreviate an asynchronous instruction whose
-        ///   computation is one `slice`, `fusion`, `all-to-all`: [`AsyncStart`](Self::AsyncStart) and so on, of which
-        ///   [`Instruction::wrapped_opcode`](crate::Instruction::wrapped_opcode) says what they run;
+        /// - `slice-start`, `fusion-update`, `all-to-all-done` and the like abbreviate an asynchronous instruction
+        ///   whose computation is one `slice`, `fusion`, `all-to-all`: [`AsyncStart`](Self::AsyncStart) and so on;
+        ///   [`Instruction::wrapped_opcode`](crate::Instruction::wrapped_opcode) is the opcode that they run;
         /// - `optimization-barrier` is an old name of `opt-barrier`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -166,7 +166,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The opcode of this name; [`Unknown`](Self::Unknown) if there is none.
+    /// The opcode of this name; [`Unknown`](Self::Unknown) for any other name.
     ///
     /// ```
     /// use tilewise_hlo::Opcode;
@@ -271,12 +271,14 @@ impl Opcode {
         matches!(self, Self::AsyncStart | Self::AsyncUpdate | Self::AsyncDone)
     }
 
-    /// The same of an instruction with a result of this shape and these attributes: `async-start`, if it wraps a collective.
+    /// The opcode of an instruction with a result of this shape and these attributes: `async-start` if it wraps a
+    /// collective.
     ///
-    /// XLA:GPU of summer 2026 starts collectives as it does other operations, `((operands), result) all-reduce-start(…)`, under the
-    /// names of the opcodes that it had for them. Their results were `result` of all-reduce-start, and `(operand, result)` of
-    /// collective-permute-start. With several operands the latter has two tuples in both forms: there a field of the backend's
-    /// configuration tells, which came with the new form.
+    /// XLA:GPU of summer 2026 starts collectives as it does other operations,
+    /// `((operands), result) all-reduce-start(…)`, under the names of their former opcodes. The result of
+    /// all-reduce-start was `result`, and that of collective-permute-start `(operand, result)`. With several operands
+    /// the latter has two tuples in both forms: then a field of the backend's configuration decides, which came with
+    /// the new form.
     pub(crate) fn wrapping(self, shape: &str, attributes: &str) -> Self {
         let is_wrapped = match self {
             Self::AllReduceStart => shape.starts_with("(("),
@@ -296,7 +298,7 @@ impl fmt::Display for Opcode {
     }
 }
 
-/// What `X-start`, `X-update` and `X-done` abbreviate, and X.
+/// The opcode that `X-start`, `X-update` or `X-done` abbreviates, and X.
 fn asynchronous(name: &str) -> Option<(Opcode, &str)> {
     let (wrapped, step) = name.rsplit_once('-')?;
     let opcode = match step {
@@ -315,7 +317,7 @@ pub(crate) fn wrapped(name: &str) -> Option<Opcode> {
     Some(Opcode::of(wrapped))
 }
 
-/// A power of two, some times the number of opcodes: most are found at first sight, as each instruction's has to be.
+/// The size of the table: a power of two, several times the number of opcodes, so that most are in their first slot.
 const SLOTS: usize = 512;
 
 /// An opcode is at the [`slot`] of its name, or after it.
@@ -334,7 +336,7 @@ static TABLE: [Option<Opcode>; SLOTS] = {
     table
 };
 
-/// Where to look for a name: by its length and three of its letters.
+/// The first slot of a name: by its length and three of its letters.
 const fn slot(name: &[u8]) -> usize {
     let length = name.len();
     if length == 0 {

@@ -28,7 +28,7 @@ impl<'m> Instruction<'m> {
     }
 }
 
-/// Whether what stands between the parentheses of such an instruction are operands.
+/// Whether the text between the parentheses of such an instruction is operands.
 pub(crate) fn has_operands(opcode: Opcode) -> bool {
     !matches!(opcode, Opcode::Constant | Opcode::Parameter)
 }
@@ -44,7 +44,7 @@ impl<'m> OperandTexts<'m> {
         Self { rest: text }
     }
 
-    /// The next name, where nothing but a space and a sigil is before it, as mostly.
+    /// The next name, if only a space and a sigil are in front of it, as in most texts.
     fn next_name(&mut self) -> Option<&'m str> {
         let bytes = self.rest.as_bytes();
         let text = usize::from(peek(bytes, 0) == b' ');
@@ -56,7 +56,7 @@ impl<'m> OperandTexts<'m> {
         Some(found)
     }
 
-    /// The next operand's name; `Err` with its text where that is none.
+    /// The next operand's name; `Err` with its text if that isn't an operand.
     pub(crate) fn next_operand(&mut self) -> Option<Result<&'m str, &'m str>> {
         if let Some(name) = self.next_name() {
             return Some(Ok(name));
@@ -142,14 +142,14 @@ impl<'m> Operand<'m> {
     }
 }
 
-/// Where the name of an operand begins, with its sigil.
+/// The start of an operand's name, with its sigil.
 pub(crate) fn name_start(operand: &str) -> usize {
     let name = operand.bytes().rev().take_while(|byte| is_identifier(*byte)).count();
     let start = operand.len() - name;
     start - usize::from(operand[..start].ends_with('%'))
 }
 
-/// An operand: where its name lies in its text, and the numbers that follow if it is an element.
+/// An operand: the range of its name in its text, and the numbers behind it if it is an element.
 pub(crate) struct Element {
     pub(crate) name: std::ops::Range<usize>,
     pub(crate) path: Vec<usize>,
@@ -172,7 +172,7 @@ pub(crate) fn element(operand: &str) -> Option<Element> {
     (start < end && at >= bytes.len()).then_some(Element { name: start..end, path })
 }
 
-/// Reads `#1` at `at`, and says where it ends.
+/// Reads `#1` at `at`; returns the number and its end.
 pub(crate) fn number(text: &str, at: usize) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     if peek(bytes, at) != b'#' {

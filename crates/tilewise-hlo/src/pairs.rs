@@ -1,8 +1,9 @@
-//! `, name=value, …`, read strictly: what XLA's parser takes. [`Attributes`](crate::attributes::Attributes) skips what it doesn't know.
+//! `, name=value, …`, read as strictly as XLA's parser does. [`Attributes`](crate::attributes::Attributes) skips
+//! unknown text.
 
 use crate::scan::{identifier_end, peek, skip_trivia, value_end};
 
-/// Iterates over the pairs; stops at the first thing that is no pair.
+/// Iterates over the pairs; stops at the first text that isn't a pair.
 pub(crate) struct Pairs<'t> {
     text: &'t str,
     at: usize,
@@ -13,7 +14,7 @@ impl<'t> Pairs<'t> {
         Self { text, at: 0 }
     }
 
-    /// The next name, and where its value begins, which must be skipped; `None` where none follows.
+    /// The next name, and the start of its value, which must be skipped; `None` if no pair follows.
     pub(crate) fn next_name(&mut self) -> Option<(&'t str, usize)> {
         let bytes = self.text.as_bytes();
         let comma = skip_trivia(bytes, self.at);

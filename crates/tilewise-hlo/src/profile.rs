@@ -21,8 +21,8 @@ pub struct ProfiledProgram {
 }
 
 impl Profile {
-    /// Reads a profile, gzip or not, of which at most `limit` bytes are decompressed. `None` if the bytes are no profile,
-    /// as always without the feature `proto`.
+    /// Reads a profile, gzip or not, and decompresses at most `limit` bytes. `None` if the bytes are no profile, as
+    /// always without the feature `proto`.
     ///
     /// # Errors
     ///
@@ -65,13 +65,13 @@ impl ProfiledProgram {
         &self.name
     }
 
-    /// Whether it is meant by a name: its own, or its module's.
+    /// Whether a name is its own, or its module's.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.name.rsplit_once('(').is_some_and(|(module, _)| module == name)
     }
 
-    /// How many bytes its proto has.
+    /// The size of its proto in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.proto.len()

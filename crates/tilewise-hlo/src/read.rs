@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::module::Module;
 use crate::profile::is_profile;
 
-/// The most bytes of a file that [`read`] and [`read_text`] take, decompressed: what [`Module::parse`] can hold, 4 GiB − 1.
+/// Most decompressed bytes of a file for [`read`] and [`read_text`]: the limit of [`Module::parse`], 4 GiB − 1.
 pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 
 /// Reads a file of HLO, text or proto, plain or gzip, whatever its name.
@@ -29,7 +29,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Module, Error> {
     Module::parse(read_text(path)?).map_err(|error| error.in_file(path))
 }
 
-/// Reads a file as text, whatever the text. See [`decode`] for what is understood.
+/// Reads a file as text, of any content. See [`decode`] for the formats.
 ///
 /// # Errors
 ///
@@ -41,11 +41,11 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
     read.and_then(|bytes| decode(bytes, DECOMPRESSION_LIMIT)).map_err(|error| error.in_file(path))
 }
 
-/// Bytes that tell whether an input may hold a program: of anything else no more is read.
+/// Bytes that show whether an input may hold a program: of any other no more is read.
 const TELLING: usize = 16 << 20;
 
-/// The bytes of a file, a pipe or a device for [`decode`]: at most `limit`, and of what can't be a program, which may have no end, the
-/// first 16 MiB, whose lines or bytes [`decode`] and [`Module::parse`] then refuse.
+/// The bytes of a file, a pipe or a device for [`decode`]: at most `limit`. An input that can't be a program, and may
+/// be endless, is read up to 16 MiB, whose lines or bytes [`decode`] and [`Module::parse`] then refuse.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ const TELLING: usize = 16 << 20;
 /// ```
 pub fn read_bytes(mut input: impl Read, limit: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    // One more tells that there is more.
+    // One byte above the limit shows that there are more.
     let most = limit.saturating_add(1);
     input.by_ref().take(most.min(TELLING as u64)).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() == TELLING {
@@ -115,11 +115,11 @@ pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<String, Error> {
     Ok(Document::decode(bytes, limit)?.text)
 }
 
-/// The first bytes of a file, at most `limit`, without their compression: enough to see what it holds.
+/// The first bytes of a file, at most `limit`, without their compression: enough to recognise its contents.
 ///
 /// # Errors
 ///
-/// If the file can't be read. What can't be decompressed of it is left out.
+/// If the file can't be read. Data that can't be decompressed is left out.
 ///
 /// ```
 /// let path = std::env::temp_dir().join("tilewise-hlo-head.hlo");
@@ -133,7 +133,7 @@ pub fn read_head(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
     #[cfg(feature = "gzip")]
     if head.starts_with(&[0x1f, 0x8b]) {
         let mut plain = Vec::new();
-        // The data ends with the head, so it may fail at the end; what was decompressed until then is what is wanted.
+        // The data ends with the head, so it may fail at the end; the bytes decompressed until then are wanted.
         let _ = flate2::read::MultiGzDecoder::new(head.as_slice()).take(limit).read_to_end(&mut plain);
         return Ok(plain);
     }
@@ -171,7 +171,7 @@ mod tests {
         let error = decode(gzip(&text), u64::MAX).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::GzipTooLarge);
         assert!(error.to_string().contains("100 times its length"), "{error}");
-        // What shrinks to a 60th, as no program does, is read.
+        // Data that shrinks to a 60th, as no program does, is read.
         let line: Vec<u8> = (0..24_u8).map(|at| b'a' + at).collect();
         let lines: Vec<u8> =
             (0..700_000_u32).flat_map(|at| [&line[..], &(at / 64).to_le_bytes()[..3]].concat()).collect();

@@ -1,4 +1,4 @@
-//! What parsing leaves: ranges of the text, which modules, computations and instructions look into.
+//! The result of parsing: ranges of the text, for the views of modules, computations and instructions.
 
 use crate::error::Warning;
 use crate::name_index::NameIndex;
@@ -24,7 +24,7 @@ pub(crate) struct InstructionRecord {
 pub(crate) struct ComputationRecord {
     pub(crate) name: Span,
     pub(crate) signature: Span,
-    /// What follows the closing brace on its line.
+    /// The text behind the closing brace on its line.
     pub(crate) attributes: Span,
     pub(crate) is_entry: bool,
     pub(crate) first: usize,
@@ -42,7 +42,7 @@ impl ComputationRecord {
     }
 }
 
-/// What calls a computation.
+/// The callers of a computation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Uses {
     pub(crate) by_fusion: bool,
@@ -54,7 +54,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Data {
-    /// The text, and behind it what it leaves out.
+    /// The text, and behind it the names and operands that it leaves out.
     pub(crate) source: String,
     /// The length of the text.
     pub(crate) length: usize,
@@ -63,13 +63,13 @@ pub(crate) struct Data {
     pub(crate) has_header: bool,
     pub(crate) computations: Vec<ComputationRecord>,
     pub(crate) instructions: Vec<InstructionRecord>,
-    /// Where computations within instructions begin, and which they are, in rising order.
+    /// The start of each computation within an instruction, and its index, in rising order.
     pub(crate) inline: Vec<(u32, u32)>,
-    /// What each operand is: an instruction, or [`NONE`].
+    /// Each operand: the index of an instruction, or [`NONE`].
     pub(crate) operands: Vec<u32>,
-    /// For each instruction, where its `operands` begin.
+    /// The start of each instruction's `operands`.
     pub(crate) first_operands: Vec<u32>,
-    /// For each computation, what calls it.
+    /// The callers of each computation.
     pub(crate) uses: Vec<Uses>,
     pub(crate) table: SourceTable,
     pub(crate) warnings: Vec<Warning>,
@@ -86,7 +86,7 @@ impl Data {
         self.source.get(span.range()).unwrap_or_default()
     }
 
-    /// Where in the source a part of it begins.
+    /// The offset in the source of a part of it.
     pub(crate) fn offset_of(&self, part: &str) -> usize {
         (part.as_ptr() as usize).saturating_sub(self.source.as_ptr() as usize)
     }
@@ -102,7 +102,7 @@ impl Data {
         *self.has_tiles.get_or_init(|| self.instructions.iter().any(is_tiled))
     }
 
-    /// For each operand of an instruction, what it is: an instruction, or [`NONE`].
+    /// The operands of an instruction: each the index of an instruction, or [`NONE`].
     pub(crate) fn operands_of(&self, instruction: usize) -> &[u32] {
         let at = |index: usize| self.first_operands.get(index).map_or(self.operands.len(), |first| *first as usize);
         self.operands.get(at(instruction)..at(instruction + 1)).unwrap_or_default()

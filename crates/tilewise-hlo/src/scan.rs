@@ -1,11 +1,11 @@
-//! Finds where identifiers, brackets, strings and values end.
+//! Finds the ends of identifiers, brackets, strings and values.
 //!
 //! Everything here is a loop with a counter, never recursion, so that no text can exhaust the stack.
 
 use memchr::{memchr, memchr2, memchr3};
 
 const IDENTIFIER: u8 = 1;
-/// Bytes at which a scan for the end of a bracket may have something to do.
+/// Bytes at which a scan for the end of a bracket stops.
 const STOP: u8 = 2;
 
 static CLASS: [u8; 256] = classes();
@@ -102,7 +102,7 @@ pub(crate) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The position after the closing quote of the string that opens at `at`, or where the search gave up.
+/// The position after the closing quote of the string that opens at `at`; `Err` with the end of an unsuccessful search.
 pub(crate) fn string_end(bytes: &[u8], at: usize, guarded: bool) -> Result<usize, usize> {
     let mut from = at + 1;
     loop {
@@ -119,11 +119,11 @@ pub(crate) fn string_end(bytes: &[u8], at: usize, guarded: bool) -> Result<usize
     }
 }
 
-/// Where the bracket that opens at `at` is closed; brackets of other kinds within it aren't looked at, as XLA's lexer
-/// doesn't in a `backend_config`.
+/// The position after the bracket that closes the one at `at`; brackets of other kinds within it are ignored, as by
+/// XLA's lexer in a `backend_config`.
 ///
-/// `Err(stop)`: it isn't before the text ends or, if `guarded`, before a line that looks like an instruction. That guard
-/// keeps one bad line from swallowing the rest, and the whole reading linear.
+/// `Err(stop)` if the text ends before it or, if `guarded`, a line comes first that looks like an instruction. That
+/// guard keeps one bad line from swallowing the rest, and the whole reading linear.
 pub(crate) fn balanced_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result<usize, usize> {
     let opening = peek(bytes, at);
     let closing = match opening {

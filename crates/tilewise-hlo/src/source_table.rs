@@ -1,4 +1,4 @@
-//! The tables between a module's header and its computations that say where instructions come from.
+//! The tables of source lines between a module's header and its computations.
 //!
 //! ```text
 //! FileNames
@@ -44,8 +44,8 @@ pub(crate) struct Frame {
 }
 
 impl SourceTable {
-    /// Reads the table whose title is `bytes[start..end]`, and returns where it ends; `None` if that is no title. Rows end where their
-    /// values do: line breaks are white space (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc).
+    /// Reads the table whose title is `bytes[start..end]`, and returns its end; `None` if that is no title. Rows end
+    /// where their values do: line breaks are white space (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc).
     pub(crate) fn read(&mut self, bytes: &[u8], start: usize, end: usize) -> Option<usize> {
         let read: fn(&mut Self, &[u8], u32, usize, usize) = match &bytes[start..end] {
             b"FileNames" => |table, bytes, id, at, end| table.files.push((id, quoted(bytes, at, end))),

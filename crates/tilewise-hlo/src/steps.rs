@@ -1,11 +1,11 @@
-//! Steps, counted where tests ask how work grows with the text: no test measures time.
+//! A count of steps, by which tests measure how work grows with the text: no test measures time.
 
 #[cfg(feature = "unstable-testing")]
 thread_local! {
     static TAKEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts steps; nothing without the feature `unstable-testing`.
+/// Counts steps; does nothing without the feature `unstable-testing`.
 #[inline]
 pub(crate) fn take(count: usize) {
     #[cfg(feature = "unstable-testing")]

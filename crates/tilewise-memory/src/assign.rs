@@ -18,7 +18,7 @@ use crate::{
     storage::Storages,
 };
 
-/// What memory is for: the first of these that applies.
+/// The use of memory: the first of these that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -26,7 +26,7 @@ pub enum Role {
     Constant,
     /// An argument of the program, or a result that lies in a donated one.
     Argument,
-    /// A tuple's table of pointers, of no result.
+    /// A tuple's table of pointers, unless it is a result's.
     Table,
     /// A result of the program.
     Output,
@@ -78,19 +78,19 @@ impl Assignment {
     }
 }
 
-/// Memory of its own, with what is in it.
+/// An allocation outside the heaps, with its buffers.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     pub(crate) memory_space: u8,
     pub(crate) buffers: Vec<BufferId>,
     is_argument: bool,
-    /// Whether it is an argument that a result may take over.
+    /// Whether it is a donated argument.
     is_donated: bool,
     is_output: bool,
-    /// Whether it is of the temporaries' memory: a table that is no result, or a work area.
+    /// Whether it lies in the temporaries' memory: a table that isn't a result's, or a work area.
     pub(crate) is_temporary: bool,
-    /// Whether it is SparseCores' work area.
+    /// Whether it is a work area of SparseCores.
     pub(crate) is_work_area: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Part {
     Allocation(usize),
 }
 
-/// Bytes that cross a program's interface: of the device, and of the host.
+/// Bytes of a program's arguments, results and aliases: on the device, then on the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interface {
     pub(crate) arguments: [u64; 2],
@@ -112,7 +112,7 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Of allocations, each counted once. `None` if they exceed 64 bits.
+    /// Sums allocations, each once. `None` if they exceed 64 bits.
     pub(crate) fn of_allocations(allocations: &[Allocation]) -> Option<Self> {
         let sum = |counts: fn(&Allocation) -> bool| {
             let mut sums = [0_u64; 2];
@@ -133,17 +133,17 @@ impl Interface {
 /// An allocation in the making.
 struct Draft<'f> {
     allocation: Allocation,
-    /// Whether other buffers may lie in it, too.
+    /// Whether it may hold further buffers.
     is_shared: bool,
-    /// Its values by the cores whose work area they are, and of those by start. Since none conflicts with another of no
-    /// core, those are by end, too.
+    /// Its values, by the cores whose work area they are, then by start. Values of no core never conflict, so their
+    /// order by start is also their order by end.
     values: BTreeMap<Cores<'f>, BTreeSet<(usize, usize, ValueId)>>,
 }
 
-/// The SparseCores whose work area a value is; none for other values.
+/// The SparseCores whose work area a value is; empty for other values.
 type Cores<'f> = BTreeSet<&'f str>;
 
-/// What is asked of a buffer again and again.
+/// Properties of a buffer, computed once.
 struct Traits<'f> {
     bytes: u64,
     memory_space: u8,
@@ -161,7 +161,7 @@ pub(crate) struct Assigner<'f> {
     roles: Table<Buffer, Role>,
     traits: Table<Buffer, Traits<'f>>,
     drafts: Vec<Draft<'f>>,
-    /// Which of the allocations each buffer is in.
+    /// The allocation of each buffer, by number.
     allocation_of: Table<Buffer, Option<usize>>,
     packed: BTreeMap<u8, Vec<BufferId>>,
 }
@@ -195,7 +195,7 @@ impl<'f> Assigner<'f> {
         this
     }
 
-    /// Donated arguments and tables that are no result, before anything else.
+    /// Allocates donated arguments, and tables that aren't results', before anything else.
     pub(crate) fn allocate_donated_and_tables(&mut self) {
         for buffer in self.buffers.members.ids() {
             let is_first = match self.roles[buffer] {
@@ -284,7 +284,7 @@ impl<'f> Assigner<'f> {
         !self.traits[buffer].cores.is_empty()
     }
 
-    /// The largest first, outputs before others of their size.
+    /// Sort key: the largest first, outputs before others of their size.
     fn size_key(&self, buffer: BufferId) -> (Reverse<u64>, bool) {
         (Reverse(self.bytes(buffer)), !self.is_output[buffer])
     }
@@ -293,12 +293,12 @@ impl<'f> Assigner<'f> {
         self.buffers.members.ids().filter(|buffer| matches!(self.roles[*buffer], Role::Output | Role::Temporary))
     }
 
-    /// In the order of definition.
+    /// Assigns buffers in the order of definition.
     pub(crate) fn assign_by_time(&mut self) {
         let mut singles: Vec<BufferId> = self.singles().collect();
         singles.sort_by_cached_key(|buffer| (self.traits[*buffer].range.start, self.size_key(*buffer), *buffer));
         let mut areas: Vec<usize> = Vec::new();
-        // Allocations made here, by the end of what is in them; then those whose end has passed, by size.
+        // Allocations made here, by the end of their latest buffer; then those whose end has passed, by size.
         let mut active: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
         let mut free: BTreeMap<u8, BTreeSet<(u64, usize)>> = BTreeMap::new();
         let given = self.drafts.len();
@@ -347,7 +347,7 @@ impl<'f> Assigner<'f> {
         }
     }
 
-    /// The largest first.
+    /// Assigns buffers, the largest first.
     pub(crate) fn assign_by_size(&mut self) {
         let places = self.rules.places(self.flow);
         let mut listed: Vec<BufferId> = self.buffers.members.ids().collect();
@@ -414,7 +414,7 @@ impl<'f> Assigner<'f> {
         let draft = &mut self.drafts[at];
         draft.allocation.buffers.push(buffer);
         draft.allocation.is_output |= self.is_output[buffer];
-        // What nothing else may lie in conflicts with nothing: programs may have as many tables as values.
+        // Only shared allocations are checked for conflicts: a program may have one table per value.
         if draft.is_shared {
             let values = self.buffers.members[buffer].iter().map(|value| {
                 let LiveRange { start, end } = self.buffers.ranges[*value];
@@ -468,8 +468,8 @@ impl<'f> Assigner<'f> {
             })
     }
 
-    /// Whether two values can't lie in one place: they live at the same time, but for the moment at which one ends and the
-    /// other, which may take its place, starts.
+    /// Whether two values can't share memory: their live ranges overlap, and not just where one ends as the other,
+    /// which may take its place, starts.
     fn interfere(&self, a: ValueId, b: ValueId) -> bool {
         let (range_a, range_b) = (self.buffers.ranges[a], self.buffers.ranges[b]);
         if !range_a.overlaps(range_b) {

@@ -1,4 +1,4 @@
-//! What a program holds at the most, in whatever order it runs.
+//! Upper bound of a program's memory under any schedule.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use tilewise_hlo::{Opcode, dataflow::Dataflow};
 
 use crate::{Error, Machine, buffers::donations, compiler, planner::Functions, rules::HOST, size::storages};
 
-/// Bytes of the device's default memory that a program needs at the most, whatever the schedule: as if no two values
-/// shared memory but donated arguments and their results.
+/// The most bytes of the device's default memory that a program needs under any schedule: no two values share memory
+/// except donated arguments and their results.
 ///
-/// No plan of the same instructions is larger. A heap puts each buffer at the end of one that is there already, or at
-/// its start, so it is no higher than all of them on top of each other, each from a multiple of the
-/// [machine](Machine)'s alignment on; what else there is (arguments, results, constants, tables) is counted as in a plan.
+/// No plan of the same instructions is larger. A heap puts each buffer at its start or at the end of another buffer,
+/// which makes it no higher than all buffers stacked at the [machine](Machine)'s alignment. Arguments, results,
+/// constants and tables are counted as in a plan.
 ///
 /// # Errors
 ///
-/// Those of [`MemoryPlan::new`](crate::MemoryPlan::new), but for [`Error::Unscheduled`].
+/// Those of [`MemoryPlan::new`](crate::MemoryPlan::new), except [`Error::Unscheduled`].
 ///
 /// ```
 /// use tilewise::tpu::Generation;
@@ -47,7 +47,7 @@ pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
         total = bytes.and_then(|bytes| total.checked_add(bytes)).ok_or(Error::Overflow)?;
         Ok::<(), Error>(())
     };
-    // Of a result that a donated argument provides, the argument is counted.
+    // A result in a donated argument is counted as the argument.
     let given: HashSet<_> = donations(flow)?.into_iter().map(|(_, result)| result).collect();
     let arguments = flow[entry].parameters.iter().flat_map(|op| flow.positions(*op));
     let results = flow.positions(flow[entry].root).filter(|position| !given.contains(position));

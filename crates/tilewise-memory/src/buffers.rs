@@ -1,4 +1,4 @@
-//! Values that must lie together, and when each lives.
+//! Buffers: values that must share memory, and their live ranges.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use tilewise_hlo::{
 
 use crate::{Error, in_place::InPlace, storage::Storages, timeline::Timeline};
 
-/// From its first logical time to its last, both included.
+/// The logical times of a value's life, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveRange {
     pub(crate) start: usize,
@@ -22,24 +22,24 @@ impl LiveRange {
     }
 }
 
-/// The marker of a [`BufferId`]: values that lie together.
+/// The marker of a [`BufferId`]: values that share memory.
 #[derive(Debug)]
 pub(crate) enum Buffer {}
 
 pub(crate) type BufferId = Id<Buffer>;
 
-/// The buffers of a module: sets of values that lie in one place, as of `HloAliasAnalysis`.
+/// The buffers of a module: sets of values that share memory, as in `HloAliasAnalysis`.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    /// The values of each, by number.
+    /// The values of each buffer, by rank.
     pub(crate) members: Table<Buffer, Vec<ValueId>>,
     of: Table<Value, Option<BufferId>>,
     pub(crate) ranges: Table<Value, LiveRange>,
-    /// What orders values where nothing else does.
+    /// Tie-break order of values.
     pub(crate) ranks: Table<Value, u32>,
-    /// The position in which each value is seen last, and when that is: where it is made, or a later one.
+    /// The last position that holds each value, with its end time: the defining position or a later one.
     last_seen: Table<Value, (usize, Position)>,
-    /// The positions of arguments that a result may take over.
+    /// The positions of donated arguments.
     pub(crate) donated: HashSet<Position>,
 }
 
@@ -86,12 +86,12 @@ impl Buffers {
         self.of[value]
     }
 
-    /// The position in which a value is seen last.
+    /// The last position that holds a value.
     pub(crate) fn last_seen(&self, value: ValueId) -> Position {
         self.last_seen[value].1
     }
 
-    /// Bytes of the largest of its values.
+    /// Bytes of the buffer's largest value.
     pub(crate) fn bytes(&self, flow: &Dataflow, storages: &Storages, buffer: BufferId) -> u64 {
         let sizes = self.members[buffer].iter().map(|value| storages[flow.values()[*value]].bytes);
         sizes.max().unwrap_or(0)
@@ -102,7 +102,7 @@ impl Buffers {
         self.of(flow.value_at(position)?)
     }
 
-    /// By `HloLiveRange::ComputeBufferLiveRanges` (xla/hlo/utils/hlo_live_range.cc).
+    /// Computes live ranges as `HloLiveRange::ComputeBufferLiveRanges` does (xla/hlo/utils/hlo_live_range.cc).
     fn find_ranges(&mut self, flow: &Dataflow, timeline: &Timeline) {
         for (value, &definition) in flow.values().iter() {
             let op = flow.op_at(definition);
@@ -124,7 +124,7 @@ impl Buffers {
             let range = &mut self.ranges[value];
             range.end = range.end.max(end);
         };
-        // Of each result, when all of it is read last: many may read a wide tuple.
+        // The last read of each whole result, kept per instruction: a wide tuple may have many readers.
         let mut last_reads: Table<Op, Option<usize>> = Table::filled(flow.ops().len(), None);
         for &op in &timeline.order {
             if let Some(end) = timeline.end(flow, op) {
@@ -162,7 +162,7 @@ impl Buffers {
     }
 }
 
-/// Positions of arguments, each with the result that takes it over (`input_output_alias`).
+/// Positions of donated arguments, each with the result that takes it over (`input_output_alias`).
 pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Error> {
     let entry = flow.entry().ok_or(Error::NoEntry)?;
     let parameters = &flow[entry].parameters;
@@ -175,12 +175,13 @@ pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Er
     Ok(pairs.collect())
 }
 
-/// Those that live first, and of those the ones that end first, come first.
+/// Sorts values by start, then end, then rank.
 pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<Value, LiveRange>, ranks: &Table<Value, u32>) {
     values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, ranks[*value]));
 }
 
-/// When an instruction reads its operands, and whether all that is in them; else it is their outermost positions.
+/// When an instruction reads its operands, and whether it reads all their positions or only the outermost ones. `None`
+/// if it reads none or doesn't run.
 fn reads(flow: &Dataflow, timeline: &Timeline, op: OpId) -> Option<(usize, bool)> {
     let reader = match flow[op].opcode {
         Opcode::Tuple | Opcode::Domain | Opcode::Call => return None,
@@ -225,7 +226,7 @@ impl<'f> Union<'f> {
         }
     }
 
-    /// A loop's carry lies in one place throughout, and the results of branches in that of the conditional.
+    /// Joins a loop's carry throughout, and the results of branches with that of their conditional.
     fn join_callees(&mut self, op: OpId) {
         let flow = self.flow;
         let result = flow[op].position;

@@ -13,7 +13,7 @@ pub enum Error {
     /// The module isn't scheduled (`is_scheduled=true` in its first line): the order of its text isn't the order in
     /// which it runs.
     Unscheduled,
-    /// The module isn't compiled for this machine: of a TPU's, layouts have tiles, and of others none.
+    /// The module isn't compiled for this machine: TPU layouts have tiles, others don't.
     OtherMachine(Machine),
     /// The module has no entry computation, or one without instructions: the text may be truncated.
     NoEntry,
@@ -28,11 +28,11 @@ pub enum Error {
     },
     /// `input_output_alias` of the module, or `output_to_operand_aliasing` of an instruction, isn't valid.
     InvalidAlias(String),
-    /// The bytes of an array can't be told, as of `f32[?,128]`: which, and why.
+    /// The size of an array is unknown, such as that of `f32[?,128]`: its shape and the reason.
     UnknownSize(String),
     /// The program's bytes don't fit in 64 bits.
     Overflow,
-    /// The work would not be proportional to the text: only texts that no compiler printed are like that.
+    /// The work would not be proportional to the text, which happens only with texts that no compiler printed.
     TooLarge,
 }
 

@@ -1,4 +1,4 @@
-//! Results that an instruction leaves in an operand.
+//! Results that an instruction writes into an operand.
 //!
 //! The rules are those of `HloDataflowAnalysis::GetInPlaceInputOutputPairs` and `AliasInfo`
 //! (xla/hlo/analysis/alias_info.cc), fusions included.
@@ -12,14 +12,14 @@ use tilewise_hlo::{
 
 use crate::Error;
 
-/// A result that lies where an operand did.
+/// A result in the place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// Which operand.
+    /// The operand's number.
     operand: usize,
-    /// How many nodes into the operand's shape.
+    /// Offset in nodes within the operand's shape.
     from: usize,
-    /// How many nodes into the result's shape.
+    /// Offset in nodes within the result's shape.
     to: usize,
 }
 
@@ -31,9 +31,9 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct InPlace<'f> {
     flow: &'f Dataflow,
-    /// By where they are in the result: one a place.
+    /// The pairs of each fusion's body, sorted by `to`, at most one for each.
     fusions: HashMap<OpId, Vec<Pair>>,
-    /// Instructions that may still be walked back over: no more than a few for each position.
+    /// Steps left for `back`: 16 for each position of the program.
     left: usize,
 }
 
@@ -41,7 +41,7 @@ impl<'f> InPlace<'f> {
     pub(crate) fn new(flow: &'f Dataflow) -> Result<Self, Error> {
         let left = flow.all_positions().len().saturating_mul(16);
         let mut this = Self { flow, fusions: HashMap::new(), left };
-        // Bodies are printed before what calls them, so in the order of the text a fusion's own fusions come first.
+        // Bodies are printed before their callers, so in text order nested fusions come first.
         let mut fusions: Vec<OpId> = flow.ops().ids().filter(|op| flow[*op].opcode == Opcode::Fusion).collect();
         fusions.sort_by_cached_key(|op| flow.instruction_index(*op));
         for op in fusions {
@@ -53,7 +53,7 @@ impl<'f> InPlace<'f> {
         Ok(this)
     }
 
-    /// Positions that lie together, of an operand and of the result.
+    /// The pairs as positions of an operand and of the result.
     pub(crate) fn positions(&self, op: OpId) -> Result<Vec<(Position, Position)>, Error> {
         let flow = self.flow;
         let position = |pair: &Pair| {
@@ -93,7 +93,7 @@ impl<'f> InPlace<'f> {
             Opcode::AsyncUpdate => {
                 let mut pairs = self.annotated(op, op)?;
                 if let (Some(chain), Some(&before)) = (flow.chain(op), flow.operands(op).first()) {
-                    // The start's pairs are about all operands; this binds those from `late` on, after operand 0.
+                    // The start's pairs number all operands; this binds those from `late` on, as operands 1 and up.
                     let late = flow.bound(before).len();
                     for pair in self.annotated(chain.start, op)? {
                         if let Some(operand) = (pair.operand + 1).checked_sub(late).filter(|k| (1..count).contains(k)) {
@@ -108,7 +108,7 @@ impl<'f> InPlace<'f> {
         })
     }
 
-    /// Operand `k` in element `k`, or the one operand in the result.
+    /// Pairs operand `k` with element `k` of the result, or the only operand with the whole result.
     fn one_by_one(&self, result: Position, count: usize) -> Vec<Pair> {
         if count == 1 {
             return vec![Pair::WHOLE];
@@ -117,7 +117,7 @@ impl<'f> InPlace<'f> {
         elements.map(|(operand, element)| Pair { operand, from: 0, to: element.since(result) }).collect()
     }
 
-    /// The start's pairs for its result {1} are the done's, whose operand {0} has the start's operands.
+    /// The start's pairs for element 1 of its result, as pairs of the done: its operand holds the start's in element 0.
     fn of_done(&self, op: OpId) -> Result<Vec<Pair>, Error> {
         let flow = self.flow;
         let (Some(chain), Some(before)) = (flow.chain(op), flow.operand(op, 0)) else { return Ok(Vec::new()) };
@@ -133,8 +133,8 @@ impl<'f> InPlace<'f> {
         Ok(pairs.collect())
     }
 
-    /// What `output_to_operand_aliasing` of one instruction says of the result of another. Of an asynchronous start, `{}` is
-    /// the whole result of what it runs.
+    /// The pairs in `output_to_operand_aliasing` of `op`, for the result of `of`. On an asynchronous start, `{}` is the
+    /// whole result of the wrapped instruction.
     fn annotated(&self, op: OpId, of: OpId) -> Result<Vec<Pair>, Error> {
         let flow = self.flow;
         let Some(instruction) = flow.instruction(op) else { return Ok(Vec::new()) };
@@ -155,7 +155,7 @@ impl<'f> InPlace<'f> {
         Ok(pairs.collect())
     }
 
-    /// The outputs that an in-place operation of the body makes from a parameter.
+    /// The outputs that an in-place operation of the body writes into a parameter.
     fn fusion(&mut self, op: OpId) -> Result<Vec<Pair>, Error> {
         let flow = self.flow;
         let Some(body) = flow.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
@@ -170,7 +170,7 @@ impl<'f> InPlace<'f> {
             } else {
                 let by_place = match of_others.entry(producer) {
                     Entry::Occupied(known) => known.into_mut(),
-                    // Of several for one output, the last counts.
+                    // If several pairs have one output, the last counts.
                     Entry::Vacant(new) => new.insert(self.pairs(producer)?.into_iter().map(|p| (p.to, p)).collect()),
                 };
                 by_place.get(&node).copied()
@@ -189,13 +189,13 @@ impl<'f> InPlace<'f> {
         Ok(pairs)
     }
 
-    /// The pair of a fusion that was looked at, for a place in its result.
+    /// The pair of an already visited fusion for node `to` of its result.
     fn of_fusion(&self, op: OpId, to: usize) -> Option<Pair> {
         let pairs = self.fusions.get(&op)?;
         pairs.binary_search_by_key(&to, |pair| pair.to).ok().map(|at| pairs[at])
     }
 
-    /// From a node of a result in a fusion's body back to the one it is another name of.
+    /// Follows a node in a fusion's body back through tuples, elements and bitcasts to the instruction that makes it.
     fn back(&mut self, mut op: OpId, mut node: usize) -> Result<(OpId, usize), Error> {
         let flow = self.flow;
         loop {

@@ -9,12 +9,12 @@
 //!           holds                  together                  their own     lies
 //! ```
 //!
-//! [`tilewise_hlo::dataflow`] follows values, for any machine; `storage` says what each position takes on a TPU,
-//! `in_place` knows the results that stay in an operand, `timeline` the order in which everything runs, `buffers` puts
-//! together what must lie together, `assign` says what is packed, and `heap` packs it. Everything is linear in the text
-//! but for sorting, and nothing recurses.
+//! [`tilewise_hlo::dataflow`] follows values, for any machine; `size` computes the bytes and memory space of each
+//! position (`storage`), `in_place` finds results written into an operand, `timeline` holds the order of execution,
+//! `buffers` joins values that must share memory, `assign` decides which buffers are packed, and `heap` packs them.
+//! Everything is linear in the text but for sorting, and nothing recurses.
 //!
-//! The rules are those of libtpu 0.0.51, restated from XLA's sources and checked against what it reports.
+//! The rules are those of libtpu 0.0.51, restated from XLA's sources and checked against its reports.
 
 #![forbid(unsafe_code)]
 

@@ -6,7 +6,7 @@ use tilewise::tpu::Generation;
 
 use crate::Packing;
 
-/// Everything in HBM starts at a multiple of these bytes, and its temporaries take a multiple.
+/// Alignment in bytes of everything in HBM; temporaries take a multiple of it.
 pub(crate) const HBM_ALIGNMENT: u64 = 16384;
 
 /// A machine that a program is compiled for.
@@ -52,7 +52,7 @@ impl GpuModel {
     /// All of them, the oldest first.
     pub const ALL: [Self; 6] = [Self::A100With40Gb, Self::A100, Self::H100, Self::H200, Self::B200, Self::B300];
 
-    /// What follows `gpu:` in the machine's name.
+    /// The part of the machine's name after `gpu:`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,8 +65,8 @@ impl GpuModel {
         }
     }
 
-    /// Bytes of its memory: `device_memory_size` of XLA's description of it (`xla/backends/gpu/target_config/specs`), by which
-    /// programs are compiled without the GPU.
+    /// Bytes of its memory: `device_memory_size` of its description in XLA (`xla/backends/gpu/target_config/specs`),
+    /// which compiles programs without the GPU.
     #[must_use]
     pub const fn memory_bytes(self) -> u64 {
         match self {
@@ -95,7 +95,7 @@ impl Machine {
         Generation::ALL.iter().copied().map(Self::Tpu).chain(Self::others())
     }
 
-    /// Those that are no TPU.
+    /// Machines other than TPUs.
     fn others() -> impl Iterator<Item = Self> {
         let models = GpuModel::ALL.into_iter().map(|model| Self::Gpu(Some(model)));
         [Self::Gpu(None)].into_iter().chain(models).chain([Self::Cpu])
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// Bytes of its memory, where the machine's name tells: what a TPU offers to programs, and all that a GPU has.
+    /// Bytes of its memory, if its name implies them: those that a TPU offers to programs, or all of a GPU's.
     #[must_use]
     pub fn memory_bytes(self) -> Option<u64> {
         match self {
@@ -120,7 +120,7 @@ impl Machine {
         }
     }
 
-    /// Bytes that a program and its arguments have by default: of a GPU, the three quarters that JAX's pool takes
+    /// Bytes available to a program and its arguments by default: on a GPU, the three quarters that JAX's pool takes
     /// (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
     ///
     /// ```
@@ -134,8 +134,8 @@ impl Machine {
         if self.generation().is_some() { self.memory_bytes() } else { self.pool_bytes(POOL_FRACTION) }
     }
 
-    /// Bytes of a GPU's memory in a pool that takes this share of it; `None` if the machine is no GPU of a known model or the
-    /// share isn't between 0 and 1.
+    /// Bytes of a GPU's memory in a pool that takes this share of it; `None` if the machine isn't a GPU of a known
+    /// model or the share isn't between 0 and 1.
     ///
     /// ```
     /// use tilewise_memory::{GpuModel, Machine};
@@ -154,7 +154,7 @@ impl Machine {
         is_share.then(|| (model.memory_bytes() as f64 * fraction) as u64)
     }
 
-    /// The compiler whose plans these are, as checked.
+    /// The compiler versions that plans were checked against.
     #[must_use]
     pub fn compiler(self) -> &'static str {
         match self {
@@ -164,7 +164,7 @@ impl Machine {
         }
     }
 
-    /// Bytes that its compiler rounds the memory of temporaries up to a multiple of.
+    /// The unit in bytes to which its compiler rounds up the memory of temporaries.
     #[must_use]
     pub fn temporary_alignment(self) -> u64 {
         if self.generation().is_some() { HBM_ALIGNMENT } else { 1 }
@@ -194,7 +194,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// A text that names no machine.
+/// An unknown machine name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownMachine(String);
 

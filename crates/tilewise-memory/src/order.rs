@@ -1,4 +1,4 @@
-//! Orders of instructions that compilers walk in, callees and operands first.
+//! Traversal orders of compilers: callees before callers, operands before users.
 
 use tilewise_hlo::dataflow::{Body, BodyId, Dataflow, Op, OpId, Table};
 
@@ -9,8 +9,8 @@ enum Visit {
     Done,
 }
 
-/// The place of each instruction that runs in its computation: operands before users, depth first from the instructions
-/// without users. `before` names more that come before an instruction.
+/// The index within its computation of each instruction that runs: operands before users, depth first from the
+/// instructions without users. `before` returns more predecessors of an instruction.
 pub(crate) fn post_order(flow: &Dataflow, before: impl Fn(OpId) -> Vec<OpId>) -> Table<Op, usize> {
     let mut order = Table::filled(flow.ops().len(), 0);
     let mut visits = Table::filled(flow.ops().len(), Visit::Not);
@@ -48,7 +48,7 @@ pub(crate) fn post_order(flow: &Dataflow, before: impl Fn(OpId) -> Vec<OpId>) ->
     order
 }
 
-/// How many computations come after each in the order of callees before callers, depth first from the entry.
+/// The index of each computation in reverse post-order from the entry: callers before callees.
 pub(crate) fn callers_first(flow: &Dataflow) -> Table<Body, usize> {
     let mut place = Table::filled(flow.bodies().len(), 0);
     let mut is_entered = Table::filled(flow.bodies().len(), false);
@@ -80,7 +80,7 @@ pub(crate) fn callers_first(flow: &Dataflow) -> Table<Body, usize> {
     place
 }
 
-/// The instructions of an instruction's computation that its `control-predecessors` name.
+/// The control predecessors of an instruction in its computation (`control-predecessors`).
 pub(crate) fn control_predecessors(flow: &Dataflow, op: OpId) -> Vec<OpId> {
     let Some(instruction) = flow.instruction(op).filter(|_| !flow[op].is_hidden) else { return Vec::new() };
     let Some(names) = instruction.attribute("control-predecessors") else { return Vec::new() };

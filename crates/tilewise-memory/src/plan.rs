@@ -6,41 +6,41 @@ use tilewise_hlo::dataflow::{Dataflow, NodeId, Position};
 
 use crate::{Machine, Packing, Role};
 
-/// What a plan depends on beside the module.
+/// Options of a plan.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// The machine that the module is compiled for, whose rules hold.
+    /// The machine that the module is compiled for.
     pub machine: Machine,
-    /// Bytes of HBM: near that limit the compiler of a TPU packs another way if that takes less. Without it,
-    /// [`packing`](Self::packing) is what counts.
+    /// Bytes of HBM: near this limit the TPU compiler uses the other packing if that takes less. If `None`,
+    /// [`packing`](Self::packing) is used.
     pub hbm_limit: Option<u64>,
     /// How the heap is packed.
     pub packing: Packing,
 }
 
 impl PlanOptions {
-    /// The plan of today's compiler for a machine, or a TPU generation, far from the limit of memory.
+    /// The options of today's compiler for a machine, or a TPU generation, far from the memory limit.
     #[must_use]
     pub fn new(machine: impl Into<Machine>) -> Self {
         let machine = machine.into();
         Self { machine, hbm_limit: None, packing: machine.packing() }
     }
 
-    /// The same with so many bytes of HBM.
+    /// Sets the bytes of HBM.
     #[must_use]
     pub fn with_hbm_limit(self, bytes: u64) -> Self {
         Self { hbm_limit: Some(bytes), ..self }
     }
 
-    /// The same with the heap packed this way.
+    /// Sets the packing of the heap.
     #[must_use]
     pub fn with_packing(self, packing: Packing) -> Self {
         Self { packing, ..self }
     }
 }
 
-/// What a program holds in memory, when, and where.
+/// The memory plan of a program: its values, with their live ranges and offsets, and totals.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MemoryPlan {
@@ -65,12 +65,13 @@ pub struct MemoryPlan {
     pub spaces: Vec<SpacePlan>,
     /// How the heap of the default memory space is packed.
     pub packing: Packing,
-    /// Near the limit of memory, the other packing that was tried and [`temporary_bytes`](Self::temporary_bytes) of it.
+    /// Near the memory limit, the packing that was tried but not chosen, with its
+    /// [`temporary_bytes`](Self::temporary_bytes).
     pub other_packing: Option<(Packing, u64)>,
     pub(crate) order: Vec<usize>,
 }
 
-/// What a program holds in one memory space.
+/// The plan of one memory space.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SpacePlan {
@@ -83,17 +84,17 @@ pub struct SpacePlan {
     /// In the default memory space, bytes of temporaries as the compiler reports them (`temp_size`): the packed heap,
     /// tables and work areas, with the gaps of their alignment. In others, the bytes alive at the peak.
     pub temporary_bytes: u64,
-    /// Bytes that temporaries lie in, from the start to the end of the last. The compiler reports
-    /// [`temporary_bytes`](Self::temporary_bytes) of 0 where nothing needs them.
+    /// Bytes from the start of the temporaries to the end of the last. The compiler reports
+    /// [`temporary_bytes`](Self::temporary_bytes) of 0 if none of them needs memory.
     pub layout_bytes: u64,
     /// The most bytes of temporaries that are alive at one time.
     pub peak_temporary_live_bytes: u64,
-    /// When that is, and what is alive then.
+    /// The time of that peak, and the buffers alive then.
     pub peak: Option<Peak>,
 }
 
 impl SpacePlan {
-    /// The most bytes that are live at one time: what is for the whole run, and temporaries.
+    /// The most bytes that are live at one time: resident ones and temporaries.
     #[must_use]
     pub fn peak_live_bytes(&self) -> u64 {
         self.resident_bytes.saturating_add(self.peak_temporary_live_bytes)
@@ -117,15 +118,15 @@ impl SpacePlan {
     }
 }
 
-/// When temporaries take the most.
+/// The time at which temporaries take the most.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Peak {
-    /// When that is, as of [`MemoryPlan::order`].
+    /// The logical time of the peak, as in [`MemoryPlan::order`].
     pub logical_time: usize,
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs then.
     pub instruction: usize,
-    /// What is live then, arguments and results included.
+    /// The buffers live then, arguments and results included.
     pub live: Vec<LiveBuffer>,
 }
 
@@ -133,7 +134,7 @@ pub struct Peak {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LiveBuffer {
-    /// Which of [`SpacePlan::values`] it holds then.
+    /// The index in [`SpacePlan::values`] of the value it holds then.
     pub value: usize,
     /// Bytes it takes: those of the largest value that ever lies there.
     pub bytes: u64,
@@ -145,32 +146,31 @@ pub struct LiveBuffer {
 pub struct AssignedValue {
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that makes it.
     pub instruction: usize,
-    /// Whether an instruction makes it that the text leaves out, as it does the computation of a `slice-start`:
-    /// [`instruction`](Self::instruction) is then the start, whose element 1 it is.
+    /// Whether the text leaves out the instruction that makes it, as it does the computation of a `slice-start`:
+    /// [`instruction`](Self::instruction) is then the start, and the value its element 1.
     pub is_hidden: bool,
-    /// What it is for.
+    /// The use of its memory.
     pub role: Role,
-    /// Values of one number lie in one place, though not at the same time.
+    /// The number of its buffer: values of one buffer share memory, at different times.
     pub buffer: usize,
     /// Bytes from the start of the temporaries' memory; known in the default memory space and in space 6.
     pub offset: Option<u64>,
-    /// Whether it is a temporary in the memory of a donated argument or of a result, at a time when that isn't in use: it
-    /// takes none of its own.
+    /// Whether it is a temporary in a donated argument or a result not in use then: it takes no memory of its own.
     pub is_in_resident: bool,
     /// Bytes it takes, padding included.
     pub bytes: u64,
-    /// The logical time at which it is made, as of [`MemoryPlan::order`].
+    /// The logical time at which it is made, as in [`MemoryPlan::order`].
     pub first: usize,
     /// The logical time at which it is last used.
     pub last: usize,
-    /// Where in the program it is made.
+    /// The position that defines it.
     pub position: Position,
     pub(crate) flow: Dataflow,
 }
 
 impl AssignedValue {
-    /// The path to it within the tuples of the instruction's shape. Worked out each time: a plan of deeply nested tuples
-    /// would be larger than its text if it had them all.
+    /// The path to it within the tuples of the instruction's shape. Computed on each call: with all paths, a plan of
+    /// deeply nested tuples would be larger than its text.
     #[must_use]
     pub fn shape_index(&self) -> Vec<usize> {
         let path = self.flow.shape_index(self.position);
@@ -184,7 +184,7 @@ impl AssignedValue {
         self.flow.shape(self.position)
     }
 
-    /// The node of the module's distinct shapes that it has: values of one node are alike.
+    /// Its node among the module's distinct shapes: values of one node have equal shapes.
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.flow.node(self.position)
@@ -198,8 +198,8 @@ impl MemoryPlan {
         self.spaces.iter().find(|space| space.memory_space == memory_space)
     }
 
-    /// Bytes of temporaries as the compiler reports them (`temp_size`): of a TPU those in its default memory space, of
-    /// other machines all that aren't the host's.
+    /// Bytes of temporaries as the compiler reports them (`temp_size`): on a TPU those in its default memory space, on
+    /// other machines all but the host's.
     #[must_use]
     pub fn temporary_bytes(&self) -> u64 {
         self.temporary_bytes
@@ -215,7 +215,7 @@ impl MemoryPlan {
 
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each logical time.
     ///
-    /// What an instruction calls runs once, before it. For instructions that the text leaves out, it is that of their
+    /// Called computations run once, before their caller. An instruction that the text leaves out has the index of its
     /// start.
     pub fn order(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.order.iter().copied()

@@ -20,10 +20,10 @@ use crate::{
     timeline::Timeline,
 };
 
-/// Plans a module, also as it would be if some of its buffers took less.
+/// Plans a module, optionally with other sizes for some of its buffers.
 ///
-/// What a change of an array's type or layout brings is seen only in the whole plan: memory falls by as much as the peak
-/// does, which may lie elsewhere then.
+/// The saving of a change of type or layout shows only in the whole plan: memory falls with the peak, which may then
+/// lie elsewhere.
 ///
 /// ```
 /// use tilewise::tpu::Generation;
@@ -55,25 +55,25 @@ pub struct Planner {
     storages: Storages,
     timeline: Arc<Timeline>,
     buffers: Arc<Buffers>,
-    /// What reducers and the like have.
+    /// Constants and values of reducers and the like.
     functions: Functions,
 }
 
-/// Where the temporaries of a memory space lie.
+/// The layout of the temporaries of a memory space.
 struct Layout {
     heap: Heap,
-    /// From the start of the temporaries' memory.
+    /// Offsets from the start of the temporaries' memory.
     offsets: Table<Value, Option<u64>>,
-    /// Of each allocation outside the heap, a value of it and its bytes.
+    /// Each allocation outside the heap: one of its values, and its bytes.
     separate: Vec<(ValueId, u64)>,
-    /// Whether it is known where things lie.
+    /// Whether offsets are known.
     has_offsets: bool,
     layout_bytes: u64,
     temporary_bytes: u64,
 }
 
 impl Layout {
-    /// Whether any of it needs memory: where the compiler reports no temporaries, all of them lie in registers.
+    /// Whether any temporary needs memory: if the compiler reports none, all of them lie in registers.
     fn takes_memory(&self) -> bool {
         self.temporary_bytes > 0
     }
@@ -110,11 +110,11 @@ impl Planner {
         if module.is_scheduled() { Self::of_dataflow(Dataflow::new(module), options) } else { Err(Error::Unscheduled) }
     }
 
-    /// The same of a module whose values are followed already.
+    /// Reads a scheduled module whose dataflow is known already.
     ///
     /// # Errors
     ///
-    /// As of [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn of_dataflow(flow: Dataflow, options: PlanOptions) -> Result<Self, Error> {
         if !flow.module().is_scheduled() {
             return Err(Error::Unscheduled);
@@ -143,7 +143,7 @@ impl Planner {
             return plan(self.options.packing);
         };
         let mut kept = plan(Packing::FastMerge)?;
-        // A text doesn't say whether it is compiled for one core of a chip. Then it fits the core's part.
+        // A text doesn't say whether it is compiled for one core of a chip; if it is, it fits the core's part.
         let of_core = self.compiler.core_memory_bytes().filter(|of_core| *of_core < limit);
         let is_near = |limit: u64| kept.total_bytes() > limit.saturating_sub(near);
         if is_near(limit) || of_core.is_some_and(is_near) {
@@ -160,9 +160,8 @@ impl Planner {
         Ok(kept)
     }
 
-    /// The plan in this packing if buffers took other sizes: for the number of a [buffer](AssignedValue::buffer) and the
-    /// bytes of one of its values, those it takes instead, or `None` for the same. What shares memory, and when it lives,
-    /// stays.
+    /// The plan in this packing with other buffer sizes: `bytes` maps the number of a [buffer](AssignedValue::buffer)
+    /// and the bytes of one of its values to new bytes, or to `None` to keep them. Sharing and live ranges stay.
     ///
     /// # Errors
     ///
@@ -260,7 +259,7 @@ impl Planner {
             role,
             buffer: buffer.index(),
             offset,
-            // What isn't in the temporaries' memory was given an allocation that is live anyway.
+            // A value outside the temporaries' memory has an allocation that is live anyway.
             is_in_resident: layout.has_offsets && offset.is_none() && !role.is_resident(),
             bytes: self.storages[position].bytes,
             first: range.start,
@@ -275,7 +274,7 @@ impl Planner {
         let mut heap = Heap::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, packed)?;
         let (mut offsets, mut separate) = (Table::filled(self.flow.values().len(), None), Vec::new());
         let Some(alignment) = self.compiler.alignment(memory_space) else {
-            // Where things lie there isn't known, nor how much room is between them.
+            // Neither offsets nor gaps are known in this memory space.
             let layout_bytes = heap.peak_bytes;
             return Some(Layout {
                 heap,
@@ -314,7 +313,7 @@ impl Planner {
         Some(Layout { heap, offsets, separate, has_offsets: true, layout_bytes, temporary_bytes })
     }
 
-    /// What is live for the whole run, and what else is alive when the heap takes the most.
+    /// The peak: its time, the resident buffers, and the others alive then.
     fn peak(&self, layout: &Layout, values: &[ValueId], resident: Vec<LiveBuffer>) -> Option<Peak> {
         let order = |value: &ValueId| (self.buffers.ranges[*value].start, value.index(), 0);
         let buffer = |(value, bytes): (ValueId, u64)| {
@@ -339,12 +338,12 @@ impl Planner {
     }
 }
 
-/// What the functions of a module have, each value an allocation of its own.
+/// Totals of a module's functions, whose values each have an allocation of their own.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Functions {
     /// Bytes of their constants in the default memory space.
     pub(crate) constant_bytes: u64,
-    /// How many values they have.
+    /// The number of their values.
     values: usize,
 }
 
@@ -373,7 +372,7 @@ impl Functions {
     }
 }
 
-/// How many tuples and leaves a shape is made of.
+/// The number of tuples and leaves in a shape.
 fn nodes(shape: &Shape) -> usize {
     let (mut waiting, mut count) = (vec![shape.clone()], 0);
     while let Some(shape) = waiting.pop() {

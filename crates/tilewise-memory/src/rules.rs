@@ -1,7 +1,7 @@
-//! What values take, in which order, and which of them share: the rules that differ between machines.
+//! The rules that differ between machines: sizes of values, their order, and which of them share memory.
 //!
-//! The default methods are XLA's own rules, as its sources have them (`BufferAssigner` in
-//! xla/service/buffer_assignment.cc and what that calls). A machine's compiler overrides some.
+//! The default methods follow XLA's sources (`BufferAssigner` in xla/service/buffer_assignment.cc and its callees). A
+//! machine's compiler overrides some.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -25,15 +25,15 @@ pub(crate) trait Rules: fmt::Debug + Send + Sync {
         Ok(Tiled::of_array(array)?.sizes().physical_bytes)
     }
 
-    /// Bytes of the table of pointers that a tuple of so many elements is.
+    /// Bytes of the table of pointers of a tuple with this number of elements; `None` if they exceed 64 bits.
     fn table_bytes(&self, elements: usize) -> Option<u64> {
         u64::try_from(elements).ok()?.checked_mul(8)
     }
 
-    /// What every allocation of a memory space starts at a multiple of, in bytes; `None` where that isn't known.
+    /// The alignment in bytes of allocations in a memory space; `None` if unknown.
     fn alignment(&self, memory_space: u8) -> Option<u64>;
 
-    /// Puts what lies elsewhere than its layout says where it does.
+    /// Corrects the memory space of values that don't lie where their layout says.
     fn move_contexts(&self, _: &Dataflow, _: &mut Storages) {}
 
     /// Puts the values of each buffer in one memory space: that of the first that names one.
@@ -46,8 +46,8 @@ pub(crate) trait Rules: fmt::Debug + Send + Sync {
         }
     }
 
-    /// What orders values where nothing else does: those of computations that the text leaves out first, then as written,
-    /// in each computation operands before users; values that join come last.
+    /// Tie-break order of values: those of computations that the text leaves out first, then as written, in each
+    /// computation operands before users; values that join come last.
     fn ranks(&self, flow: &Dataflow) -> Table<Value, u32> {
         let places = post_order(flow, |op| control_predecessors(flow, op));
         let mut values: Vec<(ValueId, Position)> = flow.values().iter().map(|(value, at)| (value, *at)).collect();
@@ -68,28 +68,27 @@ pub(crate) trait Rules: fmt::Debug + Send + Sync {
         ranks
     }
 
-    /// Where instructions come among buffers of one size: computations callers first, in each operands before users.
+    /// Tie-break order of instructions for buffers of one size: callers before callees, then operands before users.
     fn places(&self, flow: &Dataflow) -> Table<Op, (usize, usize)> {
         let (computations, places) = (callers_first(flow), post_order(flow, |op| control_predecessors(flow, op)));
         places.iter().map(|(op, place)| (computations[flow[op].body], *place)).collect::<Vec<_>>().into()
     }
 
-    /// Whether the value made at a position may lie where one of its instruction's operands does, which ends with it:
-    /// the whole of one, or an element of it.
+    /// Whether the value at `result` may take the place of its instruction's operand, or an element of it, that ends.
     fn may_share(&self, flow: &Dataflow, result: Position, operand: Position) -> bool;
 
-    /// The same of two values, the second made when the first ends: looked at where the first is seen last.
+    /// Whether `after`, made when `before` ends, may take its place: checked where `before` is last seen.
     fn may_follow(&self, flow: &Dataflow, buffers: &Buffers, before: ValueId, after: ValueId) -> bool {
         let (result, place) = (flow.values()[after], buffers.last_seen(before));
         flow.operands(flow.op_at(result)).contains(&flow.op_at(place)) && self.may_share(flow, result, place)
     }
 
-    /// The cores that have a value as their work area.
+    /// The cores whose work area a value is; `None` for other values.
     fn work_area<'f>(&self, _: &'f Dataflow, _: &Storages, _: ValueId) -> Option<BTreeSet<&'f str>> {
         None
     }
 
-    /// Whether an earlier pass has placed what is in a memory space.
+    /// Whether an earlier pass of the compiler has placed the values of a memory space.
     fn is_placed_before(&self, _memory_space: u8) -> bool {
         false
     }
@@ -99,12 +98,12 @@ pub(crate) trait Rules: fmt::Debug + Send + Sync {
         memory_space != HOST
     }
 
-    /// How close to the limit of memory the compiler begins to try [`Packing::BestFit`], in bytes; `None` if it doesn't.
+    /// How many bytes below the memory limit the compiler begins to try [`Packing::BestFit`]; `None` if it never does.
     fn near_limit(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes of memory of a device's part that a program may be compiled for, where a text doesn't say so.
+    /// Bytes of memory of one core, if the program may be compiled for a single core without its text saying so.
     fn core_memory_bytes(&self) -> Option<u64> {
         None
     }

@@ -1,4 +1,4 @@
-//! Which results may take the place of an operand that ends with them, by XLA's general rules:
+//! Results that may take the place of an operand that ends with them, by XLA's general rules:
 //! `HloDataflowAnalysis::CanShareOperandBufferWithUser` (xla/hlo/analysis/hlo_dataflow_analysis.cc).
 
 use tilewise_hlo::{
@@ -6,7 +6,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
 };
 
-/// Whether a result may lie where an operand does, of an instruction that is no fusion. Results that must lie in an
+/// Whether a result of an instruction other than a fusion may take the place of an operand. Results that must lie in an
 /// operand are in its buffer already.
 pub(crate) fn may_share(flow: &Dataflow, result: Position, operand: Position) -> bool {
     let (user, op) = (flow.op_at(result), flow.op_at(operand));
@@ -40,8 +40,7 @@ pub(crate) fn reads_once(operands: &[OpId], op: OpId) -> bool {
     operands.iter().filter(|operand| **operand == op).count() == 1
 }
 
-/// Whether an instruction makes no values of its own, but joins those of others: what goes around a loop, and what
-/// branches result in.
+/// Whether an instruction makes no values of its own, but joins those of others: a loop's carry, or branch results.
 pub(crate) fn joins(flow: &Dataflow, op: OpId) -> bool {
     match flow[op].opcode {
         Opcode::While | Opcode::Conditional => true,
@@ -54,7 +53,7 @@ fn bits(flow: &Dataflow, position: Position) -> Option<u32> {
     Some(flow.shape(position)?.element_type()?.bits())
 }
 
-/// The computation of a fusion, also of one that an abbreviated start runs.
+/// The computation of a fusion, also of one in an abbreviated start.
 pub(crate) fn fused_computation(flow: &Dataflow, fusion: OpId) -> Option<usize> {
     let call = flow.instruction(fusion)?.calls().find(|call| call.role == CallRole::Calls)?;
     Some(call.computation()?.index())

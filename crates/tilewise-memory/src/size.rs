@@ -1,4 +1,4 @@
-//! Bytes of positions.
+//! Sizes of positions.
 
 use tilewise::{ErrorKind, Layout, Shape};
 use tilewise_hlo::dataflow::{Dataflow, Node, Table};
@@ -9,7 +9,7 @@ use crate::{
     storage::{Storage, Storages},
 };
 
-/// What positions take by these rules.
+/// The storage of each position by these rules.
 pub(crate) fn storages(flow: &Dataflow, rules: &dyn Rules) -> Result<Storages, Error> {
     let nodes = of_nodes(flow, rules)?;
     let positions = flow.all_positions().iter();
@@ -18,7 +18,7 @@ pub(crate) fn storages(flow: &Dataflow, rules: &dyn Rules) -> Result<Storages, E
     Ok(storages)
 }
 
-/// The same for the nodes of each distinct shape.
+/// The storage of the nodes of each distinct shape.
 fn of_nodes(flow: &Dataflow, rules: &dyn Rules) -> Result<Table<Node, Storage>, Error> {
     let mut nodes = Table::filled(flow.nodes().len(), Storage::default());
     for (first, shape) in flow.shapes() {
@@ -39,7 +39,7 @@ fn of_nodes(flow: &Dataflow, rules: &dyn Rules) -> Result<Table<Node, Storage>, 
     Ok(nodes)
 }
 
-/// Bytes of anything but a tuple; tokens and opaque values take none. An array that was written without a layout counts
+/// Bytes of a leaf, that is, anything but a tuple; tokens and opaque values take none. An array without a layout counts
 /// as row-major.
 pub(crate) fn leaf(shape: &Shape, rules: &dyn Rules) -> Result<u64, Error> {
     let Some(array) = shape.as_array() else { return Ok(0) };

@@ -1,8 +1,8 @@
-//! What each position takes, and in which memory.
+//! Bytes and memory space of each position.
 
 use tilewise_hlo::dataflow::{Slot, Table};
 
-/// What the value at a position takes.
+/// The size and memory space of the value at a position.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Storage {
     pub(crate) bytes: u64,
@@ -11,5 +11,5 @@ pub(crate) struct Storage {
     pub(crate) fits_register: bool,
 }
 
-/// What each position of a program takes.
+/// The storage of each position of a program.
 pub(crate) type Storages = Table<Slot, Storage>;

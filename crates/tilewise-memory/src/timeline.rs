@@ -7,16 +7,16 @@ use tilewise_hlo::{
     dataflow::{Body, BodyId, Dataflow, Op, OpId, Table},
 };
 
-/// One line for the whole program: what an instruction calls runs once, before it.
+/// The flattened schedule of the whole program: called computations run once, before their caller.
 ///
-/// As `HloLiveRange::FlattenSchedule` has it (xla/hlo/utils/hlo_live_range.cc).
+/// As in `HloLiveRange::FlattenSchedule` (xla/hlo/utils/hlo_live_range.cc).
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    /// What runs at each logical time.
+    /// The instruction at each logical time.
     pub(crate) order: Vec<OpId>,
     logical_times: Table<Op, Option<usize>>,
     spans: Table<Body, Range<usize>>,
-    /// The start whose asynchronous computation each is in, if any.
+    /// The asynchronous start around each computation, if any.
     starts: Table<Body, Option<OpId>>,
 }
 
@@ -29,7 +29,7 @@ impl Timeline {
             starts: Table::filled(flow.bodies().len(), None),
         };
         let mut is_entered = Table::filled(flow.bodies().len(), false);
-        // Each with the instruction that it is at, and which of that's callees is next.
+        // Each computation with the index of its current instruction, and of that instruction's next callee.
         let mut stack = Vec::new();
         if let Some(entry) = flow.entry() {
             is_entered[entry] = true;
@@ -67,7 +67,7 @@ impl Timeline {
         this
     }
 
-    /// How many instructions run.
+    /// The number of instructions that run.
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
@@ -77,18 +77,19 @@ impl Timeline {
         self.logical_times[op]
     }
 
-    /// When the instructions of its computation run: from the first of them to one past the last.
+    /// The logical times of a computation: from its first instruction to one past its last.
     pub(crate) fn span(&self, body: BodyId) -> Range<usize> {
         self.spans[body].clone()
     }
 
-    /// How long what an instruction puts in a position of its own lasts: that of a root until its computation ends.
+    /// The end of a result that nothing reads: its instruction's own time, for a root the end of its computation.
+    /// `None` if it doesn't run.
     pub(crate) fn end(&self, flow: &Dataflow, op: OpId) -> Option<usize> {
         let time = self.logical_time(op)?;
         Some(if flow[op].is_root { self.spans[flow[op].body].end } else { time })
     }
 
-    /// The start whose asynchronous computation this is in, if it is in one.
+    /// The asynchronous start around a computation, if any.
     pub(crate) fn start_around(&self, body: BodyId) -> Option<OpId> {
         self.starts[body]
     }

@@ -1,4 +1,4 @@
-//! Compares two buffers element by element, where the core says the elements lie: neither loops nor kernels vouch for themselves.
+//! Compares two buffers element by element at the offsets of the core, independently of loops and kernels.
 
 use crate::{
     Error, Plan,
@@ -18,13 +18,13 @@ use std::{
 use tilewise::Tiled;
 
 impl Plan {
-    /// The index of an element that the destination does not hold as a run of the plan leaves it, or `None` if it holds them all.
+    /// The index of an element that the destination does not hold as the plan writes it; `None` if it holds all.
     ///
-    /// Elements are found by [`Tiled::fill_offsets`] and compared one by one, so the answer does not rest on what ran the plan.
-    /// Between different element sizes the source's low bits count, as many as the type has, and in a wider element their
-    /// extension. Padding is not looked at. The array is walked in boxes of up to 65536 elements along the source's memory; if
-    /// several elements differ, one in the first such box is named. `done` is called with the number of elements of each box that
-    /// holds, from any of the `threads`.
+    /// Elements are found by [`Tiled::fill_offsets`] and compared one by one, so the answer does not depend on the
+    /// engine. Between different element sizes the source's low bits count, as many as the type has, and in a wider
+    /// element their extension. Padding is ignored. The array is walked in boxes of up to 65536 elements along the
+    /// source's memory; if several elements differ, the result is one in the first such box. `done` is called with the
+    /// number of elements of each box without a difference, from any of the `threads`.
     ///
     /// # Errors
     /// [`ErrorKind::BufferLengthMismatch`](crate::ErrorKind::BufferLengthMismatch), as for [`run`](Plan::run).
@@ -76,7 +76,7 @@ impl Plan {
         };
         thread::scope(|scope| {
             for _ in 1..threads.min(MOST_THREADS) {
-                // Where the system has no more threads, those that are there do all the work.
+                // If the system has no more threads, the existing ones do all the work.
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     break;
                 }
@@ -88,13 +88,13 @@ impl Plan {
     }
 }
 
-/// A box, by its number, and what differs there.
+/// A box's number, and the index of a difference there.
 type Found = (u64, Result<Vec<u64>, Error>);
 
 /// Elements of a box, at most: its tables of offsets stay in the nearest caches.
 const BOX: u64 = 1 << 16;
 
-/// Bits that boxes which follow each other read at a stretch in either buffer, before they go elsewhere: mapped files larger than
+/// Bits that consecutive boxes read at a stretch in either buffer, before they go elsewhere: mapped files larger than
 /// memory are read in such pieces.
 const STRETCH: u64 = 8 << 16;
 
@@ -102,7 +102,7 @@ const STRETCH: u64 = 8 << 16;
 struct Comparison<'a> {
     sides: &'a [Tiled; 2],
     elements: Elements,
-    /// Along which elements lie closest in the source: the innermost loop. None in a scalar.
+    /// The dimension along which elements lie closest in the source: the innermost loop. `None` in a scalar.
     row: Option<usize>,
     cuts: Vec<Cut>,
     /// The dimensions in which groups follow each other, and boxes in a group, the slowest first.
@@ -113,7 +113,7 @@ struct Comparison<'a> {
 #[derive(Clone, Copy)]
 struct Cut {
     bound: u64,
-    /// Of a box.
+    /// The length of a box.
     length: u64,
     /// Boxes in a group; those past the bound are empty.
     boxes: u64,
@@ -136,7 +136,7 @@ impl<'a> Comparison<'a> {
             let around: u64 = lengths.iter().product::<u64>() / lengths[dimension];
             lengths[dimension] = bounds[dimension].min(limit).min(BOX / around).max(1);
         };
-        // Only in a sum of one function a dimension do offsets along one dimension tell those along another.
+        // Offsets along one dimension imply those along another only in sums of one function per dimension.
         if sides.iter().all(|tiled| tiled.nested_axes().is_empty()) {
             row.into_iter().for_each(|d| grow(d, 1024));
             column.into_iter().for_each(|d| grow(d, 64));
@@ -209,7 +209,7 @@ impl<'a> Comparison<'a> {
         }
         let mut index = corner.clone();
         loop {
-            // What this row's offsets have more than those of the first; sums wrap, where a dimension's parts do not rise.
+            // The shift of this row's offsets from the first row's; sums wrap, where a dimension's parts do not rise.
             let shift = |side: usize| {
                 let more = |(d, offsets): &(usize, [Vec<u64>; 2])| {
                     offsets[side][size(index[*d] - corner[*d])].wrapping_sub(offsets[side][0])

@@ -1,4 +1,4 @@
-//! What is known of the CPU: which instructions it has, and how it reaches memory best.
+//! Properties of the CPU: its instructions, and its best access to memory.
 
 #[cfg(feature = "unstable-testing")]
 use crate::Mechanism;

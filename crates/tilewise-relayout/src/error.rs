@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What went wrong, as a stable name.
+/// The kind of an error, with a stable name.
 ///
 /// New kinds may be added; match with a wildcard arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub enum ErrorKind {
     BufferLengthMismatch,
     /// A layout's `E(n)` has fewer bits than the element type.
     UnsupportedElementSize,
-    /// One of the shapes has no layout to speak of, or is larger than XLA allows: the core's answer.
+    /// One of the shapes has no usable layout, or is larger than XLA allows: the core's error.
     Layout(tilewise::ErrorKind),
 }
 
@@ -60,7 +60,7 @@ impl Error {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// The error's name.
+    /// The error's kind.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -15,13 +15,13 @@ use std::{
     thread,
 };
 
-/// More threads than machines have cores: asking for more is the same as asking for these.
+/// Most threads of a run, more than machines have cores: asking for more makes no difference.
 pub(crate) const MOST_THREADS: usize = 1024;
 
-/// Is told destination bytes that are written, from any thread.
+/// Called with numbers of destination bytes written, from any thread.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// How a plan is run: on how many threads, and who is told how far it is.
+/// Options of a run: threads, and a callback for progress.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -39,18 +39,17 @@ pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 /// ```
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// Threads at most. They are started for the run and end with it. There are fewer where the work is too small to be worth more, or
-    /// where the system has no more; the result is the same. Transposes of large arrays gain; most other conversions keep memory
-    /// busy with a single thread.
+    /// Most threads. They start and end with the run. Fewer are used if the work is too small or the system has no
+    /// more; the result is the same. Transposes of large arrays gain; most other conversions keep memory busy with one.
     pub threads: usize,
-    /// Called after each part with a number of destination bytes, from any of the threads; all of them together are
-    /// [`Plan::destination_bytes`]. Parts are of 16 MiB at least, so that a run takes no longer for them, and are larger where loops can't be
-    /// divided as finely. Layouts without common loops may be one part.
+    /// Called after each part with its number of destination bytes, from any of the threads; their sum is
+    /// [`Plan::destination_bytes`]. Parts take 16 MiB at least, so that a run takes no longer for them, and more if
+    /// loops can't be divided that finely. Layouts without common loops may be one part.
     pub progress: Option<Progress<'a>>,
 }
 
 impl Default for RunOptions<'_> {
-    /// One thread, and nobody is told.
+    /// One thread, without a callback.
     fn default() -> Self {
         Self { threads: 1, progress: None }
     }
@@ -66,13 +65,13 @@ impl Plan {
     /// Converts a buffer, on one thread.
     ///
     /// # Errors
-    /// [`ErrorKind::BufferLengthMismatch`](crate::ErrorKind::BufferLengthMismatch) if a buffer has not exactly the length its
-    /// layout takes; nothing is written then.
+    /// [`ErrorKind::BufferLengthMismatch`](crate::ErrorKind::BufferLengthMismatch) if a buffer's length isn't exactly
+    /// its layout's; nothing is written then.
     pub fn run(&self, source: &[u8], destination: &mut [u8]) -> Result<(), Error> {
         self.run_with_threads(source, destination, 1)
     }
 
-    /// [`run_with`](Plan::run_with) up to that many threads.
+    /// Converts a buffer, on up to that many threads.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
@@ -82,11 +81,11 @@ impl Plan {
             small.run(source, destination);
             return Ok(());
         }
-        /// What a thread should at least write, in bytes: starting it takes as long.
+        /// Least bytes for a thread to write: starting one takes as long.
         const SHARE: usize = 64 << 10;
         let threads = threads.min(destination.len() / SHARE + 1).min(MOST_THREADS);
         match self.one_for_each(threads) {
-            // A constant, so that an ordinary run of a small array has nothing of parts.
+            // A constant, so that the run of a small array is compiled without parts.
             Division { parts: 1, .. } => {
                 self.run_divided(self.is_non_temporal(), source, destination, Division::WHOLE, &|_| ())
             }
@@ -99,7 +98,7 @@ impl Plan {
     /// # Errors
     /// As for [`run`](Plan::run).
     pub fn run_with(&self, source: &[u8], destination: &mut [u8], options: &RunOptions<'_>) -> Result<(), Error> {
-        /// What a part should at least write, in bytes: starting it is nothing against that.
+        /// Least bytes for a part to write: against them its start costs nothing.
         const LEAST: u64 = 16 << 20;
         let Some(progress) = options.progress else {
             return self.run_with_threads(source, destination, options.threads);
@@ -113,7 +112,7 @@ impl Plan {
         self.run_in_parts(LEAST, self.is_non_temporal(), source, destination, threads, progress)
     }
 
-    /// For tests: a run by the loops, with or without non-temporal stores; given a least part, in parts of so many destination bytes.
+    /// For tests: runs the loops, with or without non-temporal stores; in parts if given their least destination bytes.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
@@ -178,7 +177,7 @@ impl Plan {
                 || iter::repeat_with(|| next.fetch_add(1, Relaxed)).take_while(|&index| index < parts).for_each(walk);
             thread::scope(|scope| {
                 for _ in 1..threads {
-                    // Where the system has no more threads, those that are there do all the work.
+                    // If the system has no more threads, the existing ones do all the work.
                     if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                         break;
                     }
@@ -192,7 +191,7 @@ impl Plan {
         Ok(())
     }
 
-    /// A part of the nest.
+    /// A walk over a part of the nest.
     #[inline(always)]
     pub(crate) fn pass<'a>(
         &'a self,
@@ -206,7 +205,7 @@ impl Plan {
         Walk { nest, source, to, cpu, state, non_temporal, only_padding: false, part, split }
     }
 
-    /// All of another nest.
+    /// A walk over all of another nest.
     #[inline(always)]
     pub(crate) fn alone<'a>(&self, nest: &'a Nest, source: &'a [u8], to: Target, only_padding: bool) -> Walk<'a> {
         let (cpu, state) = (self.cpu, KernelState::new(false, self.cpu.tuning));
@@ -230,7 +229,7 @@ impl Plan {
         }
     }
 
-    /// Whether the buffers are so large that stores had better be non-temporal.
+    /// Whether the buffers are large enough for non-temporal stores.
     pub(crate) fn is_non_temporal(&self) -> bool {
         let Nest { leaf, reads, .. } = &self.work.nest;
         let transposes = matches!(leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
@@ -251,12 +250,12 @@ impl Plan {
         }
     }
 
-    /// As many parts for each thread as the loops allow, of at least so many destination bytes.
+    /// As many parts for each thread as the loops allow, of at least `least` destination bytes.
     fn many_for_each(&self, threads: usize, least: u64) -> Division {
         let nest = &self.work.nest;
         let total = self.destination_bytes();
         let wanted = total / least.max(1);
-        // A part of an inner loop passes through all of the outer ones, and should find a good piece to write each time.
+        // A part of an inner loop passes through all outer loops, and should write a large piece on each pass.
         let pieces = total / (least / 16).max(1);
         let mut passes: u64 = self.work.irregular.as_ref().map_or(1, |irregular| irregular.bounds.iter().product());
         let (mut split, mut parts) = (Split::None, 1);
@@ -293,7 +292,7 @@ impl Plan {
         }
     }
 
-    /// What threads divide between them: the outermost loop that has a value for each, or else the one with the most.
+    /// The split between threads: the outermost loop with a value for each thread, or else the loop with the most.
     fn split(&self, threads: usize) -> Split {
         if threads <= 1 {
             return Split::None;
@@ -307,7 +306,7 @@ impl Plan {
             (None, Leaf::Run { unit: 4097.., run: None, convert, .. }) if !convert.is_across_rows() => Split::Leaf,
             (None, Leaf::Transpose { unit, rows, columns, kind: Transpose::Blocks, .. }) => {
                 let pages = |side: &Chain| side.count() * unit / threads as u64 >= 4096;
-                // Each part should read pages of rows that only it reads; of few columns, it should be rows of its own.
+                // Each part should read pages of rows that no other part reads; with few columns, rows of its own.
                 if pages(columns) || !pages(rows) { Split::Leaf } else { Split::Rows }
             }
             _ => Split::None,

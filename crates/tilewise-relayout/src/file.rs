@@ -19,7 +19,7 @@ pub struct Region<'a> {
 
 /// The two buffers of a plan, mapped from files.
 ///
-/// What is mapped is the system's cache of the files: arrays larger than memory work, and nothing is read or written twice.
+/// The maps are the system's cache of the files: arrays larger than memory work, and nothing is read or written twice.
 ///
 /// ```
 /// use tilewise_relayout::{Mapped, Plan, Region, RunOptions};
@@ -42,10 +42,10 @@ pub struct Region<'a> {
 ///
 /// # Other processes
 ///
-/// While the files are mapped, nobody else should write to either. A source that is locked by a writer is refused, and one whose
-/// length or modification time changes is an error afterwards. A process that pays no heed to locks and *shortens* the source takes
-/// mapped bytes away: the system then ends this process (`SIGBUS`). The destination has a place on the disk for every byte before it
-/// is mapped, so that a full disk is an error and not such an end.
+/// While the files are mapped, nothing else should write to either. A source that is locked by a writer is refused, and
+/// one whose length or modification time changes is an error afterwards. A process that ignores locks and *shortens*
+/// the source takes mapped bytes away: the system then ends this process (`SIGBUS`). The destination gets disk space
+/// for every byte before it is mapped, so that a full disk is an error and not such an end.
 #[derive(Debug)]
 pub struct Mapped<'a> {
     plan: &'a Plan,
@@ -57,13 +57,14 @@ pub struct Mapped<'a> {
 }
 
 impl<'a> Mapped<'a> {
-    /// Maps the plan's buffers: the source's bytes in a file from an offset on, and the destination's in another, opened for reading
-    /// and writing, that becomes as long as it takes. What stands before the offsets is left alone.
+    /// Maps the plan's buffers: the source in a file from an offset on, and the destination in another file, opened for
+    /// reading and writing, whose length is set to end with it. Bytes before the offsets stay.
     ///
     /// # Errors
-    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the source ends too early, [`ResourceBusy`](io::ErrorKind::ResourceBusy) if
-    /// another process holds a lock on either file, [`InvalidInput`](io::ErrorKind::InvalidInput) if both are the same file,
-    /// [`StorageFull`](io::ErrorKind::StorageFull) if the disk has no room, and whatever the system answers.
+    /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the source ends too early,
+    /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if another process holds a lock on either file,
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if both are the same file,
+    /// [`StorageFull`](io::ErrorKind::StorageFull) if the disk has no room, and any other error of the system.
     pub fn new(plan: &'a Plan, source: Region<'a>, destination: Region<'a>) -> io::Result<Self> {
         let files = [source.file, destination.file];
         if is_same_file(files)? {
@@ -101,7 +102,7 @@ impl<'a> Mapped<'a> {
         Ok(Self { plan, source: from, destination: to, files, seen })
     }
 
-    /// [`Plan::run_with`] between the two.
+    /// [`Plan::run_with`] from file to file.
     ///
     /// # Errors
     /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the source changed meanwhile; the destination then holds a mixture.
@@ -110,7 +111,7 @@ impl<'a> Mapped<'a> {
         self.unchanged()
     }
 
-    /// [`Plan::find_difference`] between the two.
+    /// [`Plan::find_difference`] between the files.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
@@ -123,7 +124,7 @@ impl<'a> Mapped<'a> {
     /// Waits until the whole destination file is on the disk; only then are errors of the disk known.
     ///
     /// # Errors
-    /// Whatever the system answers.
+    /// Any error of the system.
     pub fn flush(&self) -> io::Result<()> {
         self.destination.flush()?;
         self.files[1].sync_all()
@@ -157,7 +158,7 @@ impl Version {
     }
 }
 
-/// A lock that nobody else holds, or that the file system knows nothing of.
+/// Checks an attempt to lock: it fails if another process holds the lock; file systems without locks pass.
 fn locked(which: &str, attempt: Result<(), TryLockError>) -> io::Result<()> {
     match attempt {
         Err(TryLockError::WouldBlock) => {
@@ -184,20 +185,20 @@ fn is_same_file(files: [&File; 2]) -> io::Result<bool> {
     Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
 }
 
-/// Where files have no numbers, locks are the system's: one file can't have both.
+/// Where files have no numbers, the system enforces locks: one file can't have both.
 #[cfg(not(unix))]
 fn is_same_file(_: [&File; 2]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Makes a file that long and gives every byte a place on the disk, for a page without one would end the process when it is written.
+/// Sets a file's length and allocates all of it on the disk: a write to a page without disk space ends the process.
 fn reserve(file: &File, length: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if length > 0 {
         use rustix::{fs, io as system};
         use std::os::unix::fs::MetadataExt;
         let held = file.metadata()?.blocks().saturating_mul(512);
-        // Trying would take all the room there is, for a moment. Disks that don't tell their size are tried.
+        // A failing attempt would take all room on the disk for a moment. If its size is unknown, it is tried.
         if let Ok(disk) = fs::fstatvfs(file)
             && disk.f_blocks > 0
         {
@@ -219,7 +220,7 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
     write_zeros(file, length)
 }
 
-/// Zeros up to that length, behind what the file holds.
+/// Sets a file's length, with written zeros where it was shorter.
 fn write_zeros(mut file: &File, length: u64) -> io::Result<()> {
     use io::{Seek, SeekFrom, Write};
     file.set_len(length.min(file.metadata()?.len()))?;

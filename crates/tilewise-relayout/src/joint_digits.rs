@@ -8,7 +8,7 @@ use tilewise::{Digit, DigitSource, NestedAxis, Tiled};
 /// A joint digit: ((index div `divisor`) mod `count`), with its stride on both sides in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JointDigit {
-    /// The place in [`JointDigits::bounds`] of the number the digit is cut from.
+    /// The index in [`JointDigits::bounds`] of the number that the digit is cut from.
     pub(crate) number: usize,
     pub(crate) divisor: u64,
     pub(crate) count: u64,
@@ -16,12 +16,12 @@ pub(crate) struct JointDigit {
     pub(crate) destination_stride: u64,
 }
 
-/// Both layouts as one list of loops, and what does not fit into loops.
+/// Both layouts as one list of loops, and the dimensions that do not fit into loops.
 #[derive(Debug, Default)]
 pub(crate) struct JointDigits {
     /// Joint digits, each number's from minor to major.
     pub(crate) digits: Vec<JointDigit>,
-    /// The numbers that digits are cut from stay below these: dimensions, or several that move as one.
+    /// The bounds of the numbers that digits are cut from: dimensions, or several that move as one.
     pub(crate) bounds: Vec<u64>,
     /// The dimensions whose digits have no common loops.
     pub(crate) irregular: Vec<usize>,
@@ -42,7 +42,7 @@ impl JointDigits {
         joint
     }
 
-    /// Cuts one dimension at the breakpoints of both sides; false, and nothing done, where they do not divide each other.
+    /// Cuts one dimension at the breakpoints of both sides; false, and nothing done, if they do not divide each other.
     fn push_dimension(&mut self, bound: u64, source: &[Digit], destination: &[Digit]) -> bool {
         let start = self.digits.len();
         let number = self.bounds.len();
@@ -73,7 +73,7 @@ impl JointDigits {
         digits.next_back().is_none_or(|outermost| outermost.divisor * outermost.count == self.bounds[number])
     }
 
-    /// Cuts a number in two, below `at` and from `at` on: what remains here, and the rest with the offsets it starts at.
+    /// Cuts a number in two at `at`: the part below it remains here; returns the rest and its two start offsets.
     ///
     /// `at` must be a multiple of the divisor and of the reach of every digit that the rest has left.
     pub(crate) fn cut(&mut self, number: usize, at: u64) -> (Self, u64, u64) {
@@ -101,7 +101,7 @@ impl JointDigits {
         });
     }
 
-    /// Makes one number of two whose strides continue each other on both sides: `f32[8,9]` to itself is one run of 72.
+    /// Joins numbers whose strides continue each other on both sides: `f32[8,9]` to itself is one run of 72.
     fn join_dimensions(&mut self) {
         'again: loop {
             for minor in 0..self.bounds.len() {
@@ -164,12 +164,12 @@ impl Terms {
         Self { digits, nested: tiled.nested_axes().to_vec() }
     }
 
-    /// How many nested axes [`offset`](Self::offset) needs room for.
+    /// The number of nested axes that [`offset`](Self::offset) needs room for.
     pub(crate) fn nested_axes(&self) -> usize {
         self.nested.len()
     }
 
-    /// The part of the offset, in elements. `index` has a place for every dimension.
+    /// This part of the offset, in elements. `index` has an entry for every dimension.
     pub(crate) fn offset(&self, index: &[u64], nested: &mut [u64]) -> u64 {
         for (at, axis) in self.nested.iter().enumerate() {
             nested[at] = axis.value(index, nested);

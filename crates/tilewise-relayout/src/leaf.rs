@@ -1,14 +1,15 @@
-//! What nests are made of: loops, and the leaves that kernels do.
+//! The parts of nests: loops, and the leaves that kernels run.
 
 use crate::{
     joint_digits::{JointDigit, JointDigits},
     scalar::Elements,
 };
 
-/// One loop: a digit, and how far apart its values lie on both sides, in bytes (in elements where the leaf is [`Leaf::Elements`]).
+/// One loop: a digit, and the distance of its values on both sides, in bytes (in elements if the leaf is
+/// [`Leaf::Elements`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
-    /// Whose limit the digit is cut from; `None` where it always takes all its values.
+    /// The number whose limit bounds the digit; `None` if it always takes all its values.
     pub(crate) number: Option<usize>,
     pub(crate) divisor: u64,
     pub(crate) count: u64,
@@ -52,7 +53,7 @@ fn upper(count: u64, limit: u64, divisor: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) inner: Loop,
-    /// Its divisor is the inner one's times its count.
+    /// The outer digit: its divisor is the inner one's divisor times count.
     pub(crate) outer: Option<Loop>,
 }
 
@@ -68,7 +69,7 @@ impl Chain {
     }
 }
 
-/// What turns a unit of one side into one of the other.
+/// The conversion of a unit of one side into one of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Convert {
     /// Bytes stay bytes.

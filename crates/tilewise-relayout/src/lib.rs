@@ -2,8 +2,8 @@
 //!
 //! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
 //!
-//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. [`Plan::run_with`] runs on several threads
-//! and says how far it is. With the feature `file`, `Mapped` runs plans from file to file.
+//! [`Plan::find_difference`] checks whether one buffer holds another, without the engine. [`Plan::run_with`] runs on
+//! several threads and reports progress. With the feature `file`, `Mapped` runs plans from file to file.
 //!
 //! # Speed
 //!

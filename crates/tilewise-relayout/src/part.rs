@@ -1,6 +1,6 @@
 //! How the work of one run is divided.
 
-/// Where the work parts.
+/// Where the work is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
     None,
@@ -11,7 +11,7 @@ pub(crate) enum Split {
     Rows,
 }
 
-/// Which share of the work.
+/// A share of the work.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) index: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// This part's share of `0..n`, in whole multiples of `grain` but for the end.
+    /// This part's share of `0..n`, in whole multiples of `grain` except at the end.
     pub(crate) fn share(self, n: u64, grain: u64) -> (u64, u64) {
         let bound = |index: usize| {
             let cut = u128::from(n.div_ceil(grain)) * index as u128 / self.of as u128;

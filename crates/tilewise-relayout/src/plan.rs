@@ -11,7 +11,7 @@ use crate::{
 };
 use tilewise::{ElementKind, Shape, Tiled};
 
-/// What becomes of the destination's padding.
+/// The treatment of the destination's padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Padding {
     /// Zero, whatever the source's padding holds.
@@ -37,11 +37,11 @@ pub enum Padding {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A plan holds a handful of loops, whatever the size of the array, and is `Send + Sync`. Its `Display` tells the loops in words.
+/// A plan holds a handful of loops, whatever the size of the array, and is `Send + Sync`. Its `Display` lists them.
 #[derive(Clone, Debug)]
 pub struct Plan {
     shapes: [Shape; 2],
-    /// Both layouts, worked out.
+    /// Both layouts, computed.
     pub(crate) tiled: [Tiled; 2],
     pub(crate) elements: Elements,
     padding: Padding,
@@ -49,18 +49,18 @@ pub struct Plan {
     pub(crate) work: Work,
 }
 
-/// What a plan does, after its padding.
+/// The work of a plan, for its padding.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     /// The loops that both layouts agree on.
     pub(crate) nest: Nest,
-    /// What is left over where the nest takes whole units only; done afterwards.
+    /// The rest that a nest of whole units leaves over; done afterwards.
     pub(crate) edges: Vec<Edge>,
     /// The dimensions that have no common loops.
     pub(crate) irregular: Option<Box<Irregular>>,
-    /// What becomes zero before anything is written.
+    /// The padding to clear before anything is written.
     pub(crate) clear: Clear,
-    /// The same as all of these, for a few elements.
+    /// Replaces all of these if there are few elements.
     pub(crate) small: Option<SmallArray>,
 }
 
@@ -69,13 +69,13 @@ pub(crate) struct Work {
 pub(crate) enum Clear {
     /// None.
     Nothing,
-    /// What this nest over the destination alone leaves out.
+    /// The bytes that this nest over the destination alone leaves out.
     Around(Box<Nest>),
-    /// Some that no loops find: all of the destination.
+    /// Padding that no loops find: all of the destination is cleared.
     Everything,
 }
 
-/// A nest that starts at offsets of its own, in what its strides count.
+/// A nest with start offsets of its own, in the unit of its strides.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     pub(crate) source_offset: u64,
@@ -99,16 +99,16 @@ impl Plan {
     /// A plan from one layout to another of the same dimensions and element type; the destination's padding will be zero.
     ///
     /// # Errors
-    /// [`ErrorKind::ShapeMismatch`], [`ErrorKind::UnsupportedElementSize`], and [`ErrorKind::Layout`] for whatever
-    /// [`Tiled::new`] refuses.
+    /// [`ErrorKind::ShapeMismatch`], [`ErrorKind::UnsupportedElementSize`], and [`ErrorKind::Layout`] for all shapes
+    /// that [`Tiled::new`] refuses.
     pub fn new(from: &Shape, to: &Shape) -> Result<Self, Error> {
         Self::of_shapes([from.clone(), to.clone()], [Tiled::new(from)?, Tiled::new(to)?])
     }
 
-    /// [`Plan::new`] for layouts that are worked out.
+    /// [`Plan::new`] for computed layouts.
     ///
     /// # Errors
-    /// As for [`Plan::new`], but for [`ErrorKind::Layout`].
+    /// As for [`Plan::new`], except [`ErrorKind::Layout`].
     pub fn of_tiled(from: Tiled, to: Tiled) -> Result<Self, Error> {
         Self::of_shapes([&from, &to].map(|tiled| Shape::from(tiled.array().clone())), [from, to])
     }
@@ -128,13 +128,13 @@ impl Plan {
         Ok(plan.with_work())
     }
 
-    /// The same, with a choice of what becomes of the destination's padding.
+    /// Sets the treatment of the destination's padding.
     #[must_use]
     pub fn with_padding(self, padding: Padding) -> Self {
         Self { padding, ..self }.with_work()
     }
 
-    /// The same, for a given CPU.
+    /// Sets the CPU.
     ///
     /// # Panics
     /// If this machine does not have the CPU's instructions.
@@ -180,19 +180,19 @@ impl Plan {
         &self.shapes[1]
     }
 
-    /// The layout of the buffer to read, worked out.
+    /// The computed layout of the buffer to read.
     #[must_use]
     pub fn source_layout(&self) -> &Tiled {
         &self.tiled[0]
     }
 
-    /// The layout of the buffer to write, worked out.
+    /// The computed layout of the buffer to write.
     #[must_use]
     pub fn destination_layout(&self) -> &Tiled {
         &self.tiled[1]
     }
 
-    /// What becomes of the destination's padding.
+    /// The treatment of the destination's padding.
     #[must_use]
     pub fn padding(&self) -> Padding {
         self.padding

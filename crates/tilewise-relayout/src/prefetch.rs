@@ -1,7 +1,7 @@
-//! What to prefetch: the one place that decides how a nest's reads reach memory in time.
+//! Prefetching: the one place that decides how a nest's reads reach memory in time.
 //!
-//! Where everything fits into the caches nothing is prefetched. Otherwise it depends on how the nest reads its source, which is known when
-//! the nest is made ([`Reads`]), and on what the CPU does by itself ([`Tuning`]).
+//! If everything fits into the caches, nothing is prefetched. Otherwise it depends on how the nest reads its source,
+//! which is known when the nest is made ([`Reads`]), and on the CPU's own prefetching ([`Tuning`]).
 
 use crate::{
     kernels::Prefetch,
@@ -10,7 +10,7 @@ use crate::{
     tuning::{Mechanism, Tuning},
 };
 
-/// Source bytes that are read over and over, or prefetched, while they share the second-level cache with what is written.
+/// Most source bytes that are read again or prefetched while they share the second-level cache with the bytes written.
 pub(crate) const LARGEST_PANEL: u64 = 384 << 10;
 
 /// Bytes of a piece of a row after which the row may go on elsewhere.
@@ -20,18 +20,18 @@ pub(crate) const LONG_ROW: u64 = 512;
 const PIECES_AHEAD: u64 = 4;
 const BYTES_AHEAD: u64 = 1024;
 
-/// Where a row goes on, after the piece of it that a leaf reads.
+/// Where a row continues after the piece that a leaf reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowContinuation {
-    /// Source bytes from a read to what is to be prefetched with it, 0 for nothing.
+    /// Source bytes from a read to the address prefetched with it, 0 for none.
     distance: u64,
-    /// Whether that is where the row is known to go on.
+    /// Whether the row is known to continue there.
     is_known: bool,
 }
 
 impl RowContinuation {
-    /// After a piece of so many source bytes: with the `next` digit of the same number, or, where runs of `unit` bytes are long, right
-    /// behind.
+    /// After a piece of `piece` source bytes: at the `next` digit of the same number, or, if runs of `unit` bytes are
+    /// long, right behind.
     pub(crate) fn after(piece: u64, unit: u64, next: Option<&Loop>) -> Self {
         let is_long = unit >= BYTES_AHEAD;
         Self {
@@ -40,12 +40,12 @@ impl RowContinuation {
         }
     }
 
-    /// The same for a transpose.
+    /// The continuation in a transpose.
     pub(crate) fn in_transpose(self, kind: Transpose, rows: &Chain) -> Self {
         match (kind, rows.outer) {
-            // Measured: for so many rows at once it costs more than it brings.
+            // Measured: for 4 rows or more at once it costs more than it gains.
             (Transpose::Interleave { ways: 4.. }, _) => Self { distance: 0, ..self },
-            // Measured: prefetching the next panel brings more.
+            // Measured: prefetching the next panel gains more.
             (Transpose::Deinterleave { .. }, outer) => {
                 let distance = outer.map_or(self.distance, |outer| PIECES_AHEAD * outer.source_stride);
                 Self { distance, is_known: false }
@@ -60,15 +60,15 @@ impl RowContinuation {
 pub(crate) struct Reads {
     /// The loop whose iterations read one dense panel of the source after the other.
     pub(crate) panel: Option<usize>,
-    /// Where rows go on; for runs that jump, the distance to the next runs.
+    /// Where rows continue; for runs that jump, the distance to the next runs.
     row: RowContinuation,
-    /// From the source's start to its end.
+    /// Whether it reads from the source's start to its end.
     is_linear: bool,
 }
 
 impl Reads {
-    /// Finds the outermost loop that steps through the source panel by panel, each dense and small enough for a cache. `leaf_span` is how
-    /// many source bytes the leaf reaches over.
+    /// Finds the outermost loop that steps through the source panel by panel, each dense and small enough for a cache.
+    /// `leaf_span` is the leaf's span in source bytes.
     pub(crate) fn of(loops: &[Loop], leaf: &Leaf, leaf_span: u64, row: RowContinuation, tuning: &Tuning) -> Self {
         let mut span = leaf_span;
         let mut is_linear = matches!(leaf, Leaf::Run { convert, .. } if !convert.is_across_rows());
@@ -98,7 +98,7 @@ impl Reads {
         matches!(leaf, Leaf::Run { .. }) && self.panel.is_none() && !self.is_linear
     }
 
-    /// What a walk starts with.
+    /// The prefetches at the start of a walk.
     pub(crate) fn at_start(&self, tuning: &Tuning) -> Prefetch {
         if self.panel.is_some() || !tuning.has(Mechanism::JumpPrefetch) {
             return Prefetch::nothing();
@@ -106,7 +106,7 @@ impl Reads {
         Prefetch { row_distance: size(self.row.distance), row_into_l1: tuning.rows_into_l1, ..Prefetch::nothing() }
     }
 
-    /// What a job prefetches that reads linearly from an address on; `None` where jobs do not.
+    /// The prefetches of a job that reads linearly from an address on; `None` if jobs don't.
     pub(crate) fn in_linear_job(&self, source: *const u8, tuning: &Tuning) -> Option<Prefetch> {
         let distance = if tuning.has(Mechanism::LinearPrefetch) { tuning.linear_distance } else { 0 };
         self.is_linear.then(|| Prefetch {
@@ -117,7 +117,7 @@ impl Reads {
         })
     }
 
-    /// What is prefetched from here on, where the next panel of the source starts at an address.
+    /// The prefetches from here on, if the next panel of the source starts at an address.
     pub(crate) fn in_panel(&self, next_panel: *const u8, tuning: &Tuning) -> Prefetch {
         let prefetches_panel = tuning.panel_and_rows || !self.row.is_known;
         let prefetches_rows = tuning.panel_and_rows || self.row.is_known;

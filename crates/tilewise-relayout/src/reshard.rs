@@ -6,8 +6,8 @@ use tilewise::{Layout, Resharding, RunOrder, Shape, ShardCopy, Tiled};
 
 /// A [`Resharding`] to be run over buffers: made once, run any number of times.
 ///
-/// Where both layouts have long runs in a common order, those are copied from shard to shard. Otherwise shards go through row-major arrays,
-/// by the engine: those of all sources are held meanwhile, as much as the array.
+/// If both layouts have long runs in a common order, those are copied from shard to shard. Otherwise the engine takes
+/// shards through row-major arrays: those of all sources are held meanwhile, with the bytes of the whole array.
 ///
 /// ```
 /// use tilewise::Resharding;
@@ -25,17 +25,17 @@ use tilewise::{Layout, Resharding, RunOrder, Shape, ShardCopy, Tiled};
 pub struct Reshard {
     resharding: Resharding,
     sides: [Side; 2],
-    /// From shard to shard, where one can be a whole other one.
+    /// From shard to shard, if both have the same dimensions.
     whole: Option<Plan>,
 }
 
-/// The shards before or afterwards.
+/// The shards of one side: before or after.
 #[derive(Clone, Debug)]
 struct Side {
     tiled: Tiled,
-    /// The same shard, row-major.
+    /// The shard in row-major order.
     rows: Tiled,
-    /// To or from that; `None` where the shard is row-major itself.
+    /// The plan to or from row-major order; `None` if the shard has it already.
     plan: Option<Plan>,
 }
 
@@ -54,7 +54,7 @@ impl Side {
 }
 
 impl Reshard {
-    /// A plan of how the copies are done.
+    /// Plans the copies.
     ///
     /// # Errors
     /// As for [`Plan::new`] of a shard.
@@ -84,8 +84,8 @@ impl Reshard {
         self.sides[1].bytes()
     }
 
-    /// Writes every device's new shard from the old ones, a buffer a device. What no copy writes, padding and what lies past the array's
-    /// end, becomes zero. A device that holds nothing has a buffer all the same, which may be empty.
+    /// Writes every device's new shard from the old ones, one buffer per device. Padding and elements past the array's
+    /// end, which no copy writes, become zero. A device that holds nothing still has a buffer, which may be empty.
     ///
     /// # Errors
     /// [`ErrorKind::BufferLengthMismatch`] unless there is a buffer of the right length for each device; nothing is written then.
@@ -102,7 +102,7 @@ impl Reshard {
         Ok(())
     }
 
-    /// Whether there is a buffer for each device, as long as a shard, or empty where no copy needs it.
+    /// Whether there is a buffer for each device, as long as a shard, or empty if no copy needs it.
     fn check(
         &self,
         lengths: impl ExactSizeIterator<Item = usize>,
@@ -194,9 +194,9 @@ fn slices(copy: &ShardCopy, from: &Tiled, to: &Tiled) -> Result<(Runs, Runs), ti
     ))
 }
 
-/// The same, where copying them one by one is the quickest way.
+/// [`slices`], if copying their runs one by one is fastest.
 fn runs(copy: &ShardCopy, from: &Tiled, to: &Tiled) -> Option<(Runs, Runs)> {
-    /// Of runs shorter than this on average, in bits, telling them takes longer than the engine does.
+    /// Bits of the average run below which listing the runs takes longer than the engine.
     const SHORT: u64 = 128 * 8;
     if from.stored_bits() != to.stored_bits() || !from.stored_bits().is_multiple_of(8) {
         return None;
@@ -206,7 +206,7 @@ fn runs(copy: &ShardCopy, from: &Tiled, to: &Tiled) -> Option<(Runs, Runs)> {
     (is_long(&both.0) && is_long(&both.1)).then_some(both)
 }
 
-/// Copies what one side's runs hold into the other's, however each divides it.
+/// Copies the bytes of one side's runs into the other's, however each side divides them.
 fn copy_runs(source: &[u8], from: Runs, destination: &mut [u8], to: Runs) {
     fn rest(runs: &mut Peekable<impl Iterator<Item = Range<usize>>>, count: usize) {
         if let Some(run) = runs.peek_mut() {

@@ -1,4 +1,4 @@
-//! The scalar fallback: single elements of any width at any bit. What every kernel must agree with, and what runs where none fits.
+//! The scalar fallback: single elements of any width at any bit. All kernels must agree with it; it runs if none fits.
 
 use crate::size::size;
 
@@ -15,7 +15,7 @@ pub(crate) struct Elements {
     pub(crate) signed: bool,
 }
 
-/// Up to 64 bits, from any bit on; those past the end of the buffer are 0.
+/// Reads up to 64 bits, from any bit on; those past the end of the buffer are 0.
 pub(crate) fn get(buffer: &[u8], bit: u64, bits: u64) -> u64 {
     let start = size(bit / 8);
     let mut window = [0; 16];
@@ -81,13 +81,13 @@ pub(crate) struct Bytes<'a> {
 
 impl Bytes<'_> {
     /// # Safety
-    /// `start` must be valid for reads and writes of `length` bytes, and while this lives nobody else may access those that
-    /// [`blend`](Self::blend) is called for.
+    /// `start` must be valid for reads and writes of `length` bytes, and while this lives no other code may access the
+    /// bytes that [`blend`](Self::blend) is called for.
     pub(crate) unsafe fn new(start: *mut u8, length: usize) -> Self {
         Self { start, length, buffer: core::marker::PhantomData }
     }
 
-    /// Replaces the bits of a byte that `keep` has not.
+    /// Replaces the bits of a byte that are 0 in `keep`.
     fn blend(&mut self, at: usize, value: u8, keep: u8) {
         assert!(at < self.length, "an element outside its buffer");
         // SAFETY: just checked; the byte is ours by the contract of `new`.

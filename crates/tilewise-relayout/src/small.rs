@@ -3,7 +3,7 @@
 use crate::scalar::Elements;
 use tilewise::Tiled;
 
-/// Whole elements, each with its place on both sides in bytes.
+/// Moves of whole elements: the byte offsets of each on both sides.
 #[derive(Clone, Debug)]
 pub(crate) struct SmallArray {
     bytes: usize,
@@ -13,12 +13,12 @@ pub(crate) struct SmallArray {
 }
 
 impl SmallArray {
-    /// More elements than this are left to loops and their kernels.
+    /// Most elements; more are left to loops and their kernels.
     const MOST: u64 = 32;
-    /// The padding is cleared with the whole destination, which should take no longer than the moves.
+    /// Most bytes of a padded destination: clearing all of it should take no longer than the moves.
     const LONGEST: u64 = 4096;
 
-    /// The moves, if they are few and of whole bytes that stay as they are.
+    /// The moves, if they are few and of whole, unconverted bytes.
     pub(crate) fn of(source: &Tiled, destination: &Tiled, elements: Elements, padded: bool) -> Option<Self> {
         let bounds = source.logical_dimensions();
         let count = bounds.iter().product();

@@ -1,4 +1,4 @@
-//! Runs of a part of the destination at a time, so that a pipeline sends what is done while the rest is converted.
+//! Runs one part of the destination at a time, so that a pipeline sends finished parts while the rest is converted.
 
 use crate::{
     Error, Plan,
@@ -9,29 +9,29 @@ use crate::{
 };
 use std::ops::Range;
 
-/// What a run costs, known before it.
+/// The cost of a run, known in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cost {
     /// Bytes of the source that hold elements; its padding isn't read.
     pub read_bytes: u64,
-    /// Bytes of the destination that are written: all of them where its padding becomes zero, else those of elements.
+    /// Bytes of the destination that are written: all of them if its padding becomes zero, else those of elements.
     pub written_bytes: u64,
-    /// How often the innermost work is begun, at most: 1 for a plain copy, the number of elements where each is moved alone.
+    /// Starts of the innermost work, at most: 1 for a plain copy, the number of elements if each is moved alone.
     pub pieces: u64,
 }
 
-/// How the destination is cut: the split, how many values it has, and the bytes from one to the next.
+/// How the destination is cut: the split, its number of values, and the bits from one to the next.
 struct Cut {
     split: Split,
     values: u64,
-    /// Parts are of whole multiples of so many values.
+    /// Parts are multiples of this number of values.
     grain: u64,
     stride_bits: u64,
 }
 
 impl Plan {
-    /// What a run costs.
+    /// The cost of a run.
     ///
     /// ```
     /// use tilewise_relayout::Plan;
@@ -63,15 +63,15 @@ impl Plan {
         }
     }
 
-    /// Into how many parts [`run_part`](Self::run_part) can cut the destination, at most; of more, some are empty. 1 where nothing is done
-    /// before the end, as where the layouts have no loops in common.
+    /// The most parts that [`run_part`](Self::run_part) can cut the destination into; of more, some are empty. 1 if
+    /// nothing is done before the end, as for layouts without common loops.
     #[must_use]
     pub fn most_parts(&self) -> u64 {
         self.cut().map_or(1, |cut| cut.values.div_ceil(cut.grain).max(1))
     }
 
-    /// Converts the part of that number, of so many that the destination is cut into; returns the bytes of the destination that it has
-    /// made, which nothing writes any more. One behind the other, the parts make the whole destination.
+    /// Converts part number `part` of the `parts` that the destination is cut into. Returns the finished bytes of the
+    /// destination, which later parts don't write. The ranges of all parts in turn make the whole destination.
     ///
     /// Parts are run in order, each once and on one thread. Where the plan can't be [cut](Self::most_parts), the last part makes everything.
     /// A number past the last makes nothing.
@@ -119,7 +119,7 @@ impl Plan {
         Ok(byte(first)..if share.is_last() { end } else { byte(last) })
     }
 
-    /// Where the destination can be cut: along what has the largest stride there, if whatever else is inside one of its values.
+    /// Where the destination can be cut: along the largest stride there, if all others stay inside one of its values.
     fn cut(&self) -> Option<Cut> {
         let work = &self.work;
         let nest = &work.nest;
@@ -156,10 +156,10 @@ impl Plan {
                 let stride = outer.map_or(inner.destination_stride, |outer| outer.destination_stride);
                 let inside = nest.loops.iter().chain([&rows.inner]).chain(&rows.outer);
                 let inside = inside.chain(outer.as_ref().map(|_| inner)).map(reach).max()?;
-                // The loops take nothing of the columns: each finds as many of them.
+                // The loops must not limit the columns: each iteration has the same number of them.
                 let number = inner.number.or(outer.and_then(|outer| outer.number));
                 let is_constant = number.is_none() || nest.loops.iter().all(|inner| inner.number != number);
-                // A value of a chain of two lies in a run of the inner one, of which parts take whole ones.
+                // A value of a two-digit chain lies in a run of the inner digit, and parts take whole runs.
                 let stride_bits = if outer.is_some() { stride * 8 / inner.count } else { stride * 8 };
                 let is_exact = outer.is_none() || (stride * 8).is_multiple_of(inner.count);
                 (inside <= stride && is_constant && is_exact).then(|| Cut {
@@ -174,7 +174,7 @@ impl Plan {
     }
 }
 
-/// How far what one byte becomes reaches over the destination.
+/// Destination bytes over which a source byte's elements spread; 0 if they stay together.
 fn rows_apart(convert: Convert) -> u64 {
     match convert {
         Convert::Unpack { bits, pitch, .. } if pitch > 1 => u64::from(8 / bits) * pitch,

@@ -1,4 +1,4 @@
-//! What CPUs with the same instructions do differently, as measured: one row a maker. TUNING.md has the measurements.
+//! Measured differences between CPUs with the same instructions: one row per maker. TUNING.md has the measurements.
 
 /// How one maker's CPUs reach memory best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,29 +7,29 @@ pub(crate) struct Tuning {
     pub(crate) warms_tlb: bool,
     /// Where the source is read linearly: bytes from a read to the line prefetched with it, 0 for none.
     pub(crate) linear_distance: usize,
-    /// Where rows are read in panels: whether to prefetch both the next panel and what each row goes on with. Otherwise it is one of
-    /// them: the panel where it is not known how rows go on.
+    /// Where rows are read in panels: whether to prefetch both the next panel and each row's continuation. Otherwise
+    /// only one of them: the continuation if it is known, else the panel.
     pub(crate) panel_and_rows: bool,
-    /// Whether what a row goes on with is prefetched into the first-level cache, and not only into the second.
+    /// Whether a row's continuation is prefetched into the first-level cache, and not only into the second.
     pub(crate) rows_into_l1: bool,
-    /// Of runs that jump: bytes of the shortest for which the next ones are prefetched.
+    /// Bytes of the shortest jumping runs for which the next ones are prefetched.
     pub(crate) shortest_jump: u64,
-    /// Where the source is read in short pieces of many far places: destination bytes to write at each in one go.
+    /// Where the source is read in short pieces at many distant places: destination bytes to write at each in one go.
     pub(crate) gathered_bytes: u64,
-    /// In a transpose: units of one row that are read before the next row, unless they are less than a KiB.
+    /// In a transpose: units of one row that are read before the next row, but at least 1 KiB.
     pub(crate) strip_units: usize,
     /// In a transpose that writes whole columns one after the other: source bytes of one row that are prefetched before the next row, or 0
     /// to prefetch a line of every row in turn.
     pub(crate) column_strip_bytes: usize,
-    /// Bytes of both buffers together from which on stores are non-temporal.
+    /// Least bytes of both buffers together for non-temporal stores.
     pub(crate) non_temporal_bytes: u64,
-    /// The same where reads or stores go to many places by turns: transposes, and runs that jump.
+    /// The like where reads or stores alternate between many places: transposes, and runs that jump.
     pub(crate) scattered_non_temporal_bytes: u64,
-    /// What a benchmark leaves out, to see what it brings.
+    /// The mechanism that a benchmark leaves out, to measure its gain.
     without: Option<Mechanism>,
 }
 
-/// What the engine does beyond loops around kernels, and can do without.
+/// Optional mechanisms of the engine, beyond loops around kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "unstable-testing"), allow(unreachable_pub, dead_code, reason = "public for benchmarks"))]
 pub enum Mechanism {
@@ -37,13 +37,13 @@ pub enum Mechanism {
     TlbWarming,
     /// A transpose writes cache lines that hold the end of one column and the start of the next in one piece.
     StraddlingColumns,
-    /// Short pieces of many far places are read in blocks.
+    /// Short pieces at many distant places are read in blocks.
     GatheredReads,
     /// Arrays of a few elements are a list of moves.
     SmallArrays,
     /// The next panel of the source is prefetched.
     PanelPrefetch,
-    /// What a row goes on with is prefetched.
+    /// A row's continuation is prefetched.
     RowPrefetch,
     /// The next runs are prefetched where runs jump.
     JumpPrefetch,
@@ -70,7 +70,7 @@ impl Mechanism {
 }
 
 impl Tuning {
-    /// For what nobody has measured: what neither maker's CPUs lose much by.
+    /// For CPUs without measurements: values that cost neither maker's CPUs much.
     const NEUTRAL: Self = Self {
         warms_tlb: false,
         linear_distance: 0,
@@ -132,7 +132,7 @@ impl Tuning {
     }
 }
 
-/// The vendor's name as `cpuid` gives it, asked once; zeros elsewhere.
+/// The vendor's name from `cpuid`, asked once; zeros on other architectures.
 fn vendor() -> [u8; 12] {
     #[cfg(target_arch = "x86_64")]
     {

@@ -31,7 +31,7 @@ use crate::{
     size::size,
 };
 
-/// The destination, of which each thread writes its own bytes.
+/// The destination; each thread writes its own bytes of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     start: *mut u8,
@@ -93,7 +93,7 @@ impl Walk<'_> {
         unsafe { kernels::finish(self.cpu.level, &mut self.state) };
     }
 
-    /// The values of a loop that are this part's, of `0..n`.
+    /// This part's values of a loop, of `0..n`.
     fn range(&self, depth: usize, n: u64) -> (u64, u64) {
         if self.split == Split::Loop(depth) { self.part.share(n, 1) } else { (0, n) }
     }
@@ -103,7 +103,7 @@ impl Walk<'_> {
         self.nest.fills && (self.part.is_last() || matches!(self.split, Split::Loop(split) if split < depth))
     }
 
-    /// `room` is what belongs to this run of the loop: the destination bytes up to the next value of the loop around it.
+    /// Walks the loops from `depth` on. `room` is the destination bytes up to the next value of the loop around it.
     fn walk(&mut self, depth: usize, from: u64, to: u64, room: u64, limits: &mut [u64]) {
         let nest = self.nest;
         let Some(outer) = nest.loops.get(depth) else {
@@ -159,8 +159,8 @@ impl Walk<'_> {
         }
     }
 
-    /// How many of a loop's values, from the first on, are one job: the leaf, or one loop of leaves, is the same for all of them;
-    /// and what the last leaf of each pass over the inner loop is, if it is another.
+    /// How many of a loop's first values are one job, with the same leaf or inner loop of leaves; and the last leaf of
+    /// each pass over the innermost loop, if it differs.
     fn alike(
         &self,
         depth: usize,
@@ -205,7 +205,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The last run of a loop of `n` values.
+    /// The last run of a loop of `n` values, if the leaf is a run that is written.
     fn last(&self, outer: &Loop, n: u64, room: u64, limits: &mut [u64]) -> Option<Span> {
         let Leaf::Run { unit, run, .. } = &self.nest.leaf else { return None };
         if self.only_padding {
@@ -223,7 +223,7 @@ impl Walk<'_> {
         Some(Span { bytes: size(bytes), zeros: size(zeros) })
     }
 
-    /// How many of a loop's values leave the leaf, and the loop between, the same extents and the same room.
+    /// How many of a loop's values leave the leaf, and the loop between, with the same extents and the same room.
     fn same(&self, outer: &Loop, between: Option<&Loop>, end: u64, room: u64, limits: &[u64]) -> u64 {
         let leaf = &self.nest.leaf;
         let mut same = end;
@@ -246,7 +246,7 @@ impl Walk<'_> {
         same
     }
 
-    /// From here on, reads prefetch for the next panel, which starts at that source offset. (Inside the caches nothing is prefetched.)
+    /// From here on, reads prefetch the next panel, which starts at that source offset. (Not inside the caches.)
     fn prefetch_panel(&mut self, source_offset: u64) {
         if self.non_temporal {
             let next_panel = self.source.as_ptr().wrapping_add(size(source_offset));
@@ -316,7 +316,7 @@ impl Walk<'_> {
                 }
                 if self.split == Split::Leaf {
                     let (start, end) = self.part.share(bytes, 4096);
-                    // Pages are whole units of either side, of which one is a multiple of the other.
+                    // Pages are whole units of either side: one side's unit is a multiple of the other's.
                     let start_in_source =
                         if source_unit >= unit { start * (source_unit / unit) } else { start / (unit / source_unit) };
                     (from, to, bytes) = (from + start_in_source, to + start, end - start);
@@ -434,12 +434,12 @@ impl Loop {
 }
 
 impl Chain {
-    /// The values that parts leave together: a run, or a line.
+    /// The number of values that parts keep together: a run, or a line.
     pub(crate) fn grain(&self, unit: u64) -> u64 {
         if self.outer.is_some() { self.inner.count } else { 64 / unit }
     }
 
-    /// How far a value lies behind the first on both sides.
+    /// The offsets of a value from the first on both sides.
     fn offsets(&self, value: u64) -> (u64, u64) {
         let inner = &self.inner;
         match &self.outer {
@@ -454,7 +454,7 @@ impl Chain {
         }
     }
 
-    /// As much of it as there is.
+    /// The first `count` values as a side of a transpose.
     fn side(&self, count: u64) -> Side {
         let jump = |stride: &dyn Fn(&Loop) -> u64| self.outer.as_ref().map_or(0, |outer| size(stride(outer)));
         Side {
@@ -493,7 +493,7 @@ impl Leaf {
 }
 
 impl Irregular {
-    /// Calls for every index of the irregular dimensions with what it adds to both offsets, in elements.
+    /// Calls `visit` for every index of the irregular dimensions with its part of both offsets, in elements.
     fn each(&self, mut visit: impl FnMut(u64, u64)) {
         let mut index = vec![0; self.bounds.len()];
         let mut nested = vec![0; self.source_terms.nested_axes().max(self.destination_terms.nested_axes())];

@@ -1,4 +1,4 @@
-//! Which computations run, and which are within one instruction.
+//! Computations that run as sequences, and those within one instruction.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use tilewise_hlo::{CallRole, Computation, Instruction, Opcode};
 pub(crate) struct Calls {
     /// Those that run as a sequence of instructions, by index; the entry is the last.
     pub(crate) sequences: Vec<usize>,
-    /// Those within one instruction: bodies of fusions, and what asynchronous instructions and custom calls run.
+    /// Those within one instruction: bodies of fusions, and computations of asynchronous instructions and custom calls.
     pub(crate) inner: Vec<usize>,
-    /// By the index of an instruction: those that it calls, with what for.
+    /// The computations that each instruction calls, with their roles, by the instruction's index.
     called: HashMap<usize, Vec<(CallRole, usize)>>,
 }
 
@@ -35,7 +35,7 @@ impl Calls {
         Some(Self { sequences, inner, called })
     }
 
-    /// The computations that an instruction calls, by index, with what for.
+    /// The computations that an instruction calls, by index, with their roles.
     pub(crate) fn of_instruction(&self, instruction: &Instruction<'_>) -> &[(CallRole, usize)] {
         self.called.get(&instruction.index()).map_or(&[], Vec::as_slice)
     }
@@ -54,7 +54,7 @@ fn called_by(instruction: &Instruction<'_>) -> Vec<(CallRole, usize)> {
     instruction.calls().filter_map(|call| Some((call.role, call.computation()?.index()))).collect()
 }
 
-/// All that the roots lead to; `None` if one leads to itself.
+/// All computations that the roots lead to, callees first; `None` if one leads to itself.
 fn callees_first(count: usize, roots: Vec<usize>, mut callees: impl FnMut(usize) -> Vec<usize>) -> Option<Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {

@@ -1,19 +1,19 @@
-//! What runs beside the core: copies, collectives, transfers to the host.
+//! Operations beside the core: copies, collectives, transfers to the host.
 
 use std::collections::HashMap;
 
 use crate::{Estimate, Kind};
 
-/// What carries data while the core computes, one thing after another.
+/// Hardware that works while the core computes, one operation after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// Copies within the device.
     Dma,
     /// Links to other chips.
     Link,
-    /// The way to the host.
+    /// The connection to the host.
     Host,
-    /// The SparseCores and the host's own work, which take turns with nothing.
+    /// The SparseCores and the host's own work, which don't take turns.
     Beside,
 }
 
@@ -23,20 +23,20 @@ struct Pending {
     /// The index of the instruction that began it.
     start: usize,
     ends: Estimate,
-    /// What it is to wait for it.
+    /// The kind of a wait for it.
     wait: Kind,
 }
 
-/// What the core waited for.
+/// A wait of the core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Waited {
-    /// The index of the instruction that began it.
+    /// The index of the instruction that began the awaited operation.
     pub(crate) start: usize,
     pub(crate) seconds: Estimate,
     pub(crate) kind: Kind,
 }
 
-/// The core's time in one run of a computation, and when what runs beside it ends.
+/// The core's time in one run of a computation, and the ends of the operations beside it.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     pub(crate) now: Estimate,
@@ -45,7 +45,7 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// Begins what takes so long; `start` is the index of the instruction.
+    /// Begins an operation of that many seconds; `start` is the index of its instruction.
     pub(crate) fn begin(&mut self, start: usize, channel: Channel, seconds: f64, wait: Kind) {
         let lasts = Estimate::of(seconds);
         let number = match channel {
@@ -62,14 +62,14 @@ impl Channels {
         self.pending.insert(start, Pending { start, ends, wait });
     }
 
-    /// Lets an instruction stand for what another began.
+    /// Lets an instruction stand for the operation of another.
     pub(crate) fn hand_on(&mut self, from: usize, to: usize) {
         if let Some(pending) = self.pending.get(&from).copied() {
             self.pending.insert(to, pending);
         }
     }
 
-    /// Waits for what an instruction stands for: how long, unless it is done.
+    /// Waits for the operation that an instruction stands for; `None` if it is done already.
     pub(crate) fn end(&mut self, instruction: usize) -> Option<Waited> {
         let &Pending { start, ends, wait: kind } = self.pending.get(&instruction)?;
         let seconds = ends.since(self.now);

@@ -1,11 +1,11 @@
-//! What collectives send.
+//! Bytes of collectives.
 
 use tilewise_hlo::{Instruction, Module, Opcode};
 
 use crate::traffic::Arrays;
 
-/// Bytes that one device receives: as many as it must at least, whatever the algorithm. An all-reduce of which each device
-/// keeps its part (`scatters`) is a reduce-scatter.
+/// The least bytes that one device receives, whatever the algorithm. An all-reduce whose devices each keep only a part
+/// (`scatters`) is a reduce-scatter.
 #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
 pub(crate) fn received_bytes<'m>(
     collective: &Instruction<'m>,
@@ -26,7 +26,7 @@ pub(crate) fn received_bytes<'m>(
     }
 }
 
-/// How many devices take part, by the first group.
+/// The number of devices that take part, by the first group.
 fn devices(collective: &Instruction<'_>, module: &Module) -> Option<u64> {
     let all = || module.attribute("num_partitions").or_else(|| module.attribute("replica_count"))?.parse().ok();
     let Some(groups) = collective.attribute("replica_groups") else { return all() };

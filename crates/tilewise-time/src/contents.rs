@@ -1,4 +1,4 @@
-//! What is within a fusion, and within what runs asynchronously.
+//! The contents of fusions and of asynchronous operations.
 
 use tilewise_hlo::{Computation, Instruction, Opcode};
 
@@ -10,7 +10,7 @@ use crate::{
     traffic::{Arrays, Part, Traffic},
 };
 
-/// What is within an instruction.
+/// The contents of an instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) opcodes: Opcodes,
@@ -18,26 +18,26 @@ pub(crate) struct Contents {
     pub(crate) flops: u64,
     /// The index of a collective in it.
     pub(crate) collective: Option<usize>,
-    /// What makes the result.
+    /// The opcode of the root.
     pub(crate) root: Option<Opcode>,
-    /// By parameter: the part that is read, unless all of it is.
+    /// The part of each parameter that is read, unless all of it is.
     reads: Vec<Option<Part>>,
-    /// By element of the result: the part that is written, where the rest stays as it is.
+    /// The part of each element of the result that is written, if the rest stays as it is.
     writes: Vec<Option<Part>>,
 }
 
 impl Contents {
-    /// The part that is read of a parameter, unless all of it is.
+    /// The part of a parameter that is read, unless all of it is.
     pub(crate) fn read(&self, parameter: usize) -> Option<Part> {
         self.reads.get(parameter).copied().flatten()
     }
 
-    /// The part that is written of an element of the result, unless all of it is.
+    /// The part of an element of the result that is written, unless all of it is.
     pub(crate) fn written(&self, element: usize) -> Option<Part> {
         self.writes.get(element).copied().flatten()
     }
 
-    /// Those of a computation; of those that it calls they are `known`, by index.
+    /// The contents of a computation; `known` has those of the computations it calls, by index.
     pub(crate) fn of<'m>(
         computation: &Computation<'m>,
         calls: &Calls,
@@ -51,7 +51,7 @@ impl Contents {
         };
         for instruction in computation.instructions() {
             let opcode = instruction.opcode();
-            // A fusion within a fusion is what it fuses.
+            // A fusion within a fusion counts as its contents.
             if opcode != Opcode::Fusion {
                 contents.opcodes = contents.opcodes.with(Opcodes::of(opcode));
             }
@@ -75,8 +75,8 @@ impl Contents {
 }
 
 impl Traffic {
-    /// Of an instruction with its fusion's body, if it is one: operands and results in HBM; of what is only sliced or
-    /// gathered the slice, of what is updated in place the update.
+    /// The traffic of an instruction, with its fusion's contents, if it is one: operands and results in HBM; of
+    /// operands that are only sliced or gathered the slice, of results that are updated in place the update.
     pub(crate) fn of<'m>(instruction: &Instruction<'m>, fused: Option<&Contents>, arrays: &mut Arrays<'m>) -> Self {
         let mut traffic = Self::default();
         let opcode = instruction.opcode();
@@ -104,14 +104,14 @@ impl Traffic {
     }
 }
 
-/// What is used of a value.
+/// The used part of a value.
 #[derive(Clone, Copy)]
 enum Used {
     Whole,
     Part(Part),
 }
 
-/// By parameter, the part that is read: users come after what they use, so that one pass from the end finds it.
+/// The part of each parameter that is read: users come after the values they use, so one pass from the end finds it.
 fn reads<'m, 'c>(
     computation: &Computation<'m>,
     inner: &impl Fn(&Instruction<'_>) -> Vec<&'c Contents>,
@@ -159,7 +159,7 @@ fn reads<'m, 'c>(
     reads
 }
 
-/// By element of the result, the part that is written.
+/// The part of each element of the result that is written.
 fn writes<'m, 'c>(
     computation: &Computation<'m>,
     inner: &impl Fn(&Instruction<'_>) -> Vec<&'c Contents>,

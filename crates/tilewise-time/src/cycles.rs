@@ -5,19 +5,19 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use tilewise_hlo::{Instruction, unquote};
 
-/// What the compiler says an instruction costs.
+/// The compiler's cost of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Price {
     /// Cycles of one execution, on one device.
     Cycles(u64),
-    /// It says that it doesn't know: 2^63 - 1, or what is no number.
+    /// Unknown to the compiler: 2^63 - 1, or not a number.
     Unknown,
 }
 
 /// The price in an instruction's `backend_config`: `"window_config":{…"estimated_cycles":"N"…}`.
 pub(crate) fn price(instruction: &Instruction<'_>) -> Option<Price> {
     static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("estimated_cycles"));
-    // Attributes are long: looking for the word first is what makes the rest cheap.
+    // Attributes are long: a search for the word first keeps the rest cheap.
     FINDER.find(instruction.attributes_text().as_bytes())?;
     // Older compilers quote the whole config and escape the quotes in it.
     let config = unquote(instruction.attribute("backend_config")?);

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign};
 
-/// How long something takes, in seconds: three figures from the same text, none of them measured.
+/// A duration in seconds: three figures from the same text, none of them measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Estimate {
     /// Bytes at the memory's full rate, or operations at the peak, whichever takes longer.
@@ -14,13 +14,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The same figure three times.
+    /// One figure for all three.
     #[must_use]
     pub fn of(seconds: f64) -> Self {
         Self { floor: seconds, estimate: seconds, compiler: seconds }
     }
 
-    /// So often.
+    /// The duration times a count.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
     pub fn times(self, count: u64) -> Self {
@@ -34,13 +34,13 @@ impl Estimate {
         self.map(other, f64::max)
     }
 
-    /// How much later this is than another time; 0 where it is earlier.
+    /// The time from another to this one, figure by figure; 0 if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         self.map(earlier, |later, earlier| (later - earlier).max(0.0))
     }
 
-    /// Whether it takes no time at all.
+    /// Whether all figures are 0.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self == Self::default()

@@ -3,9 +3,9 @@
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
 
-/// Floating-point operations of one `dot` or `convolution`: a multiplication and an addition for each pair of elements that
-/// meet, as `HloCostAnalysis` in xla/service/hlo_cost_analysis.cc counts them. `None` of other instructions, and of what the
-/// text doesn't tell.
+/// Floating-point operations of one `dot` or `convolution`: a multiplication and an addition for each pair of elements
+/// that meet, as `HloCostAnalysis` in xla/service/hlo_cost_analysis.cc counts them. `None` for other instructions, and
+/// if the text lacks shapes or dimensions.
 ///
 /// ```
 /// let text = "a = f32[8,16] parameter(0)\nb = f32[16,4] parameter(1)\n\
@@ -42,7 +42,7 @@ fn product(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(1, u64::saturating_mul)
 }
 
-/// Two operations for each element of the result and each place that is summed.
+/// Two operations for each element of the result and each contracted index.
 fn dot(instruction: &Instruction<'_>) -> Option<u64> {
     let left = operand(instruction, 0)?;
     let summed = instruction.dot_dimensions()?.lhs_contracting;
@@ -51,8 +51,8 @@ fn dot(instruction: &Instruction<'_>) -> Option<u64> {
     Some(product(summed).saturating_mul(result).saturating_mul(2))
 }
 
-/// Two operations for each pair of elements that meet: padding and the holes of dilation meet nothing. libtpu writes most
-/// matrix multiplications as convolutions, those of batches with dilated windows.
+/// Two operations for each pair of elements that meet; padding and the holes of dilation meet none. libtpu writes most
+/// matrix multiplications as convolutions, batched ones with dilated windows.
 fn convolution(instruction: &Instruction<'_>) -> Option<u64> {
     let (left, right) = (operand(instruction, 0)?, operand(instruction, 1)?);
     let result = bounds(&instruction.shape().ok()?)?;
@@ -62,7 +62,7 @@ fn convolution(instruction: &Instruction<'_>) -> Option<u64> {
     let features = at(&right, found.kernel.feature)?;
     let mut meetings = product([at(&result, found.output.batch)?, at(&result, found.output.feature)?, features]);
     meetings /= found.batch_groups;
-    // A convolution of no spatial dimension may be printed without.
+    // A convolution without spatial dimensions may be printed without a window.
     let window = instruction.window().unwrap_or_default();
     let spatial = found.input.spatial.iter().zip(&found.kernel.spatial).zip(&found.output.spatial);
     for (number, ((input, kernel), output)) in spatial.enumerate() {
@@ -92,13 +92,13 @@ struct Places {
     window_dilation: i128,
 }
 
-/// How many places of a window are walked through.
+/// The most places that are walked through, of the window or the result.
 const MOST: i128 = 1 << 16;
 
 impl Places {
-    /// How many pairs of a place of the result and a place of the window meet an element; `None` if it takes too long.
+    /// The number of pairs of a place in the result and a place in the window that meet an element; `None` if too many.
     fn meetings(&self) -> Option<u64> {
-        // Between these, places are the same thing in both roles.
+        // Window and result have the same role here: the shorter one is walked.
         let (walked, counted, step, other_step) = if self.window <= self.output {
             (self.window, self.output, self.window_dilation, self.stride)
         } else {
@@ -136,7 +136,7 @@ fn progression(start: i128, step: i128, count: i128, end: i128, of: i128) -> i12
     if hit > last { 0 } else { (last - hit) / period + 1 }
 }
 
-/// The greatest common divisor of two numbers, and what `left` / divisor is to be multiplied with for 1 modulo `right` / divisor.
+/// The greatest common divisor of two numbers, and the inverse of `left` / divisor modulo `right` / divisor.
 fn divisor_and_inverse(left: i128, right: i128) -> (i128, i128) {
     let (mut divisor, mut rest) = (left, right);
     let (mut inverse, mut next) = (1, 0);

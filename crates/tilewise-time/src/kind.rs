@@ -1,20 +1,20 @@
-//! What an instruction does with its time.
+//! Kinds of work of instructions.
 
 use tilewise_hlo::Opcode;
 
-/// What an instruction's time is spent on.
+/// The kind of work that takes an instruction's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// A matrix multiplication or convolution, with what is fused with it.
+    /// A matrix multiplication or convolution, with the operations fused with it.
     Matmul,
-    /// One element after another.
+    /// Operations on one element after another.
     Elementwise,
     /// Sums and the like.
     Reduce,
     /// Elements move, nothing is computed: copies, transposes, reshapes, slices, padding.
     Copy,
-    /// A part of an array is read or written at a place that values tell.
+    /// A part of an array is read or written at an offset that depends on values.
     SliceUpdate,
     /// Elements are gathered, scattered or sorted.
     GatherScatterSort,
@@ -39,7 +39,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Each, in the order of reports.
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 15] = [
         Self::Matmul,
         Self::Elementwise,
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// The kind whose work is waited for, of one that waits.
+    /// The kind of work that a wait waits for; `None` for other kinds.
     #[must_use]
     pub const fn awaited(self) -> Option<Self> {
         match self {
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// Of an instruction that is no fusion.
+    /// The kind of an instruction other than a fusion.
     pub(crate) fn of(opcode: Opcode, is_kernel: bool) -> Self {
         match opcode {
             Opcode::Convolution | Opcode::Dot => Self::Matmul,
@@ -115,15 +115,15 @@ impl Kind {
     }
 }
 
-/// What a duration follows from.
+/// The basis of a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Basis {
     /// The compiler's cycles.
     Cycles,
-    /// Bytes and operations at full rate: it takes at least so long.
+    /// Bytes and operations at full rate: a lower bound.
     Bound,
-    /// The same, of an instruction that the compiler marks as unknown.
+    /// A lower bound, too, of an instruction that the compiler marks as unknown.
     Unknown,
     /// An asynchronous operation that isn't done when its result is needed.
     Wait,
@@ -142,7 +142,7 @@ impl Basis {
     }
 }
 
-/// Whether devices exchange data in it; of asynchronous ones, the start.
+/// Whether devices exchange data in an instruction; for asynchronous ones, only in the start.
 pub(crate) fn is_collective(opcode: Opcode) -> bool {
     matches!(
         opcode,
@@ -162,7 +162,7 @@ pub(crate) fn is_collective(opcode: Opcode) -> bool {
     )
 }
 
-/// The opcodes in a fusion, by what they tell of its kind.
+/// The opcodes in a fusion, as the classes that decide its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Opcodes(u16);
 
@@ -176,7 +176,7 @@ impl Opcodes {
     const SLICE: u16 = 1 << 6;
     /// Elements move.
     const MOVE: u16 = 1 << 7;
-    /// What places are worked out with.
+    /// The computation of places.
     const INDEX: u16 = 1 << 8;
     const OTHER: u16 = 1 << 9;
 
@@ -235,7 +235,7 @@ impl Opcodes {
         self.0 & !all == 0
     }
 
-    /// The kind of a fusion of these.
+    /// The kind of a fusion with these opcodes.
     pub(crate) fn kind(self) -> Kind {
         let places = Self::MOVE | Self::INDEX | Self::SLICE | Self::UPDATE;
         if self.has(Self::MATMUL) {

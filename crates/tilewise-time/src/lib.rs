@@ -11,9 +11,9 @@
 //!                                  tation
 //! ```
 //!
-//! `cycles` reads the compiler's figures, `rates` has what a TPU does in a second, `traffic` and `flops` bound what the
-//! compiler has no figure for, `channels` overlap what is asynchronous. Each computation is walked once however often it is
-//! called; nothing recurses; counts saturate.
+//! `cycles` reads the compiler's figures, `rates` has the peak rates of TPUs, `traffic` and `flops` bound operations
+//! without a figure of the compiler, `channels` overlap asynchronous ones. Each computation is walked once however
+//! often it is called; nothing recurses; counts saturate.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! What a TPU does in a second.
+//! Rates of TPUs.
 
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
 
-/// How many cores of a chip are the device that a program is compiled for.
+/// The number of cores of a chip that form the device of a program.
 ///
 /// A v4 or v5p has two, which JAX drives as one device. `get_topology_desc("v4:2x2x1")` without
 /// `chip_config_name="megacore"` compiles for one of them, and its cycles are those of one.
@@ -17,7 +17,7 @@ pub enum Cores {
 }
 
 impl Cores {
-    /// Those that a text shows: the compiler notes how it splits an operation between both (`megacore_config`).
+    /// The cores that a text shows: the compiler notes how it splits an operation between both (`megacore_config`).
     #[must_use]
     pub fn of(module: &Module) -> Self {
         let noted = memchr::memmem::find(module.source().as_bytes(), b"\"megacore_config\"");
@@ -25,7 +25,7 @@ impl Cores {
     }
 }
 
-/// Peaks of a device, as published, and the clock that the compiler's cycles are of.
+/// Peaks of a device per second, as published, and the clock of the compiler's cycles.
 ///
 /// The clocks of v2, v3, v5e, v6e and v7x are confirmed by measurements that others published, v4's only by attention, v5p's
 /// by none: see `docs/time.md`.
@@ -45,7 +45,7 @@ pub struct Rates {
 }
 
 impl Cores {
-    /// How many they are, of a generation whose chips have two in one device; of another `None`.
+    /// The number of cores, for a generation whose chips have two in one device; `None` for others.
     #[must_use]
     pub fn of_chip(self, generation: Generation) -> Option<u8> {
         let count = match self {
@@ -57,7 +57,7 @@ impl Cores {
 }
 
 impl Rates {
-    /// Those of a device.
+    /// The rates of a device.
     #[must_use]
     pub fn of(generation: Generation, cores: Cores) -> Self {
         let giga = 1e9;
@@ -68,7 +68,7 @@ impl Rates {
             Generation::V5e => (1.5, 197.0, 819.0, 45.0, 16.0),
             Generation::V5p => (1.75, 459.0, 2765.0, 90.0, 16.0),
             Generation::V6e => (1.75, 918.0, 1640.0, 90.0, 32.0),
-            // Of the newest, until more is known of what follows it.
+            // The newest rates, until those of later generations are known.
             _ => (2.2, 1153.0, 3690.0, 90.0, 32.0),
         };
         let share = if Self::has_two_cores(generation) && cores == Cores::One { 0.5 } else { 1.0 };
@@ -90,25 +90,25 @@ impl Rates {
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
 impl Rates {
-    /// How long so many cycles take.
+    /// Seconds of a number of cycles.
     #[must_use]
     pub fn seconds_of_cycles(&self, cycles: u64) -> f64 {
         cycles as f64 / self.cycles
     }
 
-    /// How long so many operations take at the peak.
+    /// Seconds of a number of operations at the peak.
     #[must_use]
     pub fn seconds_of_flops(&self, flops: u64) -> f64 {
         flops as f64 / self.flops
     }
 
-    /// How long so many bytes of HBM take at its full rate.
+    /// Seconds of a number of bytes of HBM at its full rate.
     #[must_use]
     pub fn seconds_of_bytes(&self, bytes: u64) -> f64 {
         bytes as f64 / self.hbm_bytes
     }
 
-    /// How long so many bytes take to the host or from it.
+    /// Seconds of a number of bytes to the host or from it.
     pub(crate) fn seconds_to_host(&self, bytes: u64) -> f64 {
         bytes as f64 / self.host_bytes
     }

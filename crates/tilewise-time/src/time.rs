@@ -1,18 +1,18 @@
-//! Where the time of a run goes.
+//! The time of a run, by instruction.
 
 use std::fmt;
 
 use crate::{Basis, Cores, Estimate, Kind, Rates};
 
-/// Where the time of one run of a program goes: an estimate from the compiler's own cycle counts, not measured.
+/// The time of one run of a program, by instruction: an estimate from the compiler's own cycle counts, not measured.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Time {
     /// The cores that the program is compiled for.
     pub cores: Cores,
-    /// What they do in a second.
+    /// The rates of those cores.
     pub rates: Rates,
-    /// How long a run takes.
+    /// The duration of a run.
     pub total: Estimate,
     /// Whether it takes longer by an unknown part: the compiler has no figure for some operations on more than
     /// [`Row::SMALL`] elements, or a loop runs an unknown number of times.
@@ -21,7 +21,7 @@ pub struct Time {
     pub rows: Vec<Row>,
     /// Every loop that runs, in the order of the text.
     pub loops: Vec<LoopRow>,
-    /// How many conditionals run: each counts as its dearest branch.
+    /// The number of conditionals that run: each counts as its dearest branch.
     pub conditionals: usize,
 }
 
@@ -31,19 +31,19 @@ pub struct Time {
 pub struct Row {
     /// The index of the instruction.
     pub instruction: usize,
-    /// What it does.
+    /// The kind of its work.
     pub kind: Kind,
-    /// What [`each`](Self::each) follows from.
+    /// The basis of [`each`](Self::each).
     pub basis: Basis,
     /// The compiler's figure for one execution.
     pub cycles: Option<u64>,
     /// How often it runs.
     pub executions: u64,
-    /// How long one execution takes; of a wait, how much of it nothing hides.
+    /// The duration of one execution; of a wait, the part that isn't hidden.
     pub each: Estimate,
     /// Bytes of HBM that one execution reads and writes, with padding.
     pub bytes: u64,
-    /// As many of them as are padding.
+    /// The number of those bytes that are padding.
     pub padding_bytes: u64,
     /// Operations of the matrix multiplications and convolutions in it.
     pub flops: u64,
@@ -52,10 +52,10 @@ pub struct Row {
 }
 
 impl Row {
-    /// Elements that an operation works on without taking time worth a word.
+    /// The most elements of an operation whose time is negligible.
     pub const SMALL: u64 = 1024;
 
-    /// How long all executions take.
+    /// The duration of all executions.
     #[must_use]
     pub fn total(&self) -> Estimate {
         self.each.times(self.executions)
@@ -67,7 +67,7 @@ impl Row {
         self.cycles.unwrap_or(0).saturating_mul(self.executions)
     }
 
-    /// What bounds it, if the compiler has a figure for it and it moves or computes anything.
+    /// The rate that bounds it, if the compiler has a figure for it and it moves or computes anything.
     #[must_use]
     pub fn roof(&self, rates: &Rates) -> Option<Roof> {
         let is_known = self.basis == Basis::Cycles && (self.bytes > 0 || self.flops > 0);
@@ -75,7 +75,7 @@ impl Row {
         is_known.then_some(if computes { Roof::Compute } else { Roof::Memory })
     }
 
-    /// Whether its duration is only bounded: its own, or that of what it waits for.
+    /// Whether only a bound of its duration is known: of its own, or of the awaited operation's.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         match self.basis {
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// Which full rate bounds an operation: the one that takes longer.
+/// The full rate that bounds an operation: the one that takes longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Roof {
@@ -113,16 +113,16 @@ impl Roof {
 pub struct LoopRow {
     /// The index of the `while`.
     pub instruction: usize,
-    /// How often its body runs, each time that the loop does; `None` where that can't be told, and it counts once.
+    /// The number of turns in each run of the loop; `None` if unknown, when it counts as one.
     pub trips: Option<u64>,
     /// How often the loop runs.
     pub executions: u64,
-    /// How long one turn takes.
+    /// The duration of one turn.
     pub each: Estimate,
 }
 
 impl LoopRow {
-    /// How long all turns take.
+    /// The duration of all turns.
     #[must_use]
     pub fn total(&self) -> Estimate {
         self.each.times(self.trips.unwrap_or(1).saturating_mul(self.executions))
@@ -135,13 +135,13 @@ impl LoopRow {
 pub struct Unpriced {
     /// The kind.
     pub kind: Kind,
-    /// How many instructions.
+    /// The number of instructions.
     pub operations: usize,
-    /// What the total has for them, and for waiting for them, in seconds: at least so long.
+    /// Their share of the total, with the waits for them, in seconds: a lower bound.
     pub seconds: f64,
 }
 
-/// Why nothing can be said of a program's time.
+/// The reason why a program's time is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoTime {
@@ -155,7 +155,7 @@ pub enum NoTime {
     Circle,
     /// It has fusions, and none has cycles: it was written before code generation.
     BeforeCodeGeneration,
-    /// Nothing in it has cycles: kernels, gathers and the like have none.
+    /// No instruction has cycles: kernels, gathers and the like have none.
     NothingPriced,
 }
 
@@ -199,7 +199,7 @@ impl Time {
         cycles(&self.rows)
     }
 
-    /// The same of the instructions of one kind.
+    /// The compiler's cycles of the instructions of one kind.
     #[must_use]
     pub fn cycles_of(&self, kind: Kind) -> u64 {
         cycles(self.rows.iter().filter(|row| row.kind == kind))
@@ -217,8 +217,8 @@ impl Time {
         if self.total.estimate > 0.0 { bound / self.total.estimate } else { 0.0 }
     }
 
-    /// What padding takes of the total: of operations that the memory's rate bounds, the share of their bytes that is
-    /// padding; in seconds.
+    /// The seconds of the total due to padding: for operations that the memory's rate bounds, the share of their bytes
+    /// that is padding.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
     pub fn padding_seconds(&self) -> f64 {

@@ -34,7 +34,7 @@ pub(crate) struct Array {
     pub(crate) memory_space: u8,
     pub(crate) part: Part,
     pub(crate) elements: u64,
-    /// Of an element.
+    /// Bits of an element.
     bits: u64,
     /// Whether it has dimensions: a scalar is a flag or a counter.
     pub(crate) is_scalar: bool,
@@ -56,8 +56,8 @@ impl Array {
     }
 }
 
-/// The arrays of results. Each text is read once, since programs repeat a few hundred, and each instruction's is looked at once:
-/// a wide tuple may have many readers.
+/// The arrays of results. Each text is read once, since programs repeat a few hundred, and each instruction's text is
+/// looked up once: a wide tuple may have many readers.
 #[derive(Default)]
 pub(crate) struct Arrays<'m> {
     of_text: HashMap<&'m str, Rc<Held>>,
@@ -67,7 +67,7 @@ pub(crate) struct Arrays<'m> {
 /// The arrays of a result.
 struct Held {
     arrays: Rc<[Array]>,
-    /// Read or written as a whole.
+    /// The traffic of reading or writing all of it.
     whole: Traffic,
     part: Part,
 }
@@ -92,12 +92,12 @@ impl<'m> Arrays<'m> {
         held
     }
 
-    /// Those of an instruction's result; none for what can't be sized.
+    /// The arrays of an instruction's result, without those of unknown size.
     pub(crate) fn result(&mut self, instruction: &Instruction<'m>) -> Rc<[Array]> {
         Rc::clone(&self.held(instruction).arrays)
     }
 
-    /// What reading or writing all of a result moves.
+    /// The traffic of reading or writing all of a result.
     pub(crate) fn whole(&mut self, instruction: &Instruction<'m>) -> Traffic {
         self.held(instruction).whole
     }
@@ -113,14 +113,14 @@ impl<'m> Arrays<'m> {
     }
 }
 
-/// What an instruction reads and writes.
+/// The memory traffic of an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
-    /// Of HBM.
+    /// Bytes from and to HBM.
     pub(crate) hbm: Part,
     /// Bytes of HBM if every element had at least four.
     pub(crate) wide_bytes: f64,
-    /// Of the host's memory.
+    /// Bytes from and to the host's memory.
     pub(crate) host_bytes: u64,
 }
 

@@ -22,24 +22,24 @@ impl Time {
     ///
     /// # Errors
     ///
-    /// [`NoTime`] where the text has no cycle counts, or not all that a run does.
+    /// [`NoTime`] if the text has no cycle counts, or isn't a complete schedule.
     pub fn of(flow: &Dataflow, generation: Generation) -> Result<Self, NoTime> {
         let (body, cores, rates) = run(flow, generation)?;
         body.finish(cores, rates)
     }
 
-    /// How many seconds a run takes at least, with every operation at the memory's full rate or at the peak of the matrix
-    /// unit. A plan tells it, too: no cycle counts are needed.
+    /// The least seconds of a run, with every operation at the memory's full rate or at the peak of the matrix unit.
+    /// Needs no cycle counts.
     ///
     /// # Errors
     ///
-    /// [`NoTime`] where the text isn't scheduled, or has no entry.
+    /// [`NoTime`] if the text isn't scheduled, or has no entry.
     pub fn floor_of(flow: &Dataflow, generation: Generation) -> Result<f64, NoTime> {
         run(flow, generation).map(|(body, ..)| body.total.floor)
     }
 }
 
-/// All that a run of the entry does.
+/// One run of the entry, with all that it calls.
 fn run(flow: &Dataflow, generation: Generation) -> Result<(Body, Cores, Rates), NoTime> {
     let module = flow.module();
     if !module.is_scheduled() {
@@ -76,14 +76,14 @@ struct Body {
     rows: Vec<Row>,
     loops: Vec<LoopRow>,
     conditionals: usize,
-    /// What it runs, and how often.
+    /// The computations it runs, and how often.
     runs: Vec<(usize, u64)>,
-    /// Fusions that the compiler always has a figure for, with it and without.
+    /// Fusions of the kinds that the compiler always prices: those with a figure, and those without.
     priced: usize,
     unpriced: usize,
 }
 
-/// All computations, as often as each runs.
+/// Sums all computations, each as often as it runs.
 fn executed(mut bodies: Vec<Option<Body>>, callees_first: &[usize], entry: usize) -> Body {
     let mut counts = vec![0_u64; bodies.len()];
     counts[entry] = 1;
@@ -222,14 +222,14 @@ impl<'m> Walk<'m> {
         body.conditionals += 1;
         let branches = self.calls.of_instruction(instruction).iter().map(|(_, callee)| *callee);
         let by_time = |left: &usize, right: &usize| self.once(*left).compiler.total_cmp(&self.once(*right).compiler);
-        // Of equal ones the first.
+        // The first of equal ones.
         match branches.rev().max_by(by_time) {
             Some(dearest) => self.run(dearest, 1, body),
             None => Estimate::default(),
         }
     }
 
-    /// What begins beside the core.
+    /// Starts an operation beside the core.
     fn start(&mut self, instruction: &Instruction<'m>, channels: &mut Channels, body: &mut Body) {
         let called = self.calls.of_instruction(instruction).iter();
         let inner: Vec<&Contents> = called.filter_map(|(_, callee)| self.contents[*callee].as_ref()).collect();
@@ -284,13 +284,13 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// What starts something that the compiler has no figure for: the time that it takes is that of waiting for it.
+    /// A row for the start of an operation that the compiler has no figure for; the row of the wait has its time.
     fn unpriced_start(&mut self, instruction: &Instruction<'m>, kind: Kind) -> Row {
         let is_unpriced = self.arrays.elements(instruction) > Row::SMALL;
         Row { is_unpriced, ..row(instruction, kind, Basis::Bound) }
     }
 
-    /// What the core does, or waits for.
+    /// The row of an operation of the core.
     fn operation(&mut self, instruction: &Instruction<'m>, body: &mut Body) -> Row {
         let called = self.calls.of_instruction(instruction).first();
         let inside = called.and_then(|(_, callee)| self.contents[*callee].as_ref());
@@ -324,7 +324,7 @@ impl<'m> Walk<'m> {
         } else {
             self.floor(&traffic, flops).max(self.rates.seconds_to_host(traffic.host_bytes))
         };
-        // In place, only the update is worked on.
+        // An update in place works on the update only.
         let update = instruction.operands().nth(1).and_then(|operand| operand.instruction());
         let worked_on = match (instruction.opcode(), update) {
             (Opcode::DynamicUpdateSlice, Some(update)) => update,
@@ -340,15 +340,15 @@ impl<'m> Walk<'m> {
         self.rates.seconds_of_bytes(traffic.hbm.physical).max(self.rates.seconds_of_flops(flops))
     }
 
-    /// The compiler charges what memory bounds as if every element had four bytes, at 0.8 of the memory's rate. Where that
-    /// explains its figure, the true bytes take their place.
+    /// The compiler charges memory-bound operations as if every element had four bytes, at 0.8 of the memory's rate. If
+    /// that explains its figure, the true bytes replace them.
     #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
     fn estimate(&self, cycles: u64, traffic: &Traffic, flops: u64) -> Estimate {
-        /// Of the memory's rate, as the compiler reckons.
+        /// The share of the memory's rate that the compiler assumes.
         const MEMORY: f64 = 0.8;
-        /// Of the peak, as large multiplications reach.
+        /// The share of the peak that large multiplications reach.
         const COMPUTE: f64 = 0.92;
-        /// Of any operation, in seconds.
+        /// Seconds to start any operation.
         const START: f64 = 1.5e-6;
         let compiler = self.rates.seconds_of_cycles(cycles);
         let floor = self.floor(traffic, flops);
@@ -364,7 +364,7 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// A row of what takes no time yet.
+/// A row without a time yet.
 fn row(instruction: &Instruction<'_>, kind: Kind, basis: Basis) -> Row {
     Row {
         instruction: instruction.index(),
@@ -386,7 +386,7 @@ fn first_operand<'m>(instruction: &Instruction<'m>) -> Option<Instruction<'m>> {
 
 /// Bytes that an asynchronous copy moves, and the memory spaces that it moves them between.
 fn moved(arrays: &[Array], wrapped: Option<Opcode>) -> (u64, HashSet<u8>) {
-    // The rest are flags.
+    // Scalars are flags.
     let large = arrays.iter().filter(|array| !array.is_scalar);
     let bytes = large.clone().map(|array| array.part.physical);
     let bytes = match wrapped {
@@ -396,7 +396,7 @@ fn moved(arrays: &[Array], wrapped: Option<Opcode>) -> (u64, HashSet<u8>) {
     (bytes.unwrap_or(0), large.map(|array| array.memory_space).collect())
 }
 
-/// Whether a custom call names memory, or joins two halves, and does nothing.
+/// Whether a custom call only names memory, or joins two halves, and does no work.
 fn is_free(instruction: &Instruction<'_>) -> bool {
     let Some(target) = instruction.custom_call_target() else { return false };
     target.starts_with("TODO(")
@@ -421,7 +421,7 @@ fn is_free(instruction: &Instruction<'_>) -> bool {
         )
 }
 
-/// Operations that a kernel's author says it does.
+/// The operations that a kernel's author notes (`cost_estimate`).
 fn noted_flops(instruction: &Instruction<'_>) -> Option<u64> {
     if instruction.opcode() != Opcode::CustomCall {
         return None;

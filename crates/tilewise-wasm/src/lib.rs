@@ -1,8 +1,8 @@
-//! What the web page asks of the core. Texts and bytes go in, JSON and SVG come out; nothing is kept but the
+//! The web page's interface to the core. Texts and bytes go in, JSON and SVG come out; no state is kept but the
 //! [`Program`]s that the page holds.
 //!
-//! Every function runs to its end in a worker. What fails throws a JSON text: `{"kind", "message", "span", "help"}`, as
-//! the command line's `error`, but with the span in UTF-16 units, as a browser counts.
+//! Every function runs to its end in a worker. A failure throws a JSON text: `{"kind", "message", "span", "help"}`,
+//! like the command line's `error`, but with the span in UTF-16 units, as browsers count.
 
 #![forbid(unsafe_code)]
 

@@ -14,17 +14,17 @@ pub fn is_message(head: &[u8]) -> bool {
     Message::parse(&String::from_utf8_lossy(head)).is_ok()
 }
 
-/// What a message says, and what to do: `explanation`, the line that `tilewise explain --format json` prints, and
-/// beside it its [`summary`](MessageSummary).
+/// Explains a message: `explanation`, the line that `tilewise explain --format json` prints, and its
+/// [`summary`](MessageSummary).
 ///
 /// # Errors
-/// A text that is no message.
+/// A text that isn't a message.
 #[wasm_bindgen]
 pub fn explain(text: &str, tpu: Option<String>) -> Answer {
     explained(Message::parse(text), tpu)
 }
 
-/// Finds the message in a file of any size, of which it wants one piece after the other, the end first.
+/// Finds the message in a file of any size, given one wanted piece after the other, the end first.
 ///
 /// ```js
 /// const scanner = new LogScanner(file.size);
@@ -38,7 +38,7 @@ pub struct LogScanner(Scanner);
 
 #[wasm_bindgen]
 impl LogScanner {
-    /// Of a file of so many bytes.
+    /// A scanner for a file of `size` bytes.
     #[wasm_bindgen(constructor)]
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a file's size is a whole number")]
@@ -46,7 +46,7 @@ impl LogScanner {
         Self(Scanner::new(size as u64))
     }
 
-    /// The bytes wanted next, from the first to behind the last; nothing where no more are.
+    /// The bytes wanted next, from the first to behind the last; `None` if no more are.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "JavaScript's files are shorter than 2^53 bytes")]
     pub fn wanted(&self) -> Option<Vec<f64>> {

@@ -21,18 +21,18 @@ const DECOMPRESSION_LIMIT: u64 = 1 << 30;
 /// Columns of text on the page.
 const COLUMNS: usize = 110;
 
-/// What a file or a pasted text is, by its first bytes, decompressed: the [name](FileKind::as_str) of its kind.
+/// The [name](FileKind::as_str) of the kind of a file or a pasted text, by its first bytes, decompressed.
 #[wasm_bindgen]
 #[must_use]
 pub fn recognise(head: &[u8]) -> String {
     FileKind::of(head).as_str().to_owned()
 }
 
-/// Of a dump's files, by path and by the name of their kind, the final programs and what may be their plans, and what is
-/// left, as JSON: `programs[]` {`file`, `plans[]`} by their indices, `left[]` [what, how many].
+/// Selects the final programs and their possible plans from a dump's files, given by path and by the name of their
+/// kind, as JSON: `programs[]` {`file`, `plans[]`} by their indices, and for the other files `left[]` [what, how many].
 ///
 /// # Errors
-/// None that is known.
+/// None known.
 #[wasm_bindgen]
 pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
     let kinds = kinds.iter().map(|kind| FileKind::named(kind).unwrap_or(FileKind::Other));
@@ -42,7 +42,7 @@ pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
 /// The machines that programs are compiled for, as JSON: `tpu:v5e` and other generations, `gpu:h100`, `cpu`, …
 ///
 /// # Errors
-/// None that is known.
+/// None known.
 #[wasm_bindgen]
 pub fn machines() -> Answer {
     json(&Machine::all().map(|machine| machine.to_string()).collect::<Vec<_>>())
@@ -51,7 +51,7 @@ pub fn machines() -> Answer {
 /// The compiler's own plan, given without its program, as the line that `tilewise audit --format json` prints.
 ///
 /// # Errors
-/// Those of [`Document::decode`], and bytes that are no plan.
+/// Those of [`Document::decode`], and bytes that aren't a plan.
 #[wasm_bindgen]
 pub fn assignment(name: &str, bytes: Vec<u8>) -> Answer {
     let plan = Document::decode(bytes, DECOMPRESSION_LIMIT).map_err(Failure::from).and_then(dump::plan_in);
@@ -60,8 +60,8 @@ pub fn assignment(name: &str, bytes: Vec<u8>) -> Answer {
     json(&JsonLine::of(name, AsJson(&AssignmentReport::of(&plan, name, None))))
 }
 
-/// What programs hold that are loaded on one device at once, as JSON: `headline`, `fits`, the picture as `svg`, and the `text` that
-/// `tilewise audit --together` prints.
+/// The memory of programs that are loaded on one device at once, as JSON: `headline`, `fits`, the picture as `svg`, and
+/// the `text` that `tilewise audit --together` prints.
 ///
 /// # Errors
 /// Programs of different machines, and one without a plan.
@@ -87,8 +87,8 @@ pub fn together(programs: Vec<Program>, theme: &str) -> Answer {
 #[wasm_bindgen]
 pub struct Program(AuditOutput);
 
-/// The programs in a file: text, proto or profile, gzip or not. What could not be read of several is left out; if nothing
-/// could, that is the error. `machine` is that of [`machines`] which is to run them, where it is known.
+/// The programs in a file: text, proto or profile, gzip or not. Unreadable ones are left out; if all are, the last
+/// error is thrown. `machine` is the one of [`machines`] that will run them, if known.
 ///
 /// # Errors
 /// Those of [`Document::decode`] and [`Content::of`], such as `truncated` for a text that is cut off, and a program of another machine.
@@ -114,7 +114,7 @@ fn read(file: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Progr
     whole(found.collect())
 }
 
-/// Those that could be read, or why none could.
+/// The readable programs, or the last error if there are none.
 fn whole(found: Vec<Result<Program, Failure>>) -> Result<Vec<Program>, Failure> {
     let (programs, mut failures): (Vec<_>, Vec<_>) = found.into_iter().partition(Result::is_ok);
     match failures.pop().filter(|_| programs.is_empty()) {
@@ -132,7 +132,7 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
-        // Whether it fits is said of the machine that its text shows, too, if that is what it was compiled for.
+        // Without a chosen machine, the verdict is for the machine that the text shows, if it was compiled for that.
         let is_compiled = report.plan().is_ok() && !report.memory_bounds.is_assumed;
         let judged = report.machine.program_bytes().filter(|_| machine.is_none() && is_compiled);
         let report = if judged.is_some() { report.with_limit(judged) } else { report };
@@ -143,8 +143,7 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
 
 #[wasm_bindgen]
 impl Program {
-    /// Takes the compiler's own plan from another file of the dump, text or proto, if it is of this program. Whether it
-    /// is.
+    /// Takes the compiler's own plan from another file of the dump, text or proto; false if it isn't of this program.
     #[wasm_bindgen(js_name = takePlan)]
     pub fn take_plan(&mut self, bytes: Vec<u8>) -> bool {
         let plan = Document::decode(bytes, DECOMPRESSION_LIMIT).map_err(Failure::from).and_then(dump::plan_in);
@@ -154,7 +153,7 @@ impl Program {
     /// The line that `tilewise audit --format json` prints, with `all` that of `--all`.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn json(&self, all: bool) -> Answer {
         let report = &self.0.report;
         if report.given.is_some() {
@@ -166,11 +165,11 @@ impl Program {
         json(&JsonLine::of(&output.report.source, AsJson(&view)))
     }
 
-    /// What is shown at once, as JSON: `report`, of what [`json`](Self::json) has that which takes no other plan, and
-    /// `summary`, [the same](Summary::at_once) of the [summary](Self::summary).
+    /// The part that is shown at once, as JSON: `report`, the part of [`json`](Self::json) that needs no further plan,
+    /// and `summary`, [that part](Summary::at_once) of the [summary](Self::summary).
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn story(&self) -> Answer {
         #[derive(Serialize)]
         struct Story<'a> {
@@ -203,14 +202,14 @@ impl Program {
         json(&Story { report: numbers, summary: Summary::at_once(report) })
     }
 
-    /// What tells it from others of its file: its name in a profile, else its module's.
+    /// A title that differs from others of its file: its name in a profile, else its module's.
     #[must_use]
     pub fn title(&self, file: &str) -> String {
         let within = self.0.report.source.strip_prefix(file).and_then(|name| name.strip_prefix('/'));
         within.unwrap_or(&self.0.report.module_name).to_owned()
     }
 
-    /// Bytes that it holds at most, to be compared with others.
+    /// The most bytes that it holds, for comparison with others.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a number of JavaScript's")]
     pub fn holds(&self) -> f64 {
@@ -220,7 +219,7 @@ impl Program {
     /// The Python calls that led to an instruction, the innermost first, as JSON: `file`, `line`, `function` of each.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     #[wasm_bindgen(js_name = callStack)]
     pub fn call_stack(&self, instruction: &str) -> Answer {
         json(&self.0.report.call_stack(instruction).iter().map(AsJson).collect::<Vec<_>>())
@@ -229,30 +228,30 @@ impl Program {
     /// The instructions within three steps of one, as JSON; `null` for one that doesn't run.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn neighbours(&self, instruction: &str) -> Answer {
         json(&self.0.report.neighbours(instruction, 3).as_ref().map(AsJson))
     }
 
-    /// What happens in a memory space between two moments, both included, as JSON: the sentences of [`in_span`].
+    /// The events in a memory space between two moments, both included, as JSON: the sentences of [`in_span`].
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn span(&self, memory_space: u8, first: usize, last: usize) -> Answer {
         let timeline = self.0.report.timeline(memory_space);
         json(&timeline.map_or_else(Vec::new, |timeline| in_span(&timeline, &timeline.span(first, last))))
     }
 
-    /// Its HLO text; of a proto, as it is printed.
+    /// Its HLO text, printed if it is a proto.
     #[must_use]
     pub fn text(&self) -> String {
         self.0.report.text().to_owned()
     }
 
-    /// What lies in a memory space over the program's order, as JSON; `null` without a plan.
+    /// The timeline of a memory space over the program's order, as JSON; `null` without a plan.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn timeline(&self, memory_space: u8) -> Answer {
         json(&self.0.report.timeline(memory_space).as_ref().map(AsJson))
     }
@@ -260,24 +259,24 @@ impl Program {
     /// Its kernels, their operands and results, as the report's JSON has them, as JSON.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn kernels(&self) -> Answer {
         let kernels = self.0.report.kernels();
         json(&kernels.iter().map(AsJson).collect::<Vec<_>>())
     }
 
-    /// What differs from the program as it was before, as JSON: a [`ComparisonPage`].
+    /// The differences from the earlier program, as JSON: a [`ComparisonPage`].
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn compare(&self, before: &Program) -> Answer {
         json(&ComparisonPage::of(&before.0.report, &self.0.report))
     }
 
-    /// What is said of it first, as JSON: a [`Summary`].
+    /// Its summary, as JSON: a [`Summary`].
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn summary(&self) -> Answer {
         json(&self.0.summary())
     }

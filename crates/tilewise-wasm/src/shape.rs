@@ -1,4 +1,4 @@
-//! Shapes: their parts, sizes, pictures, steps, and what a TPU would choose.
+//! Shapes: their parts, sizes, pictures, steps, and a TPU's layouts for them.
 
 use crate::{
     answer::{Answer, in_text, json, plain, thrown},
@@ -14,7 +14,7 @@ use tilewise_report::{
 };
 use wasm_bindgen::prelude::*;
 
-/// An answer of the command line, and what the page shows of the shape beside it.
+/// An answer of the command line, with the page's additions for the shape.
 #[derive(Serialize)]
 struct Shown<T> {
     #[serde(flatten)]
@@ -72,8 +72,8 @@ pub fn draw(text: &str, view: &str, other: Option<String>, slices: &[u32], highl
     Ok(scene.map_err(|error| thrown(&Failure::new(error.kind().as_str(), error.to_string())))?.to_svg())
 }
 
-/// Where an element lies, by its index, or what lies at an offset: as `tilewise index --format json` has it, with its
-/// `byte`, `bit`, `bits`, and the elements of its `word`.
+/// The place of an element, by its index, or the element at an offset: as `tilewise index --format json` has it, with
+/// its `byte`, `bit`, `bits`, and the elements of its `word`.
 ///
 /// # Errors
 /// An index or an offset out of bounds.
@@ -91,7 +91,7 @@ pub fn place(text: &str, index: Option<Vec<u32>>, offset: Option<u64>) -> Answer
 /// The steps from the array to its buffer in words, or as `numpy`, `einops` or `mlir`.
 ///
 /// # Errors
-/// Those of parsing, and what the language can't say.
+/// Those of parsing, and steps that the language can't express.
 #[wasm_bindgen]
 pub fn steps(text: &str, language: &str) -> Answer {
     let language = match language {
@@ -125,7 +125,7 @@ pub fn compare(from: &str, to: &str) -> Answer {
     json(&Compared { clauses: answer.clauses(), answer })
 }
 
-/// What a TPU generation makes of an array, as `tilewise predict --format json` has it, with the `causes` of its padding.
+/// A TPU generation's layout of an array, as `tilewise predict --format json` has it, with the `causes` of its padding.
 ///
 /// # Errors
 /// Those of an element type or of bounds.
@@ -143,7 +143,7 @@ pub fn predict(element_type: &str, bounds: &[u32], tpu: &str) -> Answer {
 /// The TPU generations, the oldest first, as JSON: `name` and `hbm_bytes` of each.
 ///
 /// # Errors
-/// None that is known.
+/// None known.
 #[wasm_bindgen]
 pub fn generations() -> Answer {
     #[derive(Serialize)]

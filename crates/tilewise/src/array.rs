@@ -14,7 +14,7 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
-    /// Checks what no part can check alone: the element count, and the layout against the dimensions.
+    /// Checks the element count, and the layout against the dimensions.
     pub(crate) fn new(
         element_type: ElementType,
         dimensions: InlineVec<Dimension, 6>,
@@ -34,7 +34,8 @@ impl ArrayShape {
         Ok(array)
     }
 
-    /// XLA's `ValidateShape` asks the same of elements × bytes, and text parsing forgets to (an unbounded dimension counts 1).
+    /// Checks that elements and bytes are at most 2^63 − 1, as XLA's `ValidateShape` does and its text parser doesn't.
+    /// An unbounded dimension counts 1.
     pub(crate) fn check_size(&self) -> Result<(), Error> {
         let elements = checked::product(self.dimensions.iter().map(|d| d.bound().unwrap_or(1)));
         let fits = elements.is_some_and(|n| checked::bytes(n, self.logical_bits_per_element()).is_some());
@@ -99,7 +100,8 @@ impl ArrayShape {
         self.layout.as_ref().map_or(&[][..], |l| l.minor_to_major()).iter().rev().copied()
     }
 
-    /// How many dimensions have a size other than 1 (`ShapeUtil::TrueNumDimensions`): one of size 0 counts, as in XLA, and an unbounded one.
+    /// The number of dimensions whose size isn't 1 (`ShapeUtil::TrueNumDimensions`): one of size 0 counts, as in XLA,
+    /// and an unbounded one.
     #[doc(alias = "TrueNumDimensions")]
     #[must_use]
     pub fn true_rank(&self) -> usize {
@@ -165,7 +167,8 @@ pub(crate) fn rank_mismatch(named: usize, rank: usize) -> Error {
     }))
 }
 
-/// XLA's `LayoutUtil::ValidateLayoutForShape` on split configs: which parse, and would be ignored or divide wrongly.
+/// Checks a split config as XLA's `LayoutUtil::ValidateLayoutForShape` does: invalid ones parse, and would be ignored
+/// or divide wrongly.
 pub(crate) fn check_split(
     config: &SplitConfig,
     split: &mut BTreeSet<usize>,

@@ -7,13 +7,14 @@ use alloc::{vec, vec::Vec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) dimension: usize,
-    /// How many values the part takes; at least 2.
+    /// The number of values the part takes; at least 2.
     pub(crate) size: u64,
-    /// How significant the part is in its dimension's index, 0 the most; each once a dimension.
+    /// The significance of the part in its dimension's index, 0 the most; unique within a dimension.
     pub(crate) level: usize,
 }
 
-/// More blocks than any layout has that people write; every block may cost a tile of as many sizes.
+/// Most blocks that are accepted, more than any handwritten layout has; each block may cost a tile with one size per
+/// block.
 pub(crate) const MOST_BLOCKS: usize = 64;
 
 /// The axes that tiles have made so far: each a run of blocks of one dimension, from the most significant.
@@ -21,8 +22,8 @@ type Axes = Vec<Vec<Block>>;
 
 /// The tiles that put `blocks`, major → minor, behind the quotients of the dimensions in `order`, major → minor.
 ///
-/// The first tile cuts off each dimension's blocks together. Each further one leaves in place what comes next in memory,
-/// and moves the rest behind it; where what comes next is not the first block of its axis, it cuts the axis.
+/// The first tile cuts off each dimension's blocks together. Each further tile leaves the next blocks of memory in
+/// place and moves the rest behind them; if the next block is not the first of its axis, the tile cuts the axis.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidTile`](crate::ErrorKind::InvalidTile) if the blocks of a dimension multiply to more than 2^63 − 1.
@@ -40,7 +41,7 @@ pub(crate) fn tiles(order: &[usize], blocks: &[Block]) -> Result<Vec<Tile>, Erro
     let mut outer = vec![Vec::new(); axes.len()];
     let mut rest = blocks;
     loop {
-        // A tile's leading ones change nothing.
+        // Leading sizes of 1 change nothing.
         let start = axes.iter().position(|axis| !axis.is_empty()).unwrap_or(axes.len());
         if start == axes.len() {
             return Ok(tiles);
@@ -48,7 +49,7 @@ pub(crate) fn tiles(order: &[usize], blocks: &[Block]) -> Result<Vec<Tile>, Erro
         let sizes = axes[start..].iter().map(|axis| axis.iter().map(|block| block.size).fold(1, u64::saturating_mul));
         tiles.push(Tile::new(sizes)?);
         outer.extend(axes.drain(start..));
-        // What memory has in place already, its leading axes, no tile needs to reach.
+        // Leading axes that are in place need no further tile.
         let mut placed = 0;
         for axis in &outer {
             if !rest.starts_with(axis) {
@@ -62,11 +63,12 @@ pub(crate) fn tiles(order: &[usize], blocks: &[Block]) -> Result<Vec<Tile>, Erro
     }
 }
 
-/// Cuts each axis into what stays, (axis div size), and what the next tile moves behind, (axis mod size).
+/// Cuts each axis into the part that stays, (axis div size), and the part that the next tile moves behind, (axis mod
+/// size).
 fn cut(axes: Axes, mut rest: &[Block]) -> (Axes, Axes) {
     let is_first = |axis: &Vec<Block>| !axis.is_empty() && axis.first() == rest.first();
     if !axes.iter().any(is_first) {
-        // What comes next is inside an axis: cut it off from what is in front of it.
+        // The next block is inside an axis: cut the axis in front of it.
         return axes
             .into_iter()
             .map(|mut axis| {

@@ -1,4 +1,4 @@
-//! Many indices or offsets at once: the answers of one by one, a column at a time.
+//! Conversion of many indices or offsets at once, column by column.
 
 use crate::{
     Digit, DigitSource, Error, ErrorKind, Tiled,
@@ -6,7 +6,7 @@ use crate::{
 };
 use alloc::{format, vec, vec::Vec};
 
-/// Rows that stay in the nearest cache while column after column is worked on.
+/// Rows per block: they stay in the nearest cache while their columns are processed.
 const BLOCK: usize = 512;
 
 impl Tiled {
@@ -94,7 +94,7 @@ fn check_lengths(indices: &[u64], rank: usize, offsets: &[u64]) -> Result<(), Er
     Err(Error::new(ErrorKind::BufferLengthMismatch, message))
 }
 
-/// A sum of digits by what they are cut from.
+/// A sum of digits, grouped by source.
 struct Sum {
     parts: Vec<Part>,
 }
@@ -106,7 +106,7 @@ struct Part {
 }
 
 impl Sum {
-    /// Every dimension has a part, if only to see that it is inside.
+    /// Every dimension has a part, if only to check the bound.
     fn of(tiled: &Tiled, digits: &[Digit], rows: usize) -> Self {
         let dimensions = tiled.logical_dimensions().iter().copied().enumerate();
         let dimensions = dimensions.map(|(number, bound)| (DigitSource::Dimension(number), bound));
@@ -120,7 +120,7 @@ impl Sum {
         Self { parts: dimensions.chain(nested).map(part).filter(is_used).collect() }
     }
 
-    /// Fills the sums of as many rows, and says whether every index was inside. Sums of others are arbitrary.
+    /// Fills the sums of the rows; returns whether every index was in bounds. Sums of other rows are arbitrary.
     fn fill(&self, rows: &[u64], rank: usize, nested: &[[u64; BLOCK]], sums: &mut [u64]) -> bool {
         let mut inside = true;
         for (number, part) in self.parts.iter().enumerate() {
@@ -134,7 +134,7 @@ impl Sum {
     }
 }
 
-/// One number of each row.
+/// One column of the rows.
 #[derive(Clone, Copy)]
 struct Column<'a> {
     rows: &'a [u64],
@@ -142,18 +142,19 @@ struct Column<'a> {
     number: usize,
 }
 
-/// What one source adds, in the form that is quickest for a batch.
+/// The contribution of one source, in the form that is fastest for a batch.
 enum Term {
     /// Digits cut at powers of two, as TPU tiles and tiles in tiles do.
     One([Cut; 1]),
     Two([Cut; 2]),
     Three([Cut; 3]),
-    /// A short dimension's answers, worked out beforehand.
+    /// The values of a short dimension, precomputed.
     Table(Vec<u64>),
     Digits(Vec<Digit>),
 }
 
-/// ((source >> `shift`) & `mask`) · `stride`, of factors below 2^32: those are what every processor multiplies several of at once.
+/// ((source >> `shift`) & `mask`) · `stride`, with factors below 2^32: every processor multiplies several of those at
+/// once.
 #[derive(Clone, Copy, Default)]
 struct Cut {
     shift: u32,
@@ -195,7 +196,7 @@ impl Term {
         matches!(self, Self::One([cut]) if cut.stride == 0)
     }
 
-    /// Starts the sums or adds to them, and says whether every number of the column was below the bound.
+    /// Sets the sums or adds to them; returns whether every number of the column is below the bound.
     fn add(&self, column: Column<'_>, bound: u64, sums: &mut [u64], first: bool) -> bool {
         match self {
             Self::One(cuts) => add_cuts(column, bound, sums, first, *cuts),
@@ -227,7 +228,7 @@ fn add_cuts<const N: usize>(column: Column<'_>, bound: u64, sums: &mut [u64], fi
     }
 }
 
-/// `RANK` is the column's, or 0 for any: the compiler makes vectors of what it knows the distance of.
+/// `RANK` is the column's rank, or 0 for any: a stride known at compile time lets the compiler vectorise.
 fn add<const RANK: usize>(
     column: Column<'_>,
     bound: u64,
@@ -240,7 +241,7 @@ fn add<const RANK: usize>(
     if number >= rank {
         return false;
     }
-    // Bounds are below 2^63: the top bit is set in what is not below the bound, or in its distance from the last that is.
+    // Bounds are below 2^63: a number that isn't below the bound has its top bit set, or `last` minus the number has.
     let (last, mut outside) = (bound.wrapping_sub(1), 0);
     let mut checked = |row: &[u64]| {
         outside |= last.wrapping_sub(row[number]) | row[number];
@@ -256,29 +257,29 @@ fn add<const RANK: usize>(
     outside >> 63 == 0
 }
 
-/// Offsets on their way back to indices.
+/// A block of offsets being converted to indices.
 pub(crate) struct Block<'a> {
     tiled: &'a Tiled,
     width: usize,
-    /// For each of the layout's axes the values of all offsets, one axis after the other.
+    /// The values of all offsets along each of the layout's axes, one axis after the other.
     values: Vec<u64>,
     padding: Vec<bool>,
     rest: Vec<u64>,
 }
 
 impl<'a> Block<'a> {
-    /// Room for that many offsets.
+    /// Room for `width` offsets.
     pub(crate) fn new(tiled: &'a Tiled, width: usize) -> Self {
         let values = vec![0; tiled.bounds.len() * width];
         Self { tiled, width, values, padding: vec![false; width], rest: vec![0; width] }
     }
 
-    /// Whether the offset of that number holds padding, of any tile or of the tail.
+    /// Whether the block's offset `number` holds padding, of any tile or of the tail.
     pub(crate) fn is_padding(&self, number: usize) -> bool {
         self.padding[number]
     }
 
-    /// The index of the element at the offset of that number.
+    /// The index of the element at the block's offset `number`.
     pub(crate) fn index(&self, number: usize) -> impl Iterator<Item = u64> + '_ {
         (0..self.tiled.array.rank()).map(move |axis| self.values[axis * self.width + number])
     }
@@ -293,7 +294,7 @@ impl<'a> Block<'a> {
             *rest = if *padding { 0 } else { offset };
         }
         self.separate(&tiled.physical_axes);
-        // Every axis is made by the step that is undone here, so its value is known by then.
+        // Steps are undone from last to first, so the axes that a step made have their values by then.
         for step in tiled.steps.iter().rev() {
             match step {
                 Step::Prepend { axis } => self.pad(*axis, 1),
@@ -315,7 +316,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Takes the rest, a row-major number of those axes, apart.
+    /// Splits `rest`, a row-major number over these axes, into their values.
     fn separate(&mut self, axes: &[Axis]) {
         let Some((&outermost, axes)) = axes.split_first() else { return };
         for &axis in axes.iter().rev() {
@@ -331,7 +332,7 @@ impl<'a> Block<'a> {
         column(&mut self.values, self.width, outermost).copy_from_slice(&self.rest);
     }
 
-    /// Marks as padding what is not below the bound of an axis.
+    /// Marks offsets as padding whose value along an axis is not below the bound.
     fn pad(&mut self, axis: Axis, bound: u64) {
         let values = column(&mut self.values, self.width, axis);
         self.padding.iter_mut().zip(values).for_each(|(padding, value)| *padding |= *value >= bound);

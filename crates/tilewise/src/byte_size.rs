@@ -1,4 +1,4 @@
-//! Numbers of bytes as people read and write them.
+//! Byte counts in human-readable form.
 
 use core::{fmt, str::FromStr};
 
@@ -30,7 +30,7 @@ impl fmt::Display for ByteSize {
         let mut value = self.0 as f64;
         let mut larger = None;
         let mut units = UNITS.into_iter();
-        // What would print as 1024.00 belongs to the next unit.
+        // A value that would print as 1024.00 belongs to the next unit.
         while value >= 1023.995
             && let Some(unit) = units.next()
         {
@@ -48,7 +48,7 @@ impl FromStr for ByteSize {
     type Err = Error;
 
     /// # Errors
-    /// [`ErrorKind::Syntax`] for what is no size, [`ErrorKind::Overflow`] for more than 2^63 − 1 bytes.
+    /// [`ErrorKind::Syntax`] for a text that isn't a size, [`ErrorKind::Overflow`] for more than 2^63 − 1 bytes.
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = || {
             let message = alloc::format!("`{text}` is not a size");
@@ -76,7 +76,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// A decimal number times a scale, rounded down; `None` for what is no number of at most nine decimals.
+/// A decimal number times a scale, rounded down; `None` for any other text, and for more than nine decimals.
 fn product(number: &str, scale: u64) -> Option<u128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));

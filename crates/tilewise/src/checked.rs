@@ -2,7 +2,7 @@
 
 use crate::MAX_SIZE;
 
-/// The product, 0 if any factor is, and nothing above 2^63 − 1.
+/// The product: 0 if any factor is 0, `None` above 2^63 − 1.
 pub(crate) fn product(factors: impl Iterator<Item = u64> + Clone) -> Option<u64> {
     if factors.clone().any(|factor| factor == 0) {
         return Some(0);

@@ -1,11 +1,11 @@
-//! Questions about shapes that XLA's `ShapeUtil` answers with a number or yes or no.
+//! Numeric and yes-or-no queries about shapes, as in XLA's `ShapeUtil`.
 
 use crate::{ArrayShape, ElementKind, ElementType, Error, ErrorKind, Shape, ShapeKind, TileDimension, checked};
 use alloc::{format, vec, vec::Vec};
 
 impl ArrayShape {
-    /// How many bytes lie between neighbours along each dimension, dimension 0 first, of an array without tiles whose elements have their
-    /// type's bytes: as in XLA, tiles and `E(n)` don't count. With tiles, [`Tiled::digits_of`](crate::Tiled::digits_of) tells the strides.
+    /// The stride of each dimension in bytes, dimension 0 first, for elements of their type's natural size: as in XLA,
+    /// tiles and `E(n)` are ignored. For strides with tiles, see [`Tiled::digits_of`](crate::Tiled::digits_of).
     ///
     /// # Errors
     /// [`ErrorKind::MissingLayout`], [`ErrorKind::UnboundedDimension`], [`ErrorKind::Overflow`].
@@ -36,7 +36,7 @@ impl ArrayShape {
         Ok(strides)
     }
 
-    /// Whether a dimension varies slowest of those that are not of size 1.
+    /// Whether a dimension is the most major of those whose size isn't 1.
     ///
     /// # Errors
     /// [`ErrorKind::IndexOutOfBounds`], [`ErrorKind::MissingLayout`].
@@ -63,8 +63,8 @@ impl ArrayShape {
         Ok(before.into_iter().all(|major| self.dimensions()[major].bound() == Some(1)))
     }
 
-    /// How many rows of a vector share a word, where its layout interleaves them: 2 of `bf16[1024]{0:T(1024)(128)(2,1)}`. `None` of an array
-    /// whose layout does not.
+    /// The number of rows of a vector that share a word, if its layout interleaves rows: 2 for
+    /// `bf16[1024]{0:T(1024)(128)(2,1)}`; else `None`.
     ///
     /// ```
     /// let shape: tilewise::Shape = "bf16[1024]{0:T(1024)(128)(2,1)}".parse()?;
@@ -83,8 +83,8 @@ impl ArrayShape {
 }
 
 impl Shape {
-    /// The bytes of a value as XLA's `ByteSizeOf` has them: of an array its elements without padding, `E(n)` counted, of a tuple the table of pointers to
-    /// its elements, of a token none, of an opaque value a pointer.
+    /// The size of a value in bytes, XLA's `ByteSizeOf`: for an array its elements without padding, with `E(n)`; for a
+    /// tuple its table of pointers; for a token 0; for an opaque value a pointer.
     ///
     /// # Errors
     /// [`ErrorKind::UnboundedDimension`], [`ErrorKind::Overflow`].
@@ -148,15 +148,15 @@ impl Shape {
     }
 }
 
-/// Whether there are as many dimensions, each of a bound that is at most the other's; `?` is XLA's least number.
+/// Whether the ranks are equal and each bound is at most the other's; `?` is the least, as in XLA.
 fn fits(array: &Shape, bounded: &Shape) -> bool {
     let (own, others) = (array.dimensions(), bounded.dimensions());
     own.len() == others.len() && own.iter().zip(others).all(|(own, other)| own.bound() <= other.bound())
 }
 
 impl ElementType {
-    /// The type that holds more of both: complex ones first, then those of a wider range, then of more digits, then wider ones, then signed
-    /// ones. Of types alike in all of it, such as `pred` and `u1`, where XLA aborts, the first.
+    /// The higher-precision type of the two: complex before real, then the wider range, then more significand digits,
+    /// then more bits, then signed before unsigned. If all are equal, as for `pred` and `u1`, where XLA aborts, `self`.
     ///
     /// ```
     /// use tilewise::ElementType;
@@ -183,7 +183,7 @@ impl ElementType {
         self.higher_precision(to) == to
     }
 
-    /// What types are compared by, in order: XLA's `HigherPrecisionType`.
+    /// The sort key of types, XLA's `HigherPrecisionType`.
     fn precision(self) -> (bool, i32, i32, u32, bool) {
         let component = match self {
             Self::C64 => Self::F32,
@@ -195,8 +195,8 @@ impl ElementType {
         (is_complex, range, digits, component.bits(), component.kind() == ElementKind::Signed)
     }
 
-    /// Of a floating-point type, the least exponent of 2 that it can't represent, and the digits of its significand; the types'
-    /// definitions are those of the OCP's specification of 8-bit numbers and IEEE 754.
+    /// For a floating-point type, the least exponent of 2 that it can't represent, and the digits of its significand,
+    /// as defined in the OCP's specification of 8-bit numbers and IEEE 754.
     fn range_and_digits(self) -> Option<(i32, i32)> {
         Some(match self {
             Self::F4e2m1fn => (3, 2),

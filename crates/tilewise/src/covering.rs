@@ -1,4 +1,5 @@
-//! What each tile of a layout covers: axes that number the blocks of the tile before, and axes inside those blocks.
+//! The axes that each tile of a layout covers: those that number the blocks of the tile before, and those inside the
+//! blocks.
 //!
 //! A tile no longer than the one before it cuts that one's blocks again. A longer one reaches the axes that number them, and so joins
 //! neighbouring blocks: `(2,1,1,1)` behind `(8,128)` takes two tiles, one below the other, and puts their elements side by side.
@@ -9,14 +10,14 @@ use crate::{
 };
 use alloc::{collections::BTreeSet, vec, vec::Vec};
 
-/// What one size of a tile cuts: an axis, or several that `*` merges.
+/// The cut that one size of a tile makes: of an axis, or of several that `*` merges.
 pub(crate) struct Cut {
     pub(crate) size: u64,
     /// Major → minor.
     pub(crate) axes: Vec<CoveredAxis>,
 }
 
-/// An axis as a tile finds it.
+/// An axis at the time a tile cuts it.
 #[derive(Clone, Copy)]
 pub(crate) struct CoveredAxis {
     pub(crate) origin: Origin,
@@ -41,7 +42,7 @@ impl Cut {
         product(self.axes.iter().map(|axis| axis.bound))
     }
 
-    /// How many neighbouring blocks of the tile before the cut puts together; `None` where it ends inside one.
+    /// The number of neighbouring blocks of the tile before that the cut joins; `None` if it ends inside one.
     pub(crate) fn joins(&self) -> Option<u64> {
         let inside = product(self.axes.iter().filter(|axis| !axis.is_across).map(|axis| axis.bound)).max(1);
         match self.axes.first() {
@@ -61,7 +62,7 @@ impl Tiled {
     pub(crate) fn coverings(&self) -> Vec<Vec<Cut>> {
         let mut origins = vec![Origin::Merged; self.bounds.len()];
         (0..self.array.rank()).for_each(|dimension| origins[dimension] = Origin::Dimension(dimension));
-        // Behind which tile an axis lies inside a block.
+        // The tile inside whose blocks each axis lies.
         let mut inside: Vec<Option<usize>> = vec![None; self.bounds.len()];
         let mut coverings = Vec::with_capacity(self.tile_ends.len());
         let mut start = 0;
@@ -97,7 +98,7 @@ impl Tiled {
         coverings
     }
 
-    /// How later tiles join those of the first; `None` where none does, or where one ends inside a tile.
+    /// The tiles of the first level that later tiles join; `None` if no tile joins any, or one ends inside a tile.
     ///
     /// ```
     /// use tilewise::Tiled;
@@ -140,13 +141,13 @@ impl Tiled {
     }
 }
 
-/// Tiles of the first level that a later tile puts together: its blocks have elements of each.
+/// Tiles of the first level that a later tile joins: its blocks have elements of each.
 ///
 /// Made by [`Tiled::joined_tiles`].
 #[derive(Clone, Debug)]
 pub struct JoinedTiles {
     tiled: Tiled,
-    /// Axes of memory that number what is joined, each with the places it counts inside.
+    /// Axes of memory that number the joined tiles, each with the number of positions inside a tile that it counts.
     numbering: Vec<(usize, u64)>,
     count: u64,
     dimensions: Vec<usize>,
@@ -155,31 +156,31 @@ pub struct JoinedTiles {
 }
 
 impl JoinedTiles {
-    /// How many tiles of the first level are joined.
+    /// The number of first-level tiles that are joined.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The logical dimensions along which they are neighbours; none where `*` merged those.
+    /// The logical dimensions along which the tiles are neighbours; empty if `*` merged them.
     #[must_use]
     pub fn dimensions(&self) -> &[usize] {
         &self.dimensions
     }
 
-    /// Which tiles of the layout join them, 1 the second.
+    /// The tiles of the layout that join them, by number: 1 is the second.
     #[must_use]
     pub fn levels(&self) -> &[usize] {
         &self.levels
     }
 
-    /// How many elements of each of them a block of the last of those tiles has, padding included.
+    /// The elements of each joined tile in one block of the last joining tile, padding included.
     #[must_use]
     pub fn elements_of_each(&self) -> u64 {
         self.elements_of_each
     }
 
-    /// The number of the joined tiles that an element is in, counted along memory.
+    /// The number of the group of joined tiles that an element is in, counted along memory.
     ///
     /// # Errors
     /// As for [`Tiled::offset_of`].
@@ -187,7 +188,7 @@ impl JoinedTiles {
         self.number_at(self.tiled.offset_of(index)?)
     }
 
-    /// The number of the joined tiles that an offset is in, padding included.
+    /// The number of the group of joined tiles that an offset is in, padding included.
     ///
     /// # Errors
     /// As for [`Tiled::physical_index_of`].
@@ -202,8 +203,8 @@ impl JoinedTiles {
 
 /// Tiles joined so far.
 struct Joining {
-    /// For each axis that numbers tiles of the first level, how many places inside a tile it counts before the next one; `None` for axes
-    /// inside.
+    /// For each axis that numbers tiles of the first level, the number of positions inside a tile that it counts before
+    /// the next one; `None` for axes inside.
     numbers: Vec<Option<u64>>,
     count: u64,
     dimensions: Vec<usize>,
@@ -212,7 +213,7 @@ struct Joining {
 }
 
 impl Joining {
-    /// `None` where the tile ends inside one of the first level.
+    /// Applies one tile; `None` if it ends inside a tile of the first level.
     fn tile(&mut self, level: usize, steps: &[Step], cuts: &[Cut], bounds: &[u64]) -> Option<()> {
         let mut cuts = cuts.iter();
         let (mut joins, mut elements) = (false, 1_u64);
@@ -261,7 +262,8 @@ impl Joining {
         Some(())
     }
 
-    /// So many tiles are neighbours along the most minor dimension that numbers them, and along the next where they are more.
+    /// Joins `count` tiles: neighbours along the most minor dimension that numbers them and, beyond its bound, along
+    /// the next.
     fn join(&mut self, mut count: u64, parts: &[Axis], cut: &Cut) {
         self.count = self.count.saturating_mul(count);
         let numbers =
@@ -274,7 +276,7 @@ impl Joining {
         }
     }
 
-    /// What the axes that `*` merges number together; `None` where a number would be more minor than a place inside.
+    /// The numbering of the axes that `*` merges; `None` if an axis that numbers tiles is more minor than one inside.
     fn merged(&self, parts: &[Axis], bounds: &[u64]) -> Option<Option<u64>> {
         let mut merged = None;
         for &part in parts.iter().filter(|&&part| bounds[part] > 1) {

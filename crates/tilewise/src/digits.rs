@@ -1,4 +1,4 @@
-//! The layout as a sum of digits: the closed form that tiles leave behind.
+//! The layout as a sum of digits: a closed form of its tiles.
 //!
 //! Cut a dimension's index into digits, (e div D) mod M. A tile size splits a digit in two, a merged dimension is a mixed-radix
 //! number whose digits are those of its parts, and an offset is a sum of digits times strides. Where a tile size does not fit the
@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-/// Where a [`Digit`] is cut from.
+/// The source of a [`Digit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DigitSource {
     /// The index along a logical dimension.
@@ -19,11 +19,11 @@ pub enum DigitSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Digit {
-    /// What the digit is cut from.
+    /// The value that the digit is cut from.
     pub source: DigitSource,
     /// Divides the source's value.
     pub divisor: u64,
-    /// How many values the digit takes, 0 … count − 1.
+    /// The number of values the digit takes, 0 … count − 1.
     pub count: u64,
     /// Whether the digit is the source's most significant: its quotient stays below `count` by itself, so mod changes nothing.
     pub outermost: bool,
@@ -52,7 +52,7 @@ impl Digit {
     /// With [`Tiled::digits`](crate::Tiled::digits) this is the offset of `index`, in elements. The values of nested axes come from
     /// [`NestedAxis::value`], in the order of [`Tiled::nested_axes`](crate::Tiled::nested_axes).
     ///
-    /// What `index` or `nested` is too short for counts 0.
+    /// Values missing from `index` or `nested` count 0.
     ///
     /// ```
     /// use tilewise::{Digit, Tiled};
@@ -92,7 +92,7 @@ impl NestedAxis {
     }
 }
 
-/// An axis as a mixed-radix number: digits with rising strides, each stride above what the lower digits can add up to.
+/// An axis as a mixed-radix number: digits with rising strides, each stride above the largest sum of the lower digits.
 pub(crate) type Mixed = Vec<Digit>;
 
 /// Follows axes through merges and splits.
@@ -151,15 +151,15 @@ impl Builder {
     }
 }
 
-/// A digit that is always 0 is no digit.
+/// The digit, or no digits if it is always 0.
 fn significant(digit: Digit) -> Mixed {
     if digit.count > 1 { alloc::vec![digit] } else { Mixed::new() }
 }
 
-/// Splits a mixed-radix number at `size`, or nothing where its digits do not allow it.
+/// Splits a mixed-radix number at `size`; `None` if its digits don't allow it.
 fn split(axis: &Mixed, size: u64) -> Option<(Mixed, Mixed)> {
     let (mut quotient, mut remainder) = (Mixed::new(), Mixed::new());
-    // What the digits seen so far, all in the remainder, can add up to.
+    // The largest sum of the digits so far, all in the remainder.
     let mut low = 0;
     for digit in axis {
         if low + digit.largest() < size {

@@ -63,7 +63,7 @@ impl Dimension {
     }
 }
 
-/// A bound as texts and protos hold it.
+/// A bound from the signed number of a text or proto.
 #[inline]
 pub(crate) fn bound_of_signed(value: i64) -> Result<u64, Error> {
     let negative = |_| Error::new(ErrorKind::InvalidDimension, format!("a dimension can't be negative: {value}"));

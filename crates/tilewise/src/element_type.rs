@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind, text};
 use alloc::format;
 use core::{fmt, str::FromStr};
 
-/// What a type's values are, for display and for widening.
+/// The kind of a type's values, for display and for widening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ElementKind {
@@ -52,7 +52,7 @@ macro_rules! element_types {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What the values are.
+            /// The kind of the type's values.
             #[must_use]
             pub const fn kind(self) -> ElementKind {
                 match self { $(Self::$variant => ElementKind::$kind,)+ }
@@ -160,7 +160,7 @@ impl FromStr for ElementType {
     }
 }
 
-/// The error for an index or pointer type of a sparse array that [is none](ElementType::is_index_type).
+/// The error for a type that [can't be](ElementType::is_index_type) an index or pointer type of a sparse array.
 pub(crate) fn sparse_type_error(pointer: bool, found: impl fmt::Display) -> Error {
     let (kind, role) = match pointer {
         true => (ErrorKind::InvalidPointerType, "a pointer"),

@@ -1,9 +1,9 @@
-//! Equality that leaves parts out, XLA's `Shape::Equal` and what is derived from it.
+//! Equality that ignores chosen parts: XLA's `Shape::Equal` and its variants.
 
 use crate::{ArrayShape, ElementKind, ElementType, Layout, Shape, shape::Node};
 use alloc::{collections::BTreeSet, vec::Vec};
 
-/// Compares shapes and leaves parts out; what is left is compared as `==` does. XLA's `Shape::Equal`.
+/// Compares shapes, ignoring chosen parts; the rest is compared as by `==`. XLA's `Shape::Equal`.
 ///
 /// ```
 /// use tilewise::{Shape, ShapeEqual};
@@ -15,7 +15,7 @@ use alloc::{collections::BTreeSet, vec::Vec};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ShapeEqual {
-    /// A bit for each part that is left out.
+    /// One bit per ignored part.
     ignored: u16,
 }
 
@@ -34,44 +34,44 @@ macro_rules! ignored {
 }
 
 ignored! {
-    /// Leaves out layouts, also whether there are any.
+    /// Ignores layouts, and whether there are any.
     ignore_layout = LAYOUT 0;
-    /// Leaves out tiles.
+    /// Ignores tiles.
     ignore_tiles_in_layout = TILES 1;
-    /// Leaves out `E(n)`.
+    /// Ignores `E(n)`.
     ignore_element_size_in_layout = ELEMENT_SIZE 2;
-    /// Leaves out `S(n)`.
+    /// Ignores `S(n)`.
     ignore_memory_space_in_layout = MEMORY_SPACE 3;
-    /// Leaves out element types.
+    /// Ignores element types.
     ignore_element_type = ELEMENT_TYPE 4;
-    /// Leaves out which of the floating-point types one is.
+    /// Treats all floating-point types as equal.
     ignore_fp_precision = PRECISION 5;
-    /// Leaves out whether dimensions are dynamic; an unbounded one is then like any other.
+    /// Ignores whether dimensions are dynamic; an unbounded one then equals any other.
     ignore_dynamic_dimension = DYNAMIC 6;
-    /// Leaves out the sizes of dimensions, not how many there are.
+    /// Ignores the sizes of dimensions, not their number.
     ignore_dimensions = DIMENSIONS 7;
-    /// Leaves out `L(n)`.
+    /// Ignores `L(n)`.
     ignore_tail_padding_alignment_in_elements = TAIL_PADDING 8;
-    /// Leaves out `SC(…)`.
+    /// Ignores `SC(…)`.
     ignore_split_config_in_layout = SPLITS 9;
-    /// Takes a buffer as its array.
+    /// Treats a buffer as its array.
     ignore_buffer = BUFFER 10;
 }
 
 impl ShapeEqual {
-    /// A comparison that leaves nothing out.
+    /// The strictest comparison, without ignored parts.
     #[must_use]
     pub const fn new() -> Self {
         Self { ignored: 0 }
     }
 
-    /// Leaves out all of a layout that XLA's text writes behind the order but `#(t)` and `*(t)`: tiles, `L(n)`, `E(n)`, `S(n)`, `SC(…)`.
+    /// Ignores all of a layout but its order, `#(t)` and `*(t)`: tiles, `L(n)`, `E(n)`, `S(n)`, `SC(…)`.
     #[must_use]
     pub const fn minor_to_major_only_in_layout(self) -> Self {
         Self { ignored: self.ignored | TILES | ELEMENT_SIZE | MEMORY_SPACE | TAIL_PADDING | SPLITS }
     }
 
-    /// Whether the two are equal but for what is left out.
+    /// Whether the two are equal but for the ignored parts.
     #[must_use]
     pub fn holds(self, one: &Shape, other: &Shape) -> bool {
         let (one, other) = (one.nodes(), other.nodes());
@@ -114,7 +114,7 @@ impl ShapeEqual {
         same_type && same_dimensions && same_layout
     }
 
-    /// Whether two layouts are equal but for what is left out.
+    /// Whether two layouts are equal but for the ignored parts.
     #[must_use]
     pub fn layouts(self, one: &Layout, other: &Layout) -> bool {
         one.minor_to_major == other.minor_to_major
@@ -129,7 +129,8 @@ impl ShapeEqual {
 }
 
 impl Shape {
-    /// Whether the two have the same element types and dimensions, in the same tuples: layouts and what is dynamic are left out.
+    /// Whether the two have the same element types and dimensions, in the same tuples. Ignores layouts, and whether
+    /// dimensions are dynamic.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -144,7 +145,7 @@ impl Shape {
         ShapeEqual::new().ignore_dynamic_dimension().ignore_layout().holds(self, other)
     }
 
-    /// As [`compatible`](Self::compatible), and leaves out element types.
+    /// As [`compatible`](Self::compatible), but ignores element types.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -158,7 +159,7 @@ impl Shape {
         ShapeEqual::new().ignore_dynamic_dimension().ignore_element_type().ignore_layout().holds(self, other)
     }
 
-    /// As [`compatible`](Self::compatible), and takes all floating-point types as one.
+    /// As [`compatible`](Self::compatible), but treats all floating-point types as equal.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -174,7 +175,7 @@ impl Shape {
         ShapeEqual::new().ignore_dynamic_dimension().ignore_fp_precision().ignore_layout().holds(self, other)
     }
 
-    /// Whether the two are the same tuples of leaves of the same kinds and ranks.
+    /// Whether the two are the same tuples, with leaves of the same kinds and ranks.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -203,7 +204,7 @@ impl Shape {
         ShapeEqual::new().ignore_element_type().holds(self, other)
     }
 
-    /// `==` with all floating-point types as one.
+    /// `==`, but treats all floating-point types as equal.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -234,7 +235,8 @@ impl Shape {
         self.nodes().len() == other.nodes().len() && paths(self) == paths(other)
     }
 
-    /// Whether two arrays have the same dimensions, of any element types; an unbounded one is like any other. False of what is no array.
+    /// Whether two arrays have the same dimensions, of any element types; an unbounded one equals any other. False
+    /// unless both are arrays.
     ///
     /// ```
     /// use tilewise::Shape;

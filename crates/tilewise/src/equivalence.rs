@@ -1,4 +1,4 @@
-//! How two layouts relate: whether the bytes of one array can be read as another.
+//! The relation of two layouts: whether the bytes of one array can be read as another.
 
 use crate::{Error, Shape, Tiled, checked, positions::Positions};
 use alloc::{
@@ -8,37 +8,37 @@ use alloc::{
 };
 use core::{cmp::Reverse, fmt};
 
-/// What the bytes are wanted as.
+/// The kind of bitcast that is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BitcastAs {
     /// Anything: the first [`Relation`] that holds.
     #[default]
     Any,
-    /// The same elements in the same row-major order.
+    /// A reshape: elements keep their row-major order.
     Reshape,
-    /// The same elements with the dimensions in another order.
+    /// A transpose: the dimensions in another order.
     Transpose,
 }
 
-/// How the layout of one array relates to that of another.
+/// The relation of the layout of one array to that of another.
 ///
 /// Two *cells* are the same if they are the same bits of the buffer. All relations but [`None`](Relation::None) are bitcasts, and need
 /// buffers of the same size. Memory spaces, element types of the same width and the spelling of a layout make no difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Relation {
-    /// The same dimensions, and every index has the same cell.
+    /// Equal dimensions, and every index has the same cell.
     Identical,
-    /// Every row-major position has the same cell. Where elements differ in width, each is its bits, the lowest first.
+    /// Every row-major position has the same cell. Elements of different widths are compared as bits, the lowest first.
     Reshape,
-    /// The same cells under a transpose.
+    /// Every element has the same cell under a transpose.
     Transpose {
         /// Dimension k of the second array is this dimension of the first, as in XLA's `transpose`.
         permutation: Vec<usize>,
     },
-    /// The same cells if the first array is transposed, then reshaped, then transposed again. One of the two transposes changes nothing
-    /// where that is possible.
+    /// Every element has the same cell under a transpose, a reshape and a second transpose. One of the two transposes
+    /// is the identity if possible.
     TransposeReshape {
         /// The first transpose, as in XLA's `transpose`; dimensions of size 1 as low as they can be.
         permutation: Vec<usize>,
@@ -47,36 +47,36 @@ pub enum Relation {
         /// The second transpose.
         then: Vec<usize>,
     },
-    /// Arrays of other bounds in the same padded ones: the expanded bounds are equal, and every index inside both has the same cell.
-    /// Also an array of any type and the bytes of its buffer.
+    /// Arrays of different bounds with equal padded bounds, in which every index inside both has the same cell. Also an
+    /// array of any type and the bytes of its buffer.
     ExposesPadding {
         /// Elements of the second array that are padding of the first.
         exposed: u64,
         /// Elements of the first array that are padding of the second.
         hidden: u64,
     },
-    /// Something else: the bytes have to move.
+    /// No relation: the bytes have to move.
     None {
-        /// What stands in the way.
+        /// The obstacle.
         reason: Mismatch,
-        /// The smallest index whose cell differs, as a reshape unless a transpose was asked for; `None` where counts or widths differ,
-        /// or all cells are the same and the buffers' sizes are not.
+        /// The smallest index whose cell differs, as a reshape unless a transpose was asked for; `None` if counts or
+        /// widths differ, or only the buffers' sizes do.
         counterexample: Option<Counterexample>,
     },
 }
 
-/// Why two arrays don't share their bytes.
+/// The reason why two arrays don't share their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// Stored elements of other widths, in bits.
+    /// The stored elements differ in width, in bits.
     ElementBits {
         /// The first array's.
         from: u64,
         /// The second array's.
         to: u64,
     },
-    /// Other numbers of elements.
+    /// The numbers of elements differ.
     Elements {
         /// The first array's.
         from: u64,
@@ -85,14 +85,14 @@ pub enum Mismatch {
     },
     /// No permutation of the dimensions gives the bounds.
     Dimensions,
-    /// Buffers of other sizes, in bytes.
+    /// The buffers differ in size, in bytes.
     PhysicalBytes {
         /// The first array's.
         from: u64,
         /// The second array's.
         to: u64,
     },
-    /// Elements in other cells.
+    /// Elements lie in different cells.
     Cells,
 }
 
@@ -139,7 +139,7 @@ impl Relation {
         }
     }
 
-    /// The element whose cell differs, where there is one.
+    /// The element whose cell differs, if there is one.
     #[must_use]
     pub const fn counterexample(&self) -> Option<&Counterexample> {
         match self {
@@ -163,7 +163,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Shape {
-    /// How the bytes of this array relate to those of another: [`Tiled::bitcast`] of both.
+    /// The relation of the bytes of this array to those of another: [`Tiled::bitcast`] of both.
     ///
     /// # Errors
     /// As for [`Tiled::new`], and [`ErrorKind::Undecided`](crate::ErrorKind::Undecided).
@@ -184,7 +184,8 @@ impl Shape {
 
     /// Whether two arrays of the same dimensions put every element into the same bits of buffers of the same size.
     ///
-    /// This compares what layouts do: `{1,0:T(1,1)}` and `{1,0}` differ as texts and in `==`, and have the same bytes.
+    /// This compares the effect of layouts: `{1,0:T(1,1)}` and `{1,0}` differ as texts and in `==`, and have the same
+    /// bytes.
     ///
     /// # Errors
     /// As for [`bitcast`](Self::bitcast).
@@ -201,14 +202,14 @@ impl Shape {
 }
 
 impl Tiled {
-    /// How the bytes of this array relate to those of another.
+    /// The relation of the bytes of this array to those of another.
     ///
-    /// XLA's `ReshapeIsBitcast` and `TransposeIsBitcast` ignore tiles; this is exact, and takes the time of the layouts' text, however
-    /// many elements there are.
+    /// XLA's `ReshapeIsBitcast` and `TransposeIsBitcast` ignore tiles; this is exact, and its time depends on the
+    /// length of the layouts' text, not on the number of elements.
     ///
     /// # Errors
-    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where a tile cuts across what `*` merged in another order than the rows', or
-    /// with padding, there are more than 2^12 elements, and the first 2^12 agree.
+    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) if a tile cuts across dimensions that `*` merged with
+    /// padding or not in row-major order, there are more than 2^12 elements, and the first 2^12 agree.
     ///
     /// ```
     /// use tilewise::{BitcastAs, Relation, Tiled};
@@ -287,7 +288,7 @@ impl Pair<'_> {
         let orders = self.orders()?.filter(|[_, others]| others.is_sorted());
         let found = orders.and_then(|[own, _]| self.permutation(&own));
         let mut answer = None;
-        // What the cells call for, else what the bounds allow.
+        // The permutation that the cells need, else the smallest that the bounds allow.
         for permutation in found.into_iter().chain([smallest]) {
             let from = Positions::new(self.from);
             let to = Positions::in_order(self.to, inverse(&permutation));
@@ -352,11 +353,12 @@ impl Pair<'_> {
         }
     }
 
-    /// Orders of the dimensions of both arrays, major → minor, in which a cell can hold the same position of both: there are no others, but
-    /// for the order of what is independent. Dimensions of size 1 are left out.
+    /// Orders of the dimensions of both arrays, major → minor, in which each cell can hold the same position of both;
+    /// unique but for the order of independent groups. Dimensions of size 1 are left out.
     ///
-    /// In memory no two elements share an offset. So whether a dimension of each can be the most minor one is told by the offsets of their
-    /// elements 1, and where the one ends before the other, the next offset tells what dimension follows it, until both end together.
+    /// No two elements share an offset. So a dimension of each array can be the most minor one if their elements at
+    /// index 1 have the same offset. Where one dimension ends before the other, the next offset determines the one that
+    /// follows, until both end together.
     fn orders(self) -> Result<Option<[Vec<usize>; 2]>, Error> {
         let [own, others] = [steps(self.from)?, steps(self.to)?];
         let mut groups = Vec::new();
@@ -375,7 +377,8 @@ impl Pair<'_> {
         if [count(0), count(1)] != [own.len(), others.len()] {
             return Ok(None);
         }
-        // What is independent goes by the dimensions of one array, so that its transpose changes nothing: preferably the second's.
+        // Groups are independent: they are ordered by the dimensions of one array, preferably the second, whose
+        // transpose is then the identity.
         let mut orders_by = |side: usize| {
             groups.sort_by_key(|group| Reverse(group[side][0]));
             [0, 1].map(|side| groups.iter().flat_map(|group| &group[side]).rev().copied().collect::<Vec<_>>())
@@ -384,8 +387,8 @@ impl Pair<'_> {
         Ok(Some(if orders[1].is_sorted() { orders } else { orders_by(0) }))
     }
 
-    /// The transpose that puts the dimensions into that order and those of size 1 where the second array has them, if its bounds are the
-    /// second's.
+    /// The transpose that puts the dimensions into that order and those of size 1 where the second array has them;
+    /// `None` unless its bounds are the second's.
     fn permutation(self, order: &[usize]) -> Option<Vec<usize>> {
         let bounds = self.from.logical_dimensions();
         let (mut units, mut others) = (units(self.from), order.iter().copied());
@@ -465,7 +468,7 @@ impl<'a> Run<'a> {
         self.count = self.count.saturating_mul(self.tiled.logical_dimensions()[dimension]);
     }
 
-    /// The offset of the element whose index counts to that number.
+    /// The offset of the element at that position of the run.
     fn offset(&self, mut number: u64) -> Result<u64, Error> {
         let bounds = self.tiled.logical_dimensions();
         let mut index = vec![0; bounds.len()];
@@ -477,7 +480,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Dimensions above 1 by the offsets of their elements 1; none of an array without elements.
+/// Dimensions of bounds above 1, by the offset of their element at index 1; empty for an array without elements.
 fn steps(tiled: &Tiled) -> Result<BTreeMap<u64, usize>, Error> {
     if tiled.logical_elements() == 0 {
         return Ok(BTreeMap::new());
@@ -491,7 +494,7 @@ fn units(tiled: &Tiled) -> impl Iterator<Item = usize> + '_ {
     bounds.filter(|(_, bound)| **bound == 1).map(|(dimension, _)| dimension)
 }
 
-/// The order with dimensions of size 1 put in, the smallest that way.
+/// The order with dimensions of size 1 inserted, the smallest in dictionary order.
 fn with_units(tiled: &Tiled, order: &[usize]) -> Vec<usize> {
     let (mut units, mut others) = (units(tiled).peekable(), order.iter().copied().peekable());
     let next = || match (units.peek(), others.peek()) {

@@ -5,7 +5,7 @@ use core::{fmt, ops::Range};
 
 macro_rules! error_kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// What went wrong, as a stable name.
+        /// The kind of an error, with a stable name.
         ///
         /// New kinds may be added; match with a wildcard arm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,13 +31,13 @@ macro_rules! error_kinds {
 }
 
 error_kinds! {
-    /// Nothing but white space and comments.
+    /// Only white space and comments.
     EmptyInput = "empty_input",
     /// A token that cannot come here, a missing bracket, a bad character, an open comment, a malformed number.
     Syntax = "syntax",
     /// A complete shape, then more text.
     TrailingInput = "trailing_input",
-    /// An identifier where an element type is due that names none.
+    /// An identifier in the place of an element type that names none.
     UnknownElementType = "unknown_element_type",
     /// A negative bound.
     InvalidDimension = "invalid_dimension",
@@ -49,7 +49,7 @@ error_kinds! {
     LayoutNotAllowed = "layout_not_allowed",
     /// `b(…)` around anything but one array.
     InvalidBuffer = "invalid_buffer",
-    /// As many entries in minor-to-major as there are dimensions were needed.
+    /// A minor-to-major order with more or fewer entries than dimensions.
     LayoutRankMismatch = "layout_rank_mismatch",
     /// A dimension number out of range or named twice in minor-to-major.
     NotAPermutation = "not_a_permutation",
@@ -67,7 +67,7 @@ error_kinds! {
     InvalidPointerType = "invalid_pointer_type",
     /// `SC(…)` with a dimension out of range or named twice, or indices that do not rise inside the bound.
     InvalidSplitConfig = "invalid_split_config",
-    /// A sharding that is none of XLA's, contradicts itself, or doesn't fit its array.
+    /// A sharding that XLA doesn't know, that contradicts itself, or that doesn't fit its array.
     InvalidSharding = "invalid_sharding",
     /// A negative number of dynamic shape metadata prefix bytes.
     InvalidMetadataPrefix = "invalid_metadata_prefix",
@@ -95,21 +95,21 @@ error_kinds! {
     BufferLengthMismatch = "buffer_length_mismatch",
     /// Bytes that are no protobuf message, a type number that names no shape, or fields that contradict each other.
     InvalidProto = "invalid_proto",
-    /// A name of no TPU generation that layouts are known for.
+    /// A name that isn't a TPU generation with known layouts.
     UnknownGeneration = "unknown_generation",
     /// Layouts whose tiles do not nest, of more elements than are compared one by one.
     Undecided = "undecided",
     /// An element type that the system asked about does not take.
     UnsupportedElementType = "unsupported_element_type",
-    /// A name of no [`TileFormat`](crate::TileFormat).
+    /// A name that isn't a [`TileFormat`](crate::TileFormat).
     UnknownTileFormat = "unknown_tile_format",
     /// The name of a format that tiles can't express.
     UnsupportedTileFormat = "unsupported_tile_format",
-    /// A tile format for a shape whose own layout says otherwise.
+    /// A tile format for a shape whose own layout contradicts it.
     TileFormatConflict = "tile_format_conflict",
-    /// A layout that another system's notation has no words for, or the reverse.
+    /// A layout that another system's notation can't express, or the reverse.
     NotExpressible = "not_expressible",
-    /// A name of no [`Notation`](crate::interop::Notation).
+    /// A name that isn't a [`Notation`](crate::interop::Notation).
     UnknownNotation = "unknown_notation",
     /// A Pallas kernel's description that contradicts itself, such as a block of another rank than its array.
     InvalidKernel = "invalid_kernel",
@@ -121,10 +121,10 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What is wrong, where, and what to write instead.
+/// An error: its kind, its place in the text, and a suggestion.
 ///
 /// `Display` gives the message alone. Ask [`kind`](Error::kind) for a name to match on, [`span`](Error::span) for the
-/// bytes of the text that are meant, and [`help`](Error::help) for a suggestion.
+/// byte span in the text, and [`help`](Error::help) for a suggestion.
 ///
 /// ```
 /// use tilewise::{ErrorKind, Shape};
@@ -157,14 +157,14 @@ impl Error {
         self
     }
 
-    /// The same of a text that the parsed one is a part of, from that byte on.
+    /// Shifts the span by `by` bytes: the parsed text starts there in a larger one.
     #[must_use]
     pub(crate) fn shifted(mut self, by: usize) -> Self {
         self.0.span = self.0.span.map(|span| span.start + by..span.end + by);
         self
     }
 
-    /// The same of a part of the parsed text, so many bytes from that one on.
+    /// Shifts the span back by `start` bytes, into a part of the parsed text of `length` bytes.
     #[must_use]
     pub(crate) fn unshifted(mut self, start: usize, length: usize) -> Self {
         let place = |at: usize| at.saturating_sub(start).min(length);
@@ -184,13 +184,13 @@ impl Error {
         self.0.kind
     }
 
-    /// The bytes of the parsed text that are meant; `None` where the error is not about a text.
+    /// The byte span of the error in the parsed text; `None` if the error is not about a text.
     #[must_use]
     pub fn span(&self) -> Option<Range<usize>> {
         self.0.span.clone()
     }
 
-    /// What to write or ask instead, where that can be said.
+    /// A suggestion to write or ask something else, if there is one.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()

@@ -31,7 +31,7 @@ impl Tiled {
         Ok(Digit::sum(self.digits(), index, &nested))
     }
 
-    /// Whether an index of the right rank is inside the bounds.
+    /// Checks that an index of the right rank is inside the bounds.
     pub(crate) fn check(&self, index: &[u64]) -> Result<(), Error> {
         let bounds = self.logical_dimensions();
         match (0..index.len()).find(|&d| index[d] >= bounds[d]) {
@@ -106,7 +106,7 @@ impl Tiled {
         })
     }
 
-    /// Whether an offset is inside the buffer.
+    /// Checks that an offset is inside the buffer.
     pub(crate) fn check_offset(&self, offset: u64) -> Result<(), Error> {
         if offset < self.physical_elements() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! A short list that stays in place while it fits.
 //!
-//! Shapes are parsed by the hundred thousand, and nearly all of them have at most six dimensions and
-//! three tiles: keeping those out of the heap is most of what makes parsing fast and cloning cheap.
+//! Shapes are parsed by the hundred thousand, and nearly all of them have at most six dimensions and three tiles:
+//! keeping those out of the heap makes parsing fast and cloning cheap.
 
 use alloc::vec::Vec;
 use core::{

@@ -20,7 +20,8 @@ pub struct SplitConfig {
 }
 
 impl SplitConfig {
-    /// A split as texts and protos hold it. What is negative becomes what is refused the same way: no dimension, and the index 0.
+    /// A split from the signed numbers of a text or proto. Negative ones become invalid: a missing dimension, and the
+    /// index 0.
     pub(crate) fn of_signed(dimension: i64, split_indices: &[i64]) -> Self {
         Self {
             dimension: usize::try_from(dimension).unwrap_or(usize::MAX),
@@ -29,7 +30,7 @@ impl SplitConfig {
     }
 }
 
-/// How an array lies in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
+/// An array's layout in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
 ///
 /// Built by [`Layout::new`] and the `with_…` calls, or parsed as part of a [`Shape`](crate::Shape). Equality, order and hash are
 /// XLA's `Layout::operator==`: the dynamic shape metadata prefix is never compared.
@@ -134,7 +135,7 @@ impl Layout {
         }
     }
 
-    /// The layout with these tiles, each applied to what the one before produced. Takes [`Tile`]s or arrays of sizes.
+    /// The layout with these tiles, each applied to the result of the one before. Takes [`Tile`]s or arrays of sizes.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidTile`] from an array of sizes that is no tile.
@@ -151,7 +152,8 @@ impl Layout {
         Ok(self)
     }
 
-    /// The layout with padding after the last element up to a multiple of this many elements, `L(n)`; 1 is none.
+    /// The layout with padding after the last element up to a multiple of this many elements, `L(n)`; 1 means no
+    /// padding.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidTailPadding`] for 0 or more than 2^63 − 1.
@@ -178,7 +180,8 @@ impl Layout {
         Ok(self)
     }
 
-    /// The layout with these splits of physical dimensions, `SC(…)`. They are held against the bounds when the layout meets a shape.
+    /// The layout with these splits of physical dimensions, `SC(…)`. They are checked against the bounds of a shape
+    /// with the layout.
     #[must_use]
     pub fn with_split_configs(mut self, configs: impl IntoIterator<Item = SplitConfig>) -> Self {
         self.split_configs = configs.into_iter().collect();
@@ -219,7 +222,7 @@ impl Layout {
         Ok(self)
     }
 
-    /// For each dimension its place in memory, 0 the most major: the inverse of the order from major to minor.
+    /// The position of each dimension in memory, 0 the most major: the inverse of the order from major to minor.
     ///
     /// ```
     /// let layout: tilewise::Layout = "{0,2,1}".parse()?;
@@ -236,8 +239,8 @@ impl Layout {
         places
     }
 
-    /// Whether these dimensions are neighbours in memory, in any order. Never of a number that is no dimension, which XLA takes for one more
-    /// major than all others; one alone, or none, is.
+    /// Whether these dimensions are neighbours in memory, in any order; true for one alone, or none. False if a number
+    /// is no dimension, which XLA takes for one more major than all others.
     ///
     /// ```
     /// let layout: tilewise::Layout = "{0,2,1}".parse()?;
@@ -267,13 +270,13 @@ impl Layout {
         &self.tiles
     }
 
-    /// The element count is padded to a multiple of this, in elements; 1 is no tail padding.
+    /// The element count is padded to a multiple of this, in elements; 1 means no tail padding.
     #[must_use]
     pub fn tail_padding_alignment(&self) -> u64 {
         self.tail_padding_alignment.get()
     }
 
-    /// Bits per stored element where the layout says so; `None` is the type's natural storage.
+    /// Bits per stored element, if the layout has `E(n)`; `None` is the type's natural storage.
     #[must_use]
     pub fn element_size_in_bits(&self) -> Option<u64> {
         self.element_size_in_bits.map(NonZeroU64::get)
@@ -310,8 +313,8 @@ impl Layout {
         self.dynamic_shape_metadata_prefix_bytes
     }
 
-    /// What the order of dimensions is called, where it has a name: `row-major` from the last dimension to the first, the documents'
-    /// "dim 0 is major"; `column-major` from the first to the last, "dim 0 is minor".
+    /// The name of the order of dimensions, if it has one: `row-major` from the last dimension to the first, the
+    /// documents' "dim 0 is major"; `column-major` from the first to the last, "dim 0 is minor".
     ///
     /// ```
     /// # use tilewise::Layout;
@@ -349,7 +352,7 @@ impl Layout {
 
 // The checks on single properties. Their numbers come as u64 from callers and as i64 from texts and protos; i128 holds both.
 
-/// A number up to [`MAX_SIZE`] that is not negative.
+/// The number, if it is neither negative nor above [`MAX_SIZE`].
 fn natural(value: i128) -> Option<u64> {
     u64::try_from(value).ok().filter(|&n| n <= MAX_SIZE)
 }

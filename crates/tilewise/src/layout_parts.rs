@@ -1,4 +1,4 @@
-//! What each part of a layout means, in a sentence.
+//! The meaning of each part of a layout, in a sentence.
 
 use crate::{
     ArrayShape, Layout, Tile, TileDimension, Tiled,
@@ -13,15 +13,15 @@ use alloc::{
     vec::Vec,
 };
 
-/// One part of a layout's text, and what it means.
+/// One part of a layout's text, and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutPart {
-    /// Which part it is.
+    /// The kind of part.
     pub kind: LayoutPartKind,
     /// The part as it is written, such as `T(8,128)` or `E(4)`.
     pub text: String,
-    /// What it says, in a sentence without a full stop.
+    /// The meaning, as a sentence without a full stop.
     pub meaning: String,
 }
 
@@ -43,17 +43,17 @@ pub enum LayoutPartKind {
     ElementSize,
     /// The memory space, `S(1)`.
     MemorySpace,
-    /// How one dimension is split between memories, `SC(0:64)`.
+    /// The split of one dimension between memories, `SC(0:64)`.
     Split,
     /// Bytes in front of the data, `M(4)`.
     MetadataPrefix,
 }
 
 impl ArrayShape {
-    /// What each part of the layout means, in the order of the text; empty without a layout.
+    /// The meaning of each part of the layout, in the order of the text; empty without a layout.
     ///
-    /// Tiles are told as what they do to memory: `(8,128)` cuts blocks, on a TPU `(2,1)` after it interleaves rows, and `(2,1,1,1)` joins
-    /// two blocks.
+    /// Tiles are described by their effect on memory: `(8,128)` cuts blocks, on a TPU `(2,1)` after it interleaves
+    /// rows, and `(2,1,1,1)` joins two blocks.
     ///
     /// ```
     /// let shape: tilewise::Shape = "bf16[300,500]{1,0:T(8,128)(2,1)}".parse()?;
@@ -69,7 +69,8 @@ impl ArrayShape {
 }
 
 impl Layout {
-    /// What each part of the layout means, in the order of the text, whatever array has it: dimensions are told with the documents' letters.
+    /// The meaning of each part of the layout, in the order of the text, independent of an array: dimensions are named
+    /// by the documents' letters.
     ///
     /// ```
     /// let layout: tilewise::Layout = "3,2,0,1:T(8,128)(2,1)".parse()?;
@@ -91,11 +92,11 @@ fn parts(layout: &Layout, array: Option<&ArrayShape>) -> Vec<LayoutPart> {
     let mut part = |kind, text: String, meaning: String| parts.push(LayoutPart { kind, text, meaning });
     let rank = layout.minor_to_major().len();
     if rank > 0 {
-        // Beside its array, whose dimensions are told by letters already, the numbers are enough.
+        // Next to its array, whose dimensions have letters already, numbers are enough.
         let letter = |dimension| if array.is_some() { None } else { letter(rank, dimension) };
         part(Order, listed(layout.minor_to_major()), order_in_words(layout, letter));
     }
-    // Without bounds, or with too large ones, tiles are told by their sizes alone.
+    // Without bounds, or with too large ones, tiles are described by their sizes alone.
     let tiled = array.and_then(|array| Tiled::of_array(array).ok());
     let coverings = tiled.map(|tiled| tiled.coverings()).unwrap_or_default();
     let bits = array.map(ArrayShape::stored_bits).or(layout.element_size_in_bits());
@@ -153,7 +154,8 @@ fn element_size_in_words(bits: u64, array: Option<&ArrayShape>) -> String {
     }
 }
 
-/// A tile behind another one, or the first; with its cuts where bounds are known, and bits where the element is.
+/// Describes a tile, the first or one behind `previous`. `cuts` are empty if bounds are unknown, `bits` are `None` if
+/// the element is.
 fn tile_in_words(rank: usize, previous: Option<&Tile>, tile: &Tile, cuts: &[Cut], bits: Option<u64>) -> String {
     let sizes: Option<Vec<u64>> = tile.dimensions().iter().map(|d| d.size()).collect();
     match (previous, sizes) {
@@ -177,10 +179,11 @@ fn first_tile_in_words(rank: usize, sizes: &[u64]) -> String {
     }
 }
 
-/// A tile without `*` behind another one: no longer than it, it cuts each block again; longer, it joins neighbouring ones.
+/// Describes a later tile without `*`: if no longer than the tile before, it cuts each block again; if longer, it joins
+/// neighbouring blocks.
 fn later_tile_in_words(previous: &Tile, sizes: &[u64], cuts: &[Cut], bits: Option<u64>) -> String {
     let inside: Vec<u64> = previous.dimensions().iter().filter_map(|d| d.size()).collect();
-    // Interleaving k elements of 32/k bits is what fills the words of a TPU's registers.
+    // Interleaving k elements of 32/k bits fills the words of a TPU's registers.
     let fills_word = |count: u64| bits.is_some_and(|bits| count.saturating_mul(bits) == 32);
     let across = sizes.len().saturating_sub(inside.len());
     let joined = &sizes[..across];
@@ -262,10 +265,10 @@ fn order_in_words(layout: &Layout, letter: impl Fn(usize) -> Option<char>) -> St
     }
 }
 
-/// Axes that are named one by one; more are counted.
+/// Most axes that are named one by one; beyond that, only their number is given.
 const MOST_NAMED: usize = 8;
 
-/// A tile with `*`: what is merged, what is cut then, and whether that joins blocks of the tile before.
+/// Describes a tile with `*`: the merged axes, the blocks cut from them, and the joined blocks of the tile before.
 fn combined_in_words(tile: &Tile, cuts: &[Cut], previous: Option<&Tile>) -> String {
     let sizes: Vec<u64> = tile.dimensions().iter().filter_map(|d| d.size()).collect();
     let merges: Vec<&Cut> = cuts.iter().filter(|cut| cut.axes.len() > 1).collect();
@@ -354,7 +357,7 @@ mod tests {
         assert_eq!(parts[1].1, "1 dimension is merged into the next more minor, then cut into blocks of 6");
     }
 
-    /// What a later tile reaches beyond the one before: its tiles, side by side or one below the other.
+    /// A later tile that is longer than the one before joins its tiles, side by side or one below the other.
     #[test]
     fn joined_tiles_are_told() {
         for (text, meaning) in [

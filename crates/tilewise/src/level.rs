@@ -1,9 +1,9 @@
-//! Blocks of memory: what each tile of a layout cuts it into.
+//! The blocks that each tile of a layout cuts memory into.
 
 use crate::{Error, Layout, Tile, Tiled};
 use alloc::vec::Vec;
 
-/// A layout as far as one of its tiles, which cuts memory into blocks of equal size that lie one after the other.
+/// A layout up to one of its tiles, which cuts memory into consecutive blocks of equal size.
 ///
 /// Made by [`Tiled::tile_levels`].
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct TileLevel {
     tile: Tile,
     /// The layout without the tiles behind this one.
     tiled: Tiled,
-    /// How many axes of memory lie inside a block.
+    /// The number of axes of memory inside a block.
     block_axes: usize,
     block_elements: u64,
 }
@@ -34,8 +34,8 @@ impl Tiled {
         self.first_tile_levels(usize::MAX)
     }
 
-    /// The levels of so many tiles at most, the first tile first. Each has the bounds of memory so far: of thousands of tiles,
-    /// all of them together take the square of that.
+    /// The levels of the first `most` tiles, the first tile first. Each holds the bounds of memory so far: together,
+    /// those of thousands of tiles take the square of their number.
     ///
     /// ```
     /// use tilewise::Tiled;
@@ -73,7 +73,7 @@ impl TileLevel {
         self.block_elements
     }
 
-    /// How many axes of memory lie inside a block: the sizes of the tile that are not `*`.
+    /// The number of axes of memory inside a block: the sizes of the tile that are not `*`.
     #[must_use]
     pub fn block_axes(&self) -> usize {
         self.block_axes
@@ -94,14 +94,14 @@ impl TileLevel {
         Ok(self.tiled.offset_of(index)? / self.block_elements)
     }
 
-    /// How many elements from index 0 on along a logical dimension are in the first block, at index 0 of all others.
+    /// The number of elements in the first block along a logical dimension, from index 0 on, at index 0 of all others.
     #[must_use]
     pub fn block_extent(&self, dimension: usize) -> u64 {
         let Some(&bound) = self.tiled.logical_dimensions().get(dimension) else { return 1 };
         if self.tiled.is_nested(dimension) {
             return self.search_extent(dimension, bound);
         }
-        // Neighbouring digits may be one across the end of a block, where their strides continue each other.
+        // A digit may go past the end of a block, since neighbours whose strides continue each other are one digit.
         let leaves = self.tiled.digits_of(dimension).iter().filter_map(|digit| {
             let steps = self.block_elements.div_ceil(digit.stride);
             (steps < digit.count).then(|| digit.divisor * steps)
@@ -134,7 +134,7 @@ impl TileLevel {
 mod tests {
     use super::*;
 
-    /// Blocks are told by walking every element; extents by walking each dimension.
+    /// Compares extents with a walk along each dimension.
     #[test]
     fn blocks_lie_together_and_reach_as_far_as_told() {
         for text in [

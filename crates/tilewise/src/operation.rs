@@ -6,8 +6,8 @@ use core::str::FromStr;
 
 /// One operation of a program: `%fusion.3 = bf16[32,32]{1,0} fusion(bf16[32,64]{1,0} %dot.2), kind=kCustom`.
 ///
-/// Parsed from its line, which may be wrapped, and be cut off where a bracket is open. All of it is read: what is no part of an
-/// operation is an error. A missing layout stays missing.
+/// Parsed from its line, which may be wrapped, or cut off inside brackets. All of it is read: text that is no part of
+/// an operation is an error. A missing layout stays missing.
 ///
 /// ```
 /// use tilewise::OperationLine;
@@ -29,11 +29,11 @@ pub struct OperationLine {
     pub name: String,
     /// The shape of the result.
     pub result: Shape,
-    /// What is done; empty where the line ends behind the shape.
+    /// The opcode; empty if the line ends behind the shape.
     pub opcode: String,
-    /// What it is done with.
+    /// The operands, in order.
     pub operands: Vec<Operand>,
-    /// What is written behind the operands, in order: each name with its value as it stands there.
+    /// The attributes behind the operands, in order: each name with its value, as written.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -43,7 +43,7 @@ pub struct OperationLine {
 pub struct Operand {
     /// The name, without `%`; empty for a literal.
     pub name: String,
-    /// The shape, where it stands in front of the name.
+    /// The shape, if it stands in front of the name.
     pub shape: Option<Shape>,
 }
 
@@ -51,8 +51,8 @@ impl FromStr for OperationLine {
     type Err = Error;
 
     /// # Errors
-    /// [`ErrorKind::Syntax`] unless the text begins with a name and `=`; what is wrong with the shape behind it; and
-    /// [`ErrorKind::TrailingInput`] for what is no operation behind that.
+    /// [`ErrorKind::Syntax`] unless the text begins with a name and `=`; the errors of the shape behind it; and
+    /// [`ErrorKind::TrailingInput`] if anything but an operation follows.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut cursor = Cursor { text, at: 0 };
         let Some(name) = cursor.defined() else {
@@ -79,8 +79,8 @@ impl OperationLine {
         Cursor { text, at: 0 }.defined().is_some()
     }
 
-    /// The shape and the length in bytes of what a text begins with, where the rest is an operation without its name, `f32[8]{0} add(…)`,
-    /// or the name of an operand, `f32[8]{0} %x`.
+    /// The shape that a text begins with, if the rest is an operation without its name, `f32[8]{0} add(…)`, or the name
+    /// of an operand, `f32[8]{0} %x`.
     ///
     /// ```
     /// use tilewise::OperationLine;
@@ -102,7 +102,8 @@ impl OperationLine {
         (has_blank && is_read).then_some(shape)
     }
 
-    /// Whether a text defines an operation, `x = …`, so that the next line may be of it ([`is_continued_by`](Self::is_continued_by)).
+    /// Whether a text defines an operation, `x = …`, which the next line may continue
+    /// ([`is_continued_by`](Self::is_continued_by)).
     #[must_use]
     pub fn may_go_on(text: &str) -> bool {
         is_definition(text)
@@ -139,7 +140,7 @@ fn is_definition(text: &str) -> bool {
     is_named && text[..cursor.at].strip_suffix('=').is_some_and(|before| before.ends_with([' ', '\t', '\n', '\r']))
 }
 
-/// How many brackets are open at the end of a text; those in quotes are none.
+/// The number of brackets open at the end of a text; quoted ones don't count.
 fn open_brackets(text: &str) -> usize {
     let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
     for byte in text.bytes() {
@@ -156,7 +157,7 @@ fn open_brackets(text: &str) -> usize {
     depth
 }
 
-/// `add`, `dynamic-update-slice`: no property of a layout is written so.
+/// Whether a name is written like an opcode, such as `add` or `dynamic-update-slice`; no property of a layout is.
 fn is_opcode(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
     name.len() > 1 && name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_part)
@@ -204,7 +205,7 @@ impl<'a> Cursor<'a> {
         (!name.is_empty() && self.eat('=')).then_some(name)
     }
 
-    /// A name with or without its `%`; empty if there is none.
+    /// Reads a name, with or without its `%`, which is dropped; empty if no name follows.
     fn name(&mut self) -> &'a str {
         self.skip();
         let start = self.rest().strip_prefix('%').unwrap_or(self.rest());
@@ -223,7 +224,7 @@ impl<'a> Cursor<'a> {
         Ok(shape)
     }
 
-    /// All behind the result's shape.
+    /// Reads everything behind the result's shape.
     fn operation(&mut self) -> Result<Parts, Error> {
         self.skip();
         let start = self.at;
@@ -260,8 +261,8 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// An attribute's value: all up to a comma that is in no brackets and no quotes. Behind a blank goes on what stands in braces or brackets,
-    /// as in `replica_groups=mesh['x'=4] {'x'}`.
+    /// Reads an attribute's value, up to a comma outside brackets and quotes. It goes on behind a blank if braces or
+    /// brackets follow, as in `replica_groups=mesh['x'=4] {'x'}`.
     fn value(&mut self) -> &'a str {
         self.skip();
         let start = self.at;
@@ -275,7 +276,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// All up to the closing bracket, or to the end of what was cut off.
+    /// Reads operands up to the closing bracket, or to the end of a line that was cut off.
     fn operands(&mut self, is_literal: bool) -> Result<Vec<Operand>, Error> {
         let mut operands = Vec::new();
         loop {
@@ -300,7 +301,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The length of what stands before a byte that ends it, brackets and quotes passed over.
+/// The length of the text before a byte that ends it; brackets and quotes are passed over.
 fn end_of_item(text: &str, ends: impl Fn(u8) -> bool) -> usize {
     let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
     let end = text.bytes().position(|byte| {
@@ -354,7 +355,7 @@ mod tests {
         }
     }
 
-    /// What is no part of an operation is not passed over.
+    /// Text that is no part of an operation is an error.
     #[test]
     fn all_of_a_line_is_read() {
         for text in [

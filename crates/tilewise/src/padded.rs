@@ -1,9 +1,9 @@
-//! An array with its padding made part of it.
+//! Arrays extended by their padding.
 
 use crate::{ArrayShape, Dimension, Layout, Tiled};
 use alloc::{vec, vec::Vec};
 
-/// The array grown to whole tiles, so that the padding has indices, and offsets that [`Tiled`] tells.
+/// The array grown to whole tiles, so that padding has indices, and offsets from [`Tiled`].
 ///
 /// Padding a dimension to its first tile by hand changes no offset, and neither does a leading dimension of size 1 for a tile that
 /// is longer than the rank. Padding of later tiles, of merged dimensions (`*`) and of the tail is no part of it.
@@ -37,14 +37,15 @@ impl Tiled {
         let added_dimensions = if missing <= most_added { missing } else { 0 };
         let mut bounds = vec![1; added_dimensions];
         bounds.extend(self.logical_dimensions());
-        // What can't be extended stays without its padding.
+        // An array that can't be extended stays without its padding.
         match self.extended(added_dimensions, &bounds) {
             Some(longer) => Padded { tiled: longer.grown().unwrap_or(longer), added_dimensions, bounds },
             None => Padded { tiled: self.clone(), added_dimensions: 0, bounds: self.logical_dimensions().to_vec() },
         }
     }
 
-    /// The layout of an array with leading dimensions added, and other bounds; `None` where that is another layout.
+    /// The layout with leading dimensions added, and other bounds; `None` if it is invalid or takes another number of
+    /// elements.
     fn extended(&self, added: usize, bounds: &[u64]) -> Option<Self> {
         let layout = self.array().layout()?;
         let own = layout.minor_to_major().iter().map(|dimension| dimension + added);
@@ -58,7 +59,8 @@ impl Tiled {
         Self::of_array(&array).ok().filter(|new| new.tiled_elements() == self.tiled_elements())
     }
 
-    /// The same with each dimension that the first tile pads as long as its padding.
+    /// The array with each dimension that the first tile pads extended to its padded bound; `None` if memory's bounds
+    /// change.
     fn grown(&self) -> Option<Self> {
         let mut bounds = self.logical_dimensions().to_vec();
         for axis in self.padded_axes() {
@@ -77,7 +79,7 @@ impl Padded {
         &self.tiled
     }
 
-    /// How many dimensions of size 1 stand in front of the array's own.
+    /// The number of dimensions of size 1 in front of the array's own.
     #[must_use]
     pub fn added_dimensions(&self) -> usize {
         self.added_dimensions
@@ -89,7 +91,7 @@ impl Padded {
         &self.bounds
     }
 
-    /// Where an element of the array is in the grown one.
+    /// The index in the grown array of an element of the array.
     #[must_use]
     pub fn padded_index_of(&self, index: &[u64]) -> Vec<u64> {
         let mut padded = vec![0; self.added_dimensions];

@@ -1,13 +1,13 @@
-//! A layout as a function of a position, and where two such functions part.
+//! A layout as a function from positions to offsets, and the first difference of two such functions.
 
 use crate::{Digit, DigitSource, Error, ErrorKind, NestedAxis, Tiled, checked};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 use core::ops::Range;
 
-/// Layouts that digits can't compare are compared at this many positions, one by one.
+/// The number of positions at which layouts are compared one by one, if digits can't compare them.
 pub(crate) const MAX_COMPARED: u64 = 1 << 12;
 
-/// Where the element at a position lies, the position being the row-major number of its index, with the dimensions in some order.
+/// The offset of the element at a position: the row-major number of its index, with the dimensions in some order.
 ///
 /// The function is a sum over greedy digits of the position p, as coins are counted out: for weights w₀ < w₁ < … take p div w of
 /// the largest, then of the rest p mod w, and so on, each times a stride. Weights are the divisors of the dimensions' digits times the
@@ -15,9 +15,9 @@ pub(crate) const MAX_COMPARED: u64 = 1 << 12;
 #[derive(Clone, Debug)]
 pub(crate) struct Positions<'a> {
     tiled: &'a Tiled,
-    /// The dimensions that count, major → minor, and how far: at most to their bounds.
+    /// The dimensions that positions count, major → minor, each with a bound of at most its own.
     dimensions: Vec<(usize, u64)>,
-    /// Each element counts as so many positions, its parts.
+    /// Positions per element: one for each of its parts.
     parts: u64,
 }
 
@@ -48,13 +48,13 @@ impl<'a> Positions<'a> {
         self
     }
 
-    /// Each element as that many parts, which lie one after the other.
+    /// Splits each element into `parts` consecutive parts.
     #[must_use]
     pub(crate) fn in_parts(self, parts: u64) -> Self {
         Self { parts, ..self }
     }
 
-    /// How many positions there are.
+    /// The number of positions.
     pub(crate) fn count(&self) -> u128 {
         // At most an array's elements.
         let elements = checked::product(self.dimensions.iter().map(|&(_, bound)| bound)).unwrap_or(0);
@@ -103,10 +103,10 @@ impl<'a> Positions<'a> {
         Ok(all.filter(move |(position, _)| positions.contains(position)).map(|(_, offset)| offset))
     }
 
-    /// The first position at which the offsets differ, of as many positions on both sides.
+    /// The first position at which the offsets differ, if any; both sides must have the same number of positions.
     ///
     /// # Errors
-    /// [`ErrorKind::Undecided`] where digits can't tell and the first [`MAX_COMPARED`] positions agree.
+    /// [`ErrorKind::Undecided`] if digits can't decide and the first [`MAX_COMPARED`] positions agree.
     pub(crate) fn first_difference(&self, other: &Self) -> Result<Option<u128>, Error> {
         let count = self.count();
         if count == 0 || self.is_alike(other) {
@@ -133,14 +133,14 @@ impl<'a> Positions<'a> {
         if count <= MAX_COMPARED.into() { Ok(None) } else { Err(undecided(count)) }
     }
 
-    /// Whether the two are written alike.
+    /// Whether the two have equal dimensions, parts, digits and nested axes.
     fn is_alike(&self, other: &Self) -> bool {
         (&self.dimensions, self.parts) == (&other.dimensions, other.parts)
             && self.tiled.digits() == other.tiled.digits()
             && self.tiled.nested_axes() == other.tiled.nested_axes()
     }
 
-    /// The levels that are no continuation of the one below; `None` where a nested axis is no stretch of the position.
+    /// The levels that don't continue the one below; `None` if a nested axis isn't a stretch of the position.
     fn levels(&self) -> Option<Vec<Level>> {
         let sources = self.sources()?;
         let stretches =
@@ -158,7 +158,7 @@ impl<'a> Positions<'a> {
         Some(all)
     }
 
-    /// What stretch of the position each source of digits is.
+    /// The stretch of the position for each source of digits; `None` if a nested axis isn't one.
     fn sources(&self) -> Option<BTreeMap<DigitSource, Stretch>> {
         let mut sources = BTreeMap::new();
         let mut start = u128::from(self.parts);
@@ -184,7 +184,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// The digit; `None` where it is always 0.
+    /// The stretch of a digit; `None` if it is always 0.
     fn of(digit: &Digit, sources: &BTreeMap<DigitSource, Self>) -> Option<Self> {
         let source = sources.get(&digit.source)?;
         let start = source.start.saturating_mul(digit.divisor.into());
@@ -192,7 +192,8 @@ impl Stretch {
         (start < end).then_some(Self { start, end })
     }
 
-    /// A nested axis whose digits follow one another in the position: `Some(None)` if it is always 0, `None` if they don't.
+    /// The stretch of a nested axis: `Some(None)` if it is always 0, `None` if its digits don't follow one another in
+    /// the position.
     fn joined(axis: &NestedAxis, sources: &BTreeMap<DigitSource, Self>) -> Option<Option<Self>> {
         let mut joined: Option<Self> = None;
         for digit in &axis.digits {

@@ -9,7 +9,7 @@ impl Shape {
     /// format. A missing layout becomes the default, major to minor; but a message's stays missing, as in XLA.
     ///
     /// # Errors
-    /// Those of the form that the text begins like, with the span.
+    /// The errors of the form that the text begins like, with the span.
     ///
     /// ```
     /// use tilewise::{ErrorKind, Shape};
@@ -31,7 +31,7 @@ impl Shape {
         })
     }
 
-    /// As [`parse_any`](Self::parse_any), and leaves a missing layout missing.
+    /// As [`parse_any`](Self::parse_any), but leaves a missing layout missing.
     ///
     /// # Errors
     /// As for [`parse_any`](Self::parse_any).
@@ -49,7 +49,8 @@ enum Form {
     Text(Shape),
 }
 
-/// What XLA's parser of shapes refused with that error. Only then: its comments may contain `=` and `@`.
+/// Reads another form of a text that XLA's parser of shapes refused with `error`. Not before: its comments may contain
+/// `=` and `@`.
 fn other_form(text: &str, error: Error) -> Result<Form, Error> {
     #[cfg(feature = "proto")]
     if Shape::begins_like_text_proto(text) {

@@ -1,9 +1,9 @@
-//! How the elements of one array are those of another, by transposes and reshapes.
+//! The correspondence between the elements of two arrays, by transposes and reshapes.
 
 use crate::{Relation, equivalence::inverse};
 use alloc::{vec, vec::Vec};
 
-/// Orders of more dimensions aren't tried one by one.
+/// Most dimensions whose orders are tried one by one.
 const MOST_DIMENSIONS: usize = 7;
 
 /// A chain of transposes and reshapes, in any order, from one array to another: the dimensions of both are products of the
@@ -22,14 +22,14 @@ const MOST_DIMENSIONS: usize = 7;
 pub struct Rearrangement {
     /// The size of each factor.
     sizes: Vec<u64>,
-    /// The factors of each dimension of the first array, major → minor; none of a dimension of size 1.
+    /// The factors of each dimension of the first array, major → minor; empty for a dimension of size 1.
     from: Vec<Vec<usize>>,
-    /// The same of the second array.
+    /// The factors of each dimension of the second array.
     to: Vec<Vec<usize>>,
 }
 
 impl Rearrangement {
-    /// Of an array with itself.
+    /// The identity of an array with these bounds.
     #[must_use]
     pub fn identity(bounds: &[u64]) -> Self {
         let mut sizes = Vec::new();
@@ -44,9 +44,9 @@ impl Rearrangement {
         Self { sizes, to: from.clone(), from }
     }
 
-    /// The likeliest between two arrays of which nothing more is known: the one that turns the fewest pairs of dimensions, of
-    /// those in which no dimension of the second array straddles two of the first, or the other way round; else the reshape.
-    /// `None` where the arrays have other numbers of elements.
+    /// The likeliest rearrangement between two arrays, if only their bounds are known: the one that swaps the fewest
+    /// pairs of dimensions, if no dimension of one array straddles two of the other; else the reshape. `None` without
+    /// such a reshape, as between different numbers of elements.
     ///
     /// ```
     /// use tilewise::Rearrangement;
@@ -67,7 +67,7 @@ impl Rearrangement {
         orders.iter().find_map(|order| turned(order)).or(reshape)
     }
 
-    /// Whether each dimension of the second array is within one of the first, or a product of such.
+    /// Whether each dimension of the second array is within one of the first, or a product of whole ones.
     fn is_aligned(&self) -> bool {
         let whole = |one: &Vec<usize>, others: &[Vec<usize>]| {
             others.iter().any(|other| one.iter().all(|factor| other.contains(factor)))
@@ -79,7 +79,7 @@ impl Rearrangement {
         self.to.iter().all(|dimension| whole(dimension, &self.from))
     }
 
-    /// From the second array to the first.
+    /// The rearrangement from the second array to the first.
     #[must_use]
     pub fn inverse(self) -> Self {
         let Self { sizes, from, to } = self;
@@ -92,7 +92,8 @@ impl Rearrangement {
         self.to.iter().map(|factors| self.product(factors)).collect()
     }
 
-    /// The same, then a transpose: dimension k is dimension `permutation[k]` of what came before. `None` if that is no permutation.
+    /// Adds a transpose: dimension k is dimension `permutation[k]` of the second array before. `None` if that isn't a
+    /// permutation.
     #[must_use]
     pub fn transpose(mut self, permutation: &[usize]) -> Option<Self> {
         let mut known = permutation.to_vec();
@@ -104,8 +105,7 @@ impl Rearrangement {
         Some(self)
     }
 
-    /// The same, then a row-major reshape. `None` where no product of factors is the new bounds: 4 × 6 as 8 × 3 after a
-    /// transpose.
+    /// Adds a row-major reshape; `None` if the new bounds aren't products of factors: 4 × 6 as 8 × 3 after a transpose.
     #[must_use]
     pub fn reshape(mut self, bounds: &[u64]) -> Option<Self> {
         let mut left: Vec<usize> = self.to.iter().flatten().copied().rev().collect();
@@ -130,7 +130,7 @@ impl Rearrangement {
         (left.is_empty() && !bounds.contains(&0)).then_some(Self { to, ..self })
     }
 
-    /// The same, once the bytes of the second array are read as another. `None` where that shows padding.
+    /// Adds a bitcast of the second array. `None` if it exposes padding, or isn't a bitcast.
     #[must_use]
     pub fn bitcast(self, relation: &Relation, bounds: &[u64]) -> Option<Self> {
         match relation {
@@ -177,7 +177,7 @@ impl Rearrangement {
         self.sizes.get(factor).copied().unwrap_or(1)
     }
 
-    /// The dimension of the second array that a factor is of, and what the factors below it in that dimension come to.
+    /// The dimension of the second array that has a factor, and the product of the factors below it in that dimension.
     pub(crate) fn place(&self, factor: usize) -> Option<(usize, u64)> {
         self.to.iter().enumerate().find_map(|(dimension, factors)| {
             let at = factors.iter().position(|other| *other == factor)?;
@@ -186,7 +186,7 @@ impl Rearrangement {
     }
 }
 
-/// All orders of so many dimensions, those with the fewest turned pairs first.
+/// All orders of `rank` dimensions, those with the fewest swapped pairs first.
 fn orders(rank: usize) -> Vec<Vec<usize>> {
     let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 0..rank {

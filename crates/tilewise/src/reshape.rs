@@ -1,4 +1,4 @@
-//! Layouts that make a reshape or a transpose free, and why there is none.
+//! Layouts that make a reshape or a transpose free, or the obstacles to them.
 
 use crate::{
     Dimension, Error, ErrorKind, Layout, Shape, Tile, Tiled, checked,
@@ -11,16 +11,16 @@ use crate::{
 use alloc::{format, string::ToString, vec, vec::Vec};
 use core::fmt;
 
-/// Orders that are tried for one choice of tiles.
+/// Most orders tried for one choice of tiles.
 const MAX_ORDERS: usize = 10_000;
 
 /// Rows of the tallest tile that a TPU packs: 8 sublanes of four one-byte elements each.
 const MOST_ROWS: u64 = 32;
 
-/// Dimensions under a tile whose orders are tried.
+/// Most dimensions under a tile whose orders are tried.
 const MAX_COVERED: usize = 8;
 
-/// Which layouts make a reshape free, and what is in the way where there is none. Made by [`Shape::free_reshape`].
+/// The layouts that make a reshape free, or the obstacles if there aren't any. Made by [`Shape::free_reshape`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FreeReshape {
@@ -31,7 +31,7 @@ pub struct FreeReshape {
     pub obstacles: Vec<Obstacle>,
 }
 
-/// Why splitting a dimension, or merging two, moves bytes. `Display` says it in a sentence.
+/// The reason that splitting a dimension, or merging two, moves bytes. `Display` gives a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Obstacle {
@@ -66,7 +66,7 @@ pub enum Obstacle {
         minor: usize,
         /// The minor one's bound.
         bound: u64,
-        /// That bound with its padding.
+        /// The minor one's bound with its padding.
         padded: u64,
     },
     /// A tile takes several rows of the major dimension.
@@ -75,10 +75,10 @@ pub enum Obstacle {
         major: usize,
         /// The minor one.
         minor: usize,
-        /// How many of its rows a tile takes.
+        /// The rows of the major dimension that a tile takes.
         tile: u64,
     },
-    /// A `*` or a later tile mixes them otherwise.
+    /// A `*` or a later tile mixes dimensions in another way.
     Mixed {
         /// The first dimension concerned.
         dimension: usize,
@@ -144,8 +144,8 @@ impl Shape {
         Self::dynamic_array(array.element_type(), dimensions)?.with_layout(layout)
     }
 
-    /// The layouts that make a reshape to these bounds free: any order of the dimensions, with the array's own tiles, the same with
-    /// another number of rows, as a tile of one dimension, or no tiles.
+    /// The layouts that make a reshape to these bounds free: any order of the dimensions, with the array's own tiles,
+    /// these with another number of rows, a tile of one dimension, or no tiles.
     ///
     /// # Errors
     /// As for [`Tiled::new`]; [`ErrorKind::BufferLengthMismatch`] for bounds of another number of elements; [`ErrorKind::Undecided`]
@@ -188,7 +188,8 @@ impl Shape {
 }
 
 impl Tiled {
-    /// The array's own tiles; the same with other rows; as a tile of one dimension, or such a tile as rows; none.
+    /// The tiles to try: the array's own; these with other rows; as a tile of one dimension, or such a tile as rows;
+    /// none.
     fn tile_choices(&self, rank: usize) -> Vec<InlineVec<Tile, 3>> {
         let Some(layout) = self.array().layout() else { return Vec::new() };
         let own = &layout.tiles;
@@ -236,8 +237,8 @@ impl Tiled {
         choices
     }
 
-    /// Orders of the dimensions of the reshaped array, minor → major: each choice for the few that a tile covers, the others as they lie
-    /// in this array.
+    /// Orders of the dimensions of the reshaped array, minor → major: every order of the few that a tile covers, the
+    /// others by their strides in this array.
     fn orders(&self, bounds: &[u64], covered: usize) -> Result<Vec<Vec<usize>>, Error> {
         let mut strides = vec![(u128::MAX, 0); bounds.len()];
         let (positions, mut weight) = (Positions::new(self), 1_u128);
@@ -274,7 +275,7 @@ impl Tiled {
         Ok(orders)
     }
 
-    /// The same element type with other bounds, tiles and order.
+    /// The array with other bounds, tiles and order, and without splits.
     fn relaid(&self, bounds: &[u64], tiles: &InlineVec<Tile, 3>, order: &[usize]) -> Result<Shape, Error> {
         let mut layout = self.array().layout().cloned().unwrap_or_else(|| Layout::row_major(0));
         layout.minor_to_major = order.iter().copied().collect();
@@ -284,7 +285,7 @@ impl Tiled {
         Shape::dynamic_array(self.array().element_type(), dimensions?)?.with_layout(layout)
     }
 
-    /// How many of so many dimensions, the most minor ones, the tiles change, whatever their bounds; `None` where even a
+    /// The number of the most minor of `rank` dimensions that the tiles change, whatever the bounds; `None` if even a
     /// single element would take more than any buffer.
     fn covered(&self, rank: usize, tiles: &InlineVec<Tile, 3>) -> Option<usize> {
         let order: Vec<usize> = (0..rank).rev().collect();
@@ -299,7 +300,7 @@ impl Tiled {
             && Positions::new(self).first_difference(&Positions::new(&other))?.is_none())
     }
 
-    /// What is in the way of each split and merge.
+    /// The obstacle to each split and merge.
     fn obstacles(&self, bounds: &[u64]) -> Vec<Obstacle> {
         let mut obstacles = Vec::new();
         for (own, wanted) in common_factors(self.logical_dimensions(), bounds) {
@@ -318,7 +319,7 @@ impl Tiled {
                         _ => Obstacle::Cut { dimension: first, size, tile },
                     });
                 }
-                // The cuts that a tile is in the way of say more than those that are in the way of each other.
+                // If a split cuts a tile, the splits that don't are no obstacles of their own.
                 let cuts = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Cut { .. });
                 if obstacles[before..].iter().any(cuts) {
                     let own = obstacles.split_off(before);
@@ -359,7 +360,8 @@ impl Tiled {
     }
 }
 
-/// The dimensions of two lists of bounds with equal products in the smallest groups of equal products. Dimensions of size 1 are left out.
+/// Groups the dimensions of two lists of bounds into the smallest groups of equal products. Dimensions of size 1 are
+/// left out.
 fn common_factors(own: &[u64], wanted: &[u64]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let significant = |bounds: &[u64]| -> Vec<(usize, u64)> {
         bounds.iter().copied().enumerate().filter(|(_, bound)| *bound > 1).collect()

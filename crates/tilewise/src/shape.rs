@@ -9,7 +9,7 @@ use core::{
     ops::Range,
 };
 
-/// How deep tuples may nest in a text or a proto: deep enough for every program, and a limit that no stack feels.
+/// The deepest nesting of tuples in a text or a proto: enough for every program, and small enough for every stack.
 ///
 /// XLA's own text parser exhausts the stack at about 7,300.
 pub const MAX_NESTING: usize = 1024;
@@ -44,7 +44,7 @@ enum Repr {
 pub(crate) enum Node {
     Token,
     Opaque,
-    /// How many nodes follow that belong to the tuple.
+    /// The number of nodes that follow and belong to the tuple.
     Tuple(usize),
     Array(ArrayShape),
     Buffer(ArrayShape),
@@ -60,13 +60,13 @@ impl Node {
         }
     }
 
-    /// How many nodes the shape that starts here takes.
+    /// The number of nodes of the shape that starts here.
     pub(crate) fn extent(&self) -> usize {
         if let Self::Tuple(descendants) = self { descendants + 1 } else { 1 }
     }
 }
 
-/// What a [`Shape`] is, for matching.
+/// The kind of a [`Shape`], for matching.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ShapeKind<'a> {
@@ -187,7 +187,7 @@ impl Shape {
         }
     }
 
-    /// The one node of a leaf; a tuple becomes a leaf for it.
+    /// The node of a leaf; a tuple is replaced with a leaf first.
     pub(crate) fn as_leaf_mut(&mut self) -> &mut Node {
         if let Repr::Tuple(..) = self.0 {
             self.0 = Repr::Leaf(Node::Token);
@@ -226,7 +226,7 @@ impl Shape {
         }
     }
 
-    /// What the shape is.
+    /// The kind of shape.
     #[must_use]
     pub fn kind(&self) -> ShapeKind<'_> {
         match &self.0 {
@@ -331,7 +331,7 @@ impl Shape {
     pub fn leaves(&self) -> impl Iterator<Item = (Vec<usize>, Self)> + '_ {
         let nodes = self.nodes();
         let mut at = 0;
-        // For each open tuple, where it ends; `path` is the position in each.
+        // `ends` holds the end of each open tuple, `path` the position in each.
         let (mut ends, mut path) = (Vec::new(), Vec::<usize>::new());
         core::iter::from_fn(move || {
             while at < nodes.len() {
@@ -378,7 +378,7 @@ impl Shape {
         })
     }
 
-    /// Whether the two print alike: stricter than `==`, which leaves out the dynamic shape metadata prefix.
+    /// Whether the two print alike: stricter than `==`, which ignores the dynamic shape metadata prefix.
     #[must_use]
     pub fn identical(&self, other: &Self) -> bool {
         self == other && self.to_string() == other.to_string()

@@ -1,4 +1,4 @@
-//! Sizes: what an array holds, what it takes, and what makes the difference.
+//! The sizes of arrays, with and without padding, and the axes that are padded.
 
 use crate::{
     ArrayShape, Error, MAX_SIZE, Tiled,
@@ -8,7 +8,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use core::fmt;
 
-/// What an array holds and takes.
+/// The sizes of an array, with and without padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Sizes {
@@ -28,7 +28,7 @@ impl Sizes {
         self.physical_bytes.saturating_sub(self.logical_bytes)
     }
 
-    /// How many times its logical size the array takes; 1 for an array without elements.
+    /// The physical size divided by the logical one; 1 for an array without elements.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn expansion(&self) -> f64 {
@@ -48,16 +48,18 @@ pub struct PaddedAxis {
     pub padded: u64,
     /// The tile's extent along the axis, in elements.
     pub tile: u64,
-    /// How many axes of the same tile are more minor: in a TPU's first tile, 0 lies on the lanes and 1 on the sublanes.
+    /// The number of more minor axes of the same tile: in a TPU's first tile, 0 lies on the lanes and 1 on the
+    /// sublanes.
     pub from_minor: usize,
-    /// Which tile of the layout, 0 the first.
+    /// The number of the tile in the layout, 0 the first.
     pub level: usize,
-    /// Whether the axis numbers the blocks of the tile before: a later tile joins some, and their number is no multiple.
+    /// Whether the axis numbers the blocks of the tile before, and their number isn't a multiple of those that this
+    /// tile joins.
     pub is_across: bool,
 }
 
 impl PaddedAxis {
-    /// How many times larger the axis became.
+    /// The padded bound divided by the bound.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn expansion(&self) -> f64 {
@@ -163,7 +165,7 @@ impl Tiled {
             origin.push(number);
         }
         let mut padded = Vec::new();
-        // The tile behind which an axis lies inside a block.
+        // The tile inside whose blocks each axis lies.
         let mut inside = vec![None; self.bounds.len()];
         let mut start = 0;
         for (level, &end) in self.tile_ends.iter().enumerate() {
@@ -210,7 +212,7 @@ impl Tiled {
 }
 
 impl ArrayShape {
-    /// What the array holds and takes, without working out where its elements lie: cheaper than [`Tiled::new`].
+    /// The sizes of the array, without the offsets of its elements: cheaper than [`Tiled::new`].
     ///
     /// # Errors
     /// As for [`Tiled::of_array`].
@@ -225,7 +227,7 @@ impl ArrayShape {
         Tiling::of(self, |_| ())?.sizes(self).ok_or_else(too_large)
     }
 
-    /// What XLA's `ShapeUtil::ArraySize` answers, in bytes, so that the difference can be shown.
+    /// The result of XLA's `ShapeUtil::ArraySize`, in bytes, for comparison.
     ///
     /// It looks at the first tile only, pads for `L` only if there is a tile, and counts only the largest part of a split
     /// dimension. `None` where it has no answer: `?`, `*` in the first tile, no layout, or a step outside 64 bits (where XLA wraps).

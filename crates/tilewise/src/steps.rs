@@ -12,12 +12,13 @@ use alloc::{
 };
 use core::fmt;
 
-/// How the buffer comes from the logical array: the order of the dimensions, then each tile, then the flat buffer with its tail.
+/// The steps from the logical array to the buffer: the order of the dimensions, each tile, and the flat buffer with its
+/// tail.
 ///
-/// A tile is what the tiled-layout document says it is: reshape where it is longer than the rank or has a `*`, pad, reshape, transpose.
-/// Steps that do nothing are left out. Every step takes a row-major array to a row-major array, so whoever can pad,
-/// reshape and transpose can make the buffer: [`numpy`](Derivation::numpy) and [`einops`](Derivation::einops) write that program.
-/// `Display` tells the steps in words, one a line.
+/// A tile is as in the tiled-layout document: reshape if it is longer than the rank or has a `*`, pad, reshape,
+/// transpose. Steps that do nothing are left out. Every step takes a row-major array to a row-major array, so pad,
+/// reshape and transpose are enough to make the buffer: [`numpy`](Derivation::numpy) and [`einops`](Derivation::einops)
+/// write that program. `Display` prints the steps in words, one a line.
 ///
 /// Each step names all its bounds, so the memory this takes grows with tiles × axes.
 ///
@@ -51,32 +52,32 @@ pub struct Derivation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DerivationStep {
-    /// What is done, with its parameters.
+    /// The operation, with its parameters.
     pub operation: Operation,
     /// The bounds before, major → minor.
     pub from: Vec<u64>,
     /// The bounds after, major → minor.
     pub to: Vec<u64>,
-    /// Which tile of the layout the step belongs to, 0 the first. `None` in front of the tiles, where dimensions are put into
-    /// physical order, and behind them, where the buffer is flattened and its tail padded.
+    /// The tile of the layout that the step belongs to, 0 the first. `None` in front of the tiles, where dimensions are
+    /// put into physical order, and behind them, where the buffer is flattened and its tail padded.
     pub level: Option<usize>,
-    /// What the step does to the bytes of the array.
+    /// The effect on the bytes of the array.
     pub effect: Effect,
 }
 
-/// What a [`DerivationStep`] does to a row-major array.
+/// The operation of a [`DerivationStep`] on a row-major array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Operation {
     /// Axis i of the result is axis `permutation[i]` of the operand, as in NumPy and XLA.
     Transpose {
-        /// For each axis of the result, that of the operand.
+        /// For each axis of the result, the axis of the operand.
         permutation: Vec<usize>,
     },
     /// New bounds for the same elements in the same row-major order.
     Reshape {
-        /// How many neighbouring axes of the operand become how many of the result, major → minor: (2, 1) merges two axes,
-        /// (1, 2) splits one, (0, 1) adds one of bound 1.
+        /// Counts of neighbouring axes of the operand and of the result that they become, major → minor: (2, 1) merges
+        /// two axes, (1, 2) splits one, (0, 1) adds one of bound 1.
         groups: Vec<(usize, usize)>,
     },
     /// Padding behind the last element of each axis.
@@ -98,13 +99,14 @@ impl Operation {
     }
 }
 
-/// What becomes of the bytes in a [`DerivationStep`]; exact, for an array whose elements are all different.
+/// The effect of a [`DerivationStep`] on the bytes; exact for an array whose elements are all different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Effect {
-    /// None moves: every reshape, and a transpose that keeps the order of the axes above 1.
+    /// No element moves: every reshape, and a transpose that keeps the order of the axes above 1.
     Bitcast,
-    /// Every element keeps its offset, and padding follows the last: a pad of nothing more minor than the first axis above 1.
+    /// Every element keeps its offset, and padding follows the last: a pad of no axis more minor than the first above
+    /// 1.
     Append,
     /// Elements move.
     Move,
@@ -153,7 +155,7 @@ impl Derivation {
         &self.shape
     }
 
-    /// The part of the layout's text that calls for a step; empty for the reshape that flattens.
+    /// The part of the layout's text that a step comes from; empty for the reshape that flattens.
     pub(crate) fn cause(&self, step: &DerivationStep) -> String {
         let tile = step.level.and_then(|level| self.tiles.get(level));
         match (tile, &step.operation) {
@@ -226,10 +228,10 @@ struct Deriving<'a> {
 }
 
 impl Deriving<'_> {
-    /// Whole-array steps for what one tile does to axes.
+    /// Adds the whole-array steps of one tile.
     fn tile(&mut self, steps: &[Step]) {
         let bound = |axis: Axis| self.tiled.bounds[axis];
-        // Each axis, and how many of this tile's operand it is made of.
+        // Each axis, with the number of this tile's operand axes that it is made of.
         let prepended =
             steps.iter().filter_map(|step| if let Step::Prepend { axis } = step { Some((*axis, 0)) } else { None });
         let mut uncombined = prepended.chain(self.axes.iter().map(|&axis| (axis, 1)));
@@ -311,13 +313,14 @@ impl Deriving<'_> {
     }
 }
 
-/// The width of a column that holds these: what is much longer than a line stands out of it, and formatting has a limit.
+/// The width of a column for these, at most 200: longer ones stand out of it, and formatting has a limit.
 pub(crate) fn widest(widths: impl Iterator<Item = usize>) -> usize {
     widths.max().unwrap_or(0).min(200)
 }
 
 impl fmt::Display for Derivation {
-    /// One line a step: what it does, the bounds before and after, what becomes of the bytes, and the part of the layout it is for.
+    /// One line a step: the operation, the bounds before and after, the effect on the bytes, and the part of the
+    /// layout.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.steps.is_empty() {
             return f.write_str("nothing to do: the buffer is the array in row-major order");

@@ -13,7 +13,8 @@ pub enum TileDimension {
 }
 
 impl TileDimension {
-    /// A tile's dimension as texts and protos hold it: the documents write `*` as −1, XLA as the least int64.
+    /// A tile's dimension from the signed number of a text or proto: the documents write `*` as −1, XLA as the least
+    /// int64.
     #[inline]
     pub(crate) fn of_signed(value: i64) -> Result<Self, Error> {
         if value == -1 || value == i64::MIN {
@@ -77,8 +78,8 @@ impl fmt::Display for TileDimension {
 
 /// A tile such as `(8,128)` or `(*,*,2,*,3)`: sizes from major to minor, for the most minor physical dimensions.
 ///
-/// A tile shorter than what it is applied to leaves the leading dimensions alone; one longer sees missing major dimensions
-/// of size 1 (the tiled-layout document).
+/// A tile shorter than what it is applied to leaves the leading dimensions alone; for a longer one, missing major
+/// dimensions have size 1 (the tiled-layout document).
 ///
 /// ```
 /// use tilewise::{Tile, TileDimension};
@@ -147,7 +148,7 @@ impl<const N: usize> TryFrom<[u64; N]> for Tile {
 impl FromStr for Tile {
     type Err = Error;
 
-    /// Reads a tile as XLA's text of a layout has it behind `T`, `(8,128)`.
+    /// Reads a tile as it stands behind `T` in XLA's text of a layout: `(8,128)`.
     ///
     /// # Errors
     /// As for the text of a shape, with the span.
@@ -163,13 +164,14 @@ impl FromStr for Tile {
         const BEFORE: &str = "{:T";
         let whole = alloc::format!("{BEFORE}{text}}}");
         let layout: Layout = whole.parse().map_err(|error: Error| {
-            // What the brace is no answer to, the text's end isn't either: the error of that says so.
+            // An error at the added brace, or behind it, is one at the text's end: take that of the text without the
+            // brace.
             let end = BEFORE.len() + text.len();
             let is_behind = error.span().is_some_and(|span| span.start >= end);
             let at_end = whole[..end].parse::<Layout>().err().filter(|_| is_behind);
             at_end.unwrap_or(error).unshifted(BEFORE.len(), text.len())
         })?;
-        // Of what else may stand in a layout, and of further tiles, nothing is part of a tile.
+        // Further tiles, and other parts of a layout, are no part of a tile.
         match layout.tiles() {
             [tile] if layout == Layout::row_major(0).with_tiles([tile.clone()])? => Ok(tile.clone()),
             _ => Err(Error::new(ErrorKind::TrailingInput, "this is more than one tile").at(0..text.len())),

@@ -7,7 +7,7 @@ use crate::{
 use alloc::{format, vec, vec::Vec};
 use core::ops::Range;
 
-/// An array's layout, worked out: a function from a logical index to an offset, and the sizes that follow from it.
+/// The resolved layout of an array: a function from a logical index to an offset, and the sizes that follow from it.
 ///
 /// Every number about tiles comes from here. Construction applies the tiles in order (pad, reshape, transpose, as the
 /// tiled-layout document defines them), with all arithmetic checked.
@@ -26,9 +26,9 @@ pub struct Tiled {
     pub(crate) array: ArrayShape,
     /// The bound of each axis. The first are the logical dimensions; tiles add theirs behind.
     pub(crate) bounds: Vec<u64>,
-    /// How tiles made axes out of axes, in order.
+    /// The steps by which tiles make axes out of axes, in order.
     pub(crate) steps: Vec<Step>,
-    /// Where each tile's steps end in [`Tiled::steps`].
+    /// The end of each tile's steps in [`Tiled::steps`].
     pub(crate) tile_ends: Vec<usize>,
     /// The axes of memory, major → minor.
     pub(crate) physical_axes: Vec<Axis>,
@@ -39,13 +39,13 @@ pub struct Tiled {
     nested_axes: Vec<NestedAxis>,
 }
 
-/// An axis' place in [`Tiled::bounds`].
+/// The index of an axis in [`Tiled::bounds`].
 pub(crate) type Axis = usize;
 
-/// What a tile does to axes.
+/// One step of a tile on axes.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// A tile longer than the rank sees this axis, always 0.
+    /// A tile longer than the rank adds this axis, whose index is always 0.
     Prepend { axis: Axis },
     /// `*`: these axes, major → minor, become one.
     Merge { parts: Vec<Axis>, merged: Axis },
@@ -66,7 +66,7 @@ impl Tiled {
     /// [`Tiled::new`] for the array itself.
     ///
     /// # Errors
-    /// As for [`Tiled::new`], but for the first.
+    /// As for [`Tiled::new`], but for [`ErrorKind::NotAnArray`].
     pub fn of_array(array: &ArrayShape) -> Result<Self, Error> {
         let mut tile_ends = Vec::new();
         let tiling = Tiling::of(array, |steps| tile_ends.push(steps))?;
@@ -130,12 +130,12 @@ impl Tiled {
         self.array.stored_bits()
     }
 
-    /// How many dimensions no tile touches: the most major ones in memory.
+    /// The number of dimensions that no tile touches: the most major ones in memory.
     pub(crate) fn untiled_dimensions(&self) -> usize {
         self.physical_axes.iter().filter(|&&axis| axis < self.array.rank()).count()
     }
 
-    /// What the array holds and takes.
+    /// The sizes of the array, with and without padding.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         self.sizes
@@ -160,7 +160,7 @@ impl Tiled {
         &self.digits
     }
 
-    /// Those of [`Tiled::digits`] that are cut from one logical dimension, by rising divisor.
+    /// The digits of [`Tiled::digits`] that are cut from one logical dimension, by rising divisor.
     #[must_use]
     pub fn digits_of(&self, dimension: usize) -> &[Digit] {
         let source = DigitSource::Dimension(dimension);
@@ -169,7 +169,8 @@ impl Tiled {
         &self.digits[start..start + count]
     }
 
-    /// Whether a logical dimension has a part in a [nested axis](Tiled::nested_axes), so that its digits alone do not tell the offset.
+    /// Whether a logical dimension has a part in a [nested axis](Tiled::nested_axes), so that its digits alone don't
+    /// give the offset.
     #[must_use]
     pub fn is_nested(&self, dimension: usize) -> bool {
         let source = DigitSource::Dimension(dimension);
@@ -215,7 +216,7 @@ pub(crate) struct Tiling {
 }
 
 impl Tiling {
-    /// Applies every tile of the layout; `after_tile` is told how many steps there are behind each.
+    /// Applies every tile of the layout; `after_tile` is called behind each with the number of steps so far.
     pub(crate) fn of(array: &ArrayShape, mut after_tile: impl FnMut(usize)) -> Result<Self, Error> {
         let Some(layout) = array.layout() else {
             return Err(Error::new(
@@ -246,7 +247,7 @@ impl Tiling {
         checked::product(self.bounds[..array.rank()].iter().copied())
     }
 
-    /// What the array these tiles were applied to holds and takes; `None` above 2^63 − 1.
+    /// The sizes of the array these tiles were applied to; `None` above 2^63 − 1.
     pub(crate) fn sizes(&self, array: &ArrayShape) -> Option<Sizes> {
         let logical_elements = self.logical_elements(array)?;
         let alignment = array.layout().map_or(1, Layout::tail_padding_alignment);
@@ -290,7 +291,7 @@ impl Tiling {
         Ok(())
     }
 
-    /// Makes one axis of those at some places of [`axes`](Self::axes).
+    /// Merges the axes at these places of [`axes`](Self::axes).
     fn merge(&mut self, places: Range<usize>) -> Result<Axis, Error> {
         let parts = &self.axes[places];
         if let [axis] = *parts {

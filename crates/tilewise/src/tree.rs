@@ -5,7 +5,8 @@ use alloc::{format, string::String, vec::Vec};
 use core::ops::Range;
 
 impl Shape {
-    /// The part of the shape at this path through its tuples; `None` if there is none. The empty path is the shape itself.
+    /// The part of the shape at this path through its tuples; `None` if the path doesn't exist. The empty path is the
+    /// shape itself.
     ///
     /// ```
     /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
@@ -26,7 +27,7 @@ impl Shape {
     /// The shape with another part at this path through its tuples.
     ///
     /// # Errors
-    /// [`ErrorKind::IndexOutOfBounds`] if there is nothing at that path.
+    /// [`ErrorKind::IndexOutOfBounds`] if the path doesn't exist.
     ///
     /// ```
     /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
@@ -40,7 +41,7 @@ impl Shape {
         let place = self.place(index).ok_or_else(|| no_part(index))?;
         let mut nodes = self.nodes().to_vec();
         let (taken, added) = (place.len(), part.nodes().len());
-        // Every tuple on the way holds as many nodes more.
+        // Every tuple on the path grows by the same number of nodes.
         let mut at = 0;
         for &element in index {
             if let Node::Tuple(descendants) = &mut nodes[at] {
@@ -64,7 +65,7 @@ impl Shape {
     #[doc(alias = "SubshapeCount")]
     pub fn subshapes(&self) -> impl Iterator<Item = (Vec<usize>, Self)> + '_ {
         let nodes = self.nodes();
-        // For each open tuple, where it ends; `path` is the position in each.
+        // `ends` holds the end of each open tuple, `path` the position in each.
         let (mut ends, mut path) = (Vec::new(), Vec::<usize>::new());
         (0..nodes.len()).filter_map(move |at| {
             while ends.last() == Some(&at) {
@@ -83,10 +84,11 @@ impl Shape {
         })
     }
 
-    /// The shape with each leaf, in order, as the function makes it of its path and itself: another array, or a tuple.
+    /// The shape with each leaf, in order, replaced by the function's result for its path and the leaf: another array,
+    /// or a tuple.
     ///
     /// # Errors
-    /// Those of the function.
+    /// The function's errors.
     ///
     /// ```
     /// use tilewise::{ElementType, Error, Shape};
@@ -102,7 +104,7 @@ impl Shape {
     #[doc(alias = "ForEachMutableSubshape")]
     pub fn map_leaves<E>(&self, mut map: impl FnMut(&[usize], &Self) -> Result<Self, E>) -> Result<Self, E> {
         let (old, mut nodes) = (self.nodes(), Vec::with_capacity(self.nodes().len()));
-        // For each open tuple, its place among the new nodes, and where it ends among the old.
+        // For each open tuple, its place among the new nodes, and its end among the old.
         let mut open: Vec<(usize, usize)> = Vec::new();
         let mut leaves = self.leaves();
         for (at, node) in old.iter().enumerate() {
@@ -143,11 +145,11 @@ impl Shape {
         parts
     }
 
-    /// The shape with each part, a tuple behind its elements, as the function makes it of its path and itself; a tuple comes with the
-    /// elements that were made.
+    /// The shape with each part, a tuple behind its elements, replaced by the function's result for its path and the
+    /// part; a tuple is passed with its new elements.
     ///
     /// # Errors
-    /// Those of the function.
+    /// The function's errors.
     ///
     /// ```
     /// use tilewise::{Error, Shape};
@@ -180,8 +182,8 @@ impl Shape {
         Ok(made.pop().unwrap_or_else(|| self.clone()))
     }
 
-    /// Whether each leaf of the shape is at the same path in the other, and equal: of a tuple, whose elements are then the other's first.
-    /// An empty tuple inside it needs something at its path, too.
+    /// Whether each leaf of the shape equals the other's part at the same path: a tuple's elements are then the first
+    /// of the other's. An empty tuple needs a part at its path, too.
     ///
     /// ```
     /// let shape = |text: &str| text.parse::<tilewise::Shape>();
@@ -246,7 +248,7 @@ impl Shape {
         }
     }
 
-    /// Where the nodes at a path are.
+    /// The range of the nodes at a path.
     fn place(&self, index: &[usize]) -> Option<Range<usize>> {
         let nodes = self.nodes();
         let at = index.iter().try_fold(0, |at, &element| element_at(nodes, at, element))?;

@@ -1,4 +1,4 @@
-//! What a reshape leaves as it is: the dimensions that it doesn't touch, and those of size 1 that it inserts and deletes.
+//! The dimensions that a reshape leaves unmodified, and those of size 1 that it inserts and deletes.
 
 use crate::{ArrayShape, Error, ErrorKind, Shape, checked};
 use alloc::{format, vec, vec::Vec};
@@ -8,18 +8,19 @@ use alloc::{format, vec, vec::Vec};
 #[non_exhaustive]
 #[doc(alias = "ShapeEqualityDescriptor")]
 pub struct OneSizedDimensions {
-    /// Those of the first array that are deleted.
+    /// The dimensions of the first array that are deleted.
     pub deleted: Vec<usize>,
-    /// Those of the second that are inserted.
+    /// The dimensions of the second array that are inserted.
     pub inserted: Vec<usize>,
 }
 
 impl Shape {
-    /// The dimensions that a reshape to another array does not modify: pairs of a dimension of this array and one of the other, rising in
-    /// both, whose indices are the same for every element. Layouts play no part.
+    /// The dimensions that a reshape to another array does not modify: pairs of a dimension of this array and one of
+    /// the other, rising in both, whose indices are the same for every element. Layouts are ignored.
     ///
     /// # Errors
-    /// [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`]; [`ErrorKind::BufferLengthMismatch`] unless both have as many elements.
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`]; [`ErrorKind::BufferLengthMismatch`] for different
+    /// numbers of elements.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -42,7 +43,8 @@ impl Shape {
         Ok(factors.windows(2).filter(is_one).map(|pair| pair[0]).collect())
     }
 
-    /// The dimensions of the other array that a reshape makes of these, which are to rise, if it modifies none of them.
+    /// The other array's dimensions for `dimensions`; `None` unless these are sorted and a reshape modifies none of
+    /// them.
     ///
     /// # Errors
     /// As for [`dimensions_unmodified_by_reshape`](Self::dimensions_unmodified_by_reshape).
@@ -89,7 +91,7 @@ impl Shape {
         let left = |shape: &Self, kept: Vec<usize>| -> Option<Vec<usize>> {
             let rest: Vec<usize> =
                 (0..shape.dimensions().len()).filter(|dimension| !kept.contains(dimension)).collect();
-            // As in XLA, one of size 0 is no obstacle.
+            // As in XLA, a dimension of size 0 is no obstacle.
             let is_small = |&dimension: &usize| shape.dimensions()[dimension].bound().is_some_and(|bound| bound <= 1);
             rest.iter().all(is_small).then_some(rest)
         };
@@ -104,8 +106,8 @@ fn bounds(array: &ArrayShape) -> Result<Vec<u64>, Error> {
     bounds.ok_or_else(|| Error::new(ErrorKind::UnboundedDimension, "without a bound there is no number of elements"))
 }
 
-/// Where two lists of factors can be cut so that the parts have the same products, XLA's `CommonFactors`: places in both, from the beginning
-/// to the end, as many as there can be. With a product of 0, the equal factors in front and all the rest.
+/// Cuts of two lists of factors into parts with the same products, XLA's `CommonFactors`: places in both, from the
+/// beginning to the end, as many as possible. With a product of 0, the equal factors in front and all the rest.
 fn common_factors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     if a == b {
         return (0..=a.len()).map(|place| (place, place)).collect();

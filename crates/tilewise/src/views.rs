@@ -7,27 +7,27 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use core::cmp::Reverse;
 
-/// Views of more factors aren't looked for: each cut between two of them doubles their number.
+/// Most factors for which views are looked for: each cut between two factors doubles the number of views.
 const MOST_FACTORS: usize = 9;
 
-/// The lanes of a TPU's registers, which are what the last dimension of a block fills.
+/// The lanes of a TPU's registers, which the last dimension of a block fills.
 const LANES: u64 = 128;
 
-/// A row-major array that is another's bytes, so that a kernel can be handed it without a copy.
+/// A row-major array with the bytes of another, which a kernel can take without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct View {
     /// The array with its layout.
     pub shape: Shape,
-    /// For each of its dimensions the parts of the operand's dimensions that it counts through, major → minor; none for one of
-    /// size 1.
+    /// For each dimension of the view, the parts of the operand's dimensions that it is made of, major → minor; empty
+    /// for a dimension of size 1.
     pub dimensions: Vec<Vec<ViewPart>>,
-    /// What becomes of a block.
+    /// The way a kernel reads a block of the view.
     pub access: ViewAccess,
 }
 
 impl View {
-    /// Whether the operand's dimensions follow one another in it as in the operand: whether it is only reshaped.
+    /// Whether the view keeps the order of the operand's dimensions, so that it is only a reshape.
     #[must_use]
     pub fn keeps_order(&self) -> bool {
         let parts = self.dimensions.iter().flatten();
@@ -41,7 +41,7 @@ impl View {
 pub struct ViewPart {
     /// The operand's dimension.
     pub dimension: usize,
-    /// How many indices it has.
+    /// The number of indices of the part.
     pub size: u64,
     /// The product of the parts below it in that dimension; 1 for a whole dimension.
     pub below: u64,
@@ -51,17 +51,17 @@ pub struct ViewPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ViewAccess {
-    /// Rows and lanes of a block stay what they are: only the index map changes.
+    /// Rows and lanes of a block are unchanged: only the index map changes.
     IndexMap,
     /// The rows stay, and other dimensions are folded into the lanes: a block takes a multiple of 128 of them.
     Lanes,
-    /// The lanes stay, and the rows are another dimension's.
+    /// The lanes stay, and the rows are those of another dimension.
     Rows,
     /// Rows and lanes of a block change places: it is read transposed, which a matrix product does by contracting its other dimension.
     Transposed,
     /// The rows, too, are folded into the lanes: a block's rows are slices of its lanes.
     Split,
-    /// The lanes are another dimension's.
+    /// The lanes are those of another dimension.
     Regrouped,
 }
 
@@ -81,9 +81,9 @@ impl ViewAccess {
 }
 
 impl Rearrangement {
-    /// The views of the first array's bytes that a kernel can read instead of the second array, an operand: those first that change
-    /// the least of the kernel. A kernel's operands are row-major, in tiles that their shape has by default, or those that the
-    /// array has.
+    /// The views of the first array's bytes that a kernel can read instead of its operand, the second array, from the
+    /// smallest change to the kernel to the largest. A kernel's operands are row-major, in the default tiles of their
+    /// shape, or in the array's.
     ///
     /// Each is proved by [`Tiled::bitcast`](crate::Tiled::bitcast).
     ///
@@ -117,8 +117,9 @@ impl Rearrangement {
         views
     }
 
-    /// The shapes in which the second array, an operand, could be stored so that a kernel reads it as it is, in their default
-    /// layouts, at no more than `most_bytes`: dimensions are folded into one another, their order stays. The smallest first.
+    /// The shapes, in their default layouts, in which the second array, a kernel's operand, could be stored to be read
+    /// without a copy, at no more than `most_bytes`: dimensions are folded into one another, their order stays. The
+    /// smallest first.
     #[must_use]
     pub fn stored(&self, operand: &Shape, most_bytes: u64, generation: Generation) -> Vec<View> {
         let Some(element_type) = operand.element_type() else { return Vec::new() };
@@ -141,7 +142,7 @@ impl Rearrangement {
         views.into_iter().map(|(_, view)| view).collect()
     }
 
-    /// Factors in this order as the dimensions of a view, of which bit k says that one ends behind factor k.
+    /// Groups factors, in this order, into the dimensions of a view; bit k of `cuts` ends a dimension behind factor k.
     fn grouped(&self, factors: &[usize], cuts: u32) -> Vec<Vec<ViewPart>> {
         let mut dimensions: Vec<Vec<ViewPart>> = vec![Vec::new()];
         for (at, &factor) in factors.iter().enumerate() {
@@ -169,7 +170,7 @@ impl Rearrangement {
         let bounds = self.bounds();
         let [.., rows, lanes] = dimensions else { return ViewAccess::Regrouped };
         let [own_rows, own_lanes] = [2, 1].map(|from_end| bounds.len().checked_sub(from_end));
-        // What has only one index needs no part.
+        // A dimension of size 1 needs no part.
         let size = |dimension: Option<usize>| dimension.and_then(|at| bounds.get(at)).copied().unwrap_or(1);
         let ends = |parts: &[ViewPart], dimension: Option<usize>| match parts.last() {
             Some(last) => Some(last.dimension) == dimension && last.size == size(dimension),
@@ -199,7 +200,7 @@ fn bounds(dimensions: &[Vec<ViewPart>]) -> Vec<u64> {
     dimensions.iter().map(size).collect()
 }
 
-/// The array with its dimensions in this order, major → minor, which is that of its bytes.
+/// The array with its dimensions in this order, major → minor: the order of its bytes.
 fn in_order(array: &Shape, layout: &Layout, order: &[usize]) -> Option<Shape> {
     let dimensions = array.dimensions();
     let bounds: Vec<u64> = order.iter().map(|at| dimensions.get(*at)?.bound()).collect::<Option<_>>()?;
@@ -207,7 +208,7 @@ fn in_order(array: &Shape, layout: &Layout, order: &[usize]) -> Option<Shape> {
     Shape::array(array.element_type()?, bounds).ok()?.with_layout(layout).ok()
 }
 
-/// A row-major array of these bounds that is the bytes of `own`, if there is one.
+/// A row-major array of these bounds with the bytes of `own`, if there is one.
 fn row_major_as(own: &Shape, bounds: &[u64], generation: Generation) -> Option<Shape> {
     let order: Vec<usize> = (0..bounds.len()).rev().collect();
     let element_type = own.element_type()?;

@@ -1,11 +1,11 @@
-//! Text that is shown, and not obeyed.
+//! Text that a terminal shows and doesn't interpret.
 
 use alloc::{borrow::Cow, string::String};
 use core::fmt::Write as _;
 
-/// The text with each character that a terminal or a page would obey, instead of showing it, written as in Rust: control
-/// characters (C0, C1, line ends and tabs among them), line and paragraph separators, and what turns the direction of
-/// writing (U+202E and the like).
+/// The text with each character that a terminal or a page would interpret, instead of showing it, written as in Rust:
+/// control characters (C0, C1, line ends and tabs among them), line and paragraph separators, and characters that turn
+/// the direction of writing (U+202E and the like).
 ///
 /// ```
 /// use tilewise::visible;
@@ -17,7 +17,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, false)
 }
 
-/// The same for a text of many lines: its line ends and tabs stay.
+/// As [`visible`], for a text of many lines: its line ends and tabs stay.
 ///
 /// ```
 /// assert_eq!(tilewise::visible_lines("a\tb\r\nc\rd\u{9b}1m"), "a\tb\r\nc\\rd\\u{9b}1m");
@@ -28,7 +28,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, has_lines: bool) -> Cow<'_, str> {
-    // Most texts have no such byte at all: the compiler looks at many at once.
+    // Most texts have no such byte: this loop over pieces is vectorised.
     let may_act = |piece: &[u8]| piece.iter().fold(false, |acts, byte| acts | begins_what_acts(*byte, has_lines));
     if !text.as_bytes().chunks(4096).any(may_act) {
         return Cow::Borrowed(text);
@@ -55,12 +55,13 @@ fn escaped(text: &str, has_lines: bool) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// Whether a byte may begin a character that acts; in a text of lines, line feeds are too many to stop at.
+/// Whether a byte may begin a character that acts; in a text of lines, line feeds are too frequent to stop at.
 fn begins_what_acts(byte: u8, has_lines: bool) -> bool {
     byte < b' ' && !(has_lines && byte == b'\n') || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3)
 }
 
-/// Whether a character moves others, ends lines or is not seen, such as the letters U+E0000 to U+E007F, in which text can be hidden.
+/// Whether a character moves others, ends lines or is invisible, such as the letters U+E0000 to U+E007F, which can hide
+/// text.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -1,11 +1,13 @@
-//! Walks over an array: its elements in the order of their indices, in that of dimensions in memory, or memory place by place.
+//! Walks over an array: its elements in logical order, or in the order of dimensions in memory; or every place of
+//! memory.
 
 use crate::{ArrayShape, Error, ErrorKind, Tiled, bulk::Block};
 use alloc::{format, vec, vec::Vec};
 use core::ops::ControlFlow;
 
 impl ArrayShape {
-    /// Makes of an index the one behind it, the last dimension counting fastest, and returns whether there is one: otherwise it stays.
+    /// Advances an index, the last dimension counting fastest. Returns `false`, and leaves the index, if it is the last
+    /// one.
     ///
     /// # Errors
     /// [`ErrorKind::IndexRankMismatch`], [`ErrorKind::IndexOutOfBounds`]; [`ErrorKind::UnboundedDimension`].
@@ -28,8 +30,9 @@ impl ArrayShape {
         Ok(true)
     }
 
-    /// Visits every element by its index, in the order of the dimensions in memory, the most minor counting fastest, until the visitor
-    /// breaks. Without tiles that is the order of memory; of a missing layout it is that of the default one, the logical order.
+    /// Visits every element by its index, in the order of the dimensions in memory, the most minor counting fastest,
+    /// until the visitor breaks. Without tiles that is the order of memory; a missing layout counts as the default one,
+    /// in logical order.
     ///
     /// [`Tiled::for_each_in_memory`] follows tiles, and passes over padding.
     ///
@@ -55,8 +58,9 @@ impl ArrayShape {
         self.for_each_index_in(&vec![0; bounds.len()], &bounds, &vec![1; bounds.len()], visit)
     }
 
-    /// As [`for_each_index`](Self::for_each_index), of the elements whose index along each dimension is at or above `base`, below
-    /// `base + count`, and in steps of `step` from `base`. A count of 0 visits `base` alone, as in XLA; an array without elements none.
+    /// As [`for_each_index`](Self::for_each_index), for the elements whose index along each dimension is at or above
+    /// `base`, below `base + count`, and in steps of `step` from `base`. A count of 0 visits `base` alone, as in XLA;
+    /// an array without elements has no visits.
     ///
     /// # Errors
     /// [`ErrorKind::UnboundedDimension`]; [`ErrorKind::IndexRankMismatch`]; [`ErrorKind::IndexOutOfBounds`] where the range leaves the array,
@@ -123,7 +127,7 @@ impl ArrayShape {
         }
     }
 
-    /// How many elements lie between neighbours along a dimension, without tiles: the product of the more minor bounds.
+    /// The stride of a dimension in elements, without tiles: the product of the more minor bounds.
     ///
     /// # Errors
     /// [`ErrorKind::IndexOutOfBounds`], [`ErrorKind::UnboundedDimension`].

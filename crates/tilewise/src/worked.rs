@@ -36,7 +36,7 @@ use core::fmt;
 pub struct WorkedOffset {
     /// The logical index, by dimension number, each with its bound.
     pub index: AxisIndex,
-    /// The same in physical order.
+    /// The index in physical order, each with its bound.
     pub physical_order: AxisIndex,
     /// Each tile, the first tile first.
     pub tiles: Vec<WorkedTile>,
@@ -44,7 +44,7 @@ pub struct WorkedOffset {
     pub offset: u64,
 }
 
-/// What a tile makes of an index; part of a [`WorkedOffset`].
+/// The index in front of and behind one tile; part of a [`WorkedOffset`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkedTile {
@@ -52,7 +52,7 @@ pub struct WorkedTile {
     pub tile: Tile,
     /// The axes that the tile leaves alone.
     pub untouched: AxisIndex,
-    /// What the tile is applied to, one for each size: e and d of the formula. Of several axes, `*` makes one.
+    /// The axes the tile is applied to, one list for each size: e and d of the formula. `*` makes one of several axes.
     pub covered: Vec<AxisIndex>,
     /// ⌊e/t⌋ and ⌈d/t⌉.
     pub tile_index: AxisIndex,
@@ -113,7 +113,7 @@ impl Tiled {
 }
 
 impl WorkedTile {
-    /// The index along all axes behind the tile: what it leaves alone, the tile's index, the index within.
+    /// The index along all axes behind the tile: the untouched axes, the tile's index, the index within.
     #[must_use]
     pub fn combined(&self) -> AxisIndex {
         [&self.untouched[..], &self.tile_index, &self.within].concat()
@@ -121,7 +121,8 @@ impl WorkedTile {
 }
 
 impl WorkedOffset {
-    /// `linear_index = (1·3 + 1)·2·2 + (0·2 + 1) = 17`, the last of the lines; of very many axes, without the sum.
+    /// `linear_index = (1·3 + 1)·2·2 + (0·2 + 1) = 17`, the last line of the text; for more than 20 axes, without the
+    /// sum.
     #[must_use]
     pub fn formula(&self) -> String {
         /// The most axes of memory in a formula.
@@ -224,7 +225,7 @@ mod tests {
         tiled.worked_offset(index).expect(text).formula()
     }
 
-    /// The documents' own examples, and what they leave out: scalars, no tiles, longer tiles.
+    /// The documents' own examples, and cases they leave out: scalars, no tiles, longer tiles.
     #[test]
     fn formulas_are_the_documents() {
         assert_eq!(formula("f32[3,5]{1,0:T(2,2)}", &[2, 3]), "linear_index = (1·3 + 1)·2·2 + (0·2 + 1) = 17");

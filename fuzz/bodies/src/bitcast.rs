@@ -53,7 +53,7 @@ pub fn bitcast_vs_naive(data: &[u8]) {
     round_trips(&first, &second);
 }
 
-/// Layouts that are said to be free are.
+/// Checks that layouts reported as free are free.
 fn round_trips(first: &Shape, second: &Shape) {
     let bounds: Vec<u64> = second.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
     if let Ok(found) = first.free_reshape(&bounds) {

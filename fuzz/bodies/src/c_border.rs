@@ -14,8 +14,8 @@ use tilewise_capi::{
 /// Longer buffers are not moved, nor are offsets looked at one by one.
 const LARGEST: u64 = 1 << 12;
 
-/// Lines: two shapes, two shardings, and numbers for a slice, each a byte. Whatever they are, the answer is an answer, or an error that points
-/// into the text; runs are what `index_of` says offset by offset.
+/// Lines: two shapes, two shardings, and numbers for a slice, each a byte. Whatever they are, each call succeeds, or
+/// has an error that points into the text; runs agree with `index_of` offset by offset.
 pub fn c_border(data: &[u8]) {
     let mut lines = data.splitn(5, |&byte| byte == b'\n');
     let [from, to, before, after, numbers] = [(); 5].map(|()| lines.next().unwrap_or_default());
@@ -202,7 +202,7 @@ fn reshard(from: &Owned, before: &[u8], to: &Owned, after: &[u8]) {
     }
 }
 
-/// Runs a resharding over buffers of its own, where they are small: every byte of what a device gets is written.
+/// Runs a resharding over buffers of its own, if they are small: every byte that a device gets is written.
 ///
 /// # Safety
 /// The plan isn't freed.

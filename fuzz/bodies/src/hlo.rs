@@ -6,8 +6,8 @@ use tilewise_hlo::{BufferAssignment, Document, Module, WarningKind};
 use tilewise_oom::Message;
 use tilewise_report::{AsJson, MessageSummary, WriteText};
 
-/// A file of a program, as text or proto, perhaps compressed, or of the compiler's plan: reads it, asks everything of
-/// every part, audits each module, and compares the plan with ours.
+/// A file of a program, as text or proto, perhaps compressed, or of the compiler's plan: reads it, calls every method
+/// of every part, audits each module, and compares the plan with ours.
 pub fn hlo_text(data: &[u8]) {
     let Ok(Document { text, buffer_assignment, .. }) = Document::decode(data.to_vec(), 1 << 20) else { return };
     let buffer_assignment = buffer_assignment.or_else(|| BufferAssignment::parse(&text).ok());
@@ -37,7 +37,7 @@ fn audited(module: &Module, buffer_assignment: Option<&BufferAssignment>) {
     }
 }
 
-/// Asks everything of everything.
+/// Calls every method of every part.
 fn walk(module: &Module) {
     let source = module.source();
     for warning in module.warnings() {
@@ -53,7 +53,7 @@ fn walk(module: &Module) {
         assert!(computation.name().is_empty() || same_name.is_some_and(|first| first.index() <= computation.index()));
     }
     for instruction in module.instructions() {
-        // An operand that is an instruction has a name that the text leaves out; of an element, the operand says its number.
+        // An operand that is an instruction has a name that the text leaves out; for an element it has the number.
         let is_within = |text: &str| text.contains(instruction.opcode_text()) || text.contains('#');
         assert!(source.get(instruction.span()).is_some_and(is_within), "{instruction:?}");
         assert!(instruction.computation().instruction(instruction.name()).is_some());
@@ -78,7 +78,7 @@ fn walk(module: &Module) {
     }
 }
 
-/// An out-of-memory message: what is read of it can be asked for and explained, whatever surrounds it and wherever it is cut.
+/// An out-of-memory message: its parts can be asked for and explained, whatever surrounds it and wherever it is cut.
 pub fn oom_message(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Message::parse(text) {

@@ -2,7 +2,7 @@
 
 use tilewise::{ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 
-/// The largest buffer of which every offset is checked.
+/// The largest buffer whose offsets are all checked.
 const LARGEST: u64 = 1024;
 
 /// A small array with any layout, made from the bytes: every index has the offset that the definition gives it, that

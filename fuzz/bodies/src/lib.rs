@@ -1,4 +1,4 @@
-//! What each fuzz target does with its bytes.
+//! The bodies of the fuzz targets.
 //!
 //! The programs in `fuzz/fuzz_targets` call these functions, and `tests/corpus.rs` calls them with every input of
 //! `fuzz/corpus` and `fuzz/regressions`. A function panics if something is wrong.

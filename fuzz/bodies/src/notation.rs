@@ -5,7 +5,7 @@ use tilewise::{Shape, Tiled, interop::Notation};
 /// Arrays that texts are read for.
 const ARRAYS: [&str; 4] = ["f32[3,5]", "bf16[20,300]{0,1:S(1)}", "s4[2,3,4]{2,1,0:E(4)}", "u8[]"];
 
-/// A text in some notation of some array (the first two bytes): what is read, and written again, is read as the same.
+/// A text in some notation of some array (the first two bytes): read, written and read again, it stays the same.
 pub fn notation_text(data: &[u8]) {
     let [notation, array, text @ ..] = data else { return };
     let notation = Notation::ALL[usize::from(*notation) % Notation::ALL.len()];

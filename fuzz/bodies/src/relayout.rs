@@ -41,12 +41,11 @@ const TILES: [&[&[u64]]; 20] = [
     &[&[8, 16], &[4, 4]],
 ];
 
-/// Sizes of tiles that nobody uses; 0 is `*`.
+/// Sizes of unusual tiles; 0 is `*`.
 const TILE_SIZES: [u64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 10, 16, 17, 32, 33, 64, 100, 128];
 
 /// An array and two layouts made from the bytes: its buffer is converted from one to the other and back. Every byte of
-/// both results, padding included, is what the definition says; nothing outside is written; and every element is
-/// restored.
+/// both results, padding included, is as defined; nothing outside is written; and every element is restored.
 pub fn relayout_vs_naive(data: &[u8]) {
     let mut choices = Choices(data);
     // First, so that short inputs choose among them too.
@@ -90,7 +89,7 @@ fn assert_same(got: &[u8], wanted: &[u8], plan: &Plan, way: &Way) {
     }
 }
 
-/// Bytes of the input, each of which decides something; 0 when there are no more.
+/// Bytes of the input, one for each choice; 0 when there are no more.
 struct Choices<'a>(&'a [u8]);
 
 impl Choices<'_> {
@@ -106,7 +105,7 @@ impl Choices<'_> {
         self.byte() % count
     }
 
-    /// What is left, as one number.
+    /// The remaining bytes, as one number.
     fn seed(&self) -> u64 {
         self.0.iter().fold(0x9E37_79B9_7F4A_7C15, |seed, &byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
     }
@@ -145,7 +144,7 @@ fn layout(choices: &mut Choices<'_>, rank: usize, element: ElementType) -> Optio
     if size < bits { Some(layout) } else { layout.with_element_size_in_bits(size).ok() }
 }
 
-/// Up to one dimension longer than the array; the last is no `*`, which would have nothing to merge into.
+/// Up to one dimension longer than the array; the last isn't `*`, which would have nothing to merge into.
 fn any_tile(choices: &mut Choices<'_>, rank: usize) -> Result<Tile, tilewise::Error> {
     let length = 1 + usize::from(choices.byte()) % (rank + 1);
     let dimension = |number: usize, size: u64| match std::num::NonZeroU64::new(size) {
@@ -156,7 +155,7 @@ fn any_tile(choices: &mut Choices<'_>, rank: usize) -> Result<Tile, tilewise::Er
     Tile::from_dimensions((0..length).map(|number| dimension(number, choices.of(&TILE_SIZES))))
 }
 
-/// How a plan is run, and where its buffers lie.
+/// How a plan is run, and the places of its buffers.
 #[derive(Debug)]
 struct Way {
     cpu: Cpu,
@@ -180,7 +179,7 @@ impl Way {
         }
     }
 
-    /// What the plan makes of the source in a destination that held something before.
+    /// The result of the plan for the source, in a destination that held `before`.
     fn run(&self, plan: &Plan, source: &[u8], before: &[u8]) -> Vec<u8> {
         let source = Tight::new(source, self.source_at);
         let source = source.content();

@@ -1,4 +1,4 @@
-//! What is said of programs, in every format.
+//! Reports of programs, in every format.
 
 use std::hint::black_box;
 use tilewise::tpu::Generation;
@@ -7,10 +7,10 @@ use tilewise_report::{
     AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, ProgramLines, Sarif, Terminal, Text, Trace,
 };
 
-/// What the programs must fit: less than most that are found take.
+/// The limit of the programs: less than most found ones take.
 const LIMIT: u64 = 1 << 20;
 
-/// A file of programs: each is said in every format, and what is JSON there is JSON.
+/// A file of programs: each is reported in every format, and JSON formats give JSON.
 pub fn report_formats(data: &[u8]) {
     for content in Content::read(data.to_vec()) {
         let Ok(Content::Program(program)) = content else { continue };
@@ -35,7 +35,7 @@ pub fn report_formats(data: &[u8]) {
     }
 }
 
-/// What a format has of a program, unless it is none for it.
+/// The output of a format for a program, unless the format doesn't accept it.
 fn said(format: &mut dyn Exporter, output: &AuditOutput) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     format.accepts(output).ok()?;

@@ -7,7 +7,7 @@ use std::{
 use tilewise_fuzz_bodies::TARGETS;
 use tilewise_testing::{Random, corpus};
 
-/// What a folder beside this crate holds, sorted.
+/// The entries of a folder beside this crate, sorted.
 fn entries(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -23,14 +23,14 @@ fn the_corpora_hold() {
         let inputs = corpus::read(&pack).unwrap_or_else(|error| panic!("{}: {error}", pack.display()));
         assert!(inputs.len() > 10, "{name} has {} inputs", inputs.len());
         for (number, input) in inputs.iter().enumerate() {
-            // If this panics or never ends, the last line says where.
+            // If this panics or never ends, the last line names the input.
             println!("{name} {number:04}");
             body(input);
         }
     }
 }
 
-/// A fuzzer that looks at nothing, for compilers without one. `CHANGES` is how many inputs it makes for each target, or for `TARGET`.
+/// A fuzzer without feedback, for compilers without one. `CHANGES` is the number of inputs per target, or of `TARGET`.
 #[test]
 fn changed_inputs_hold() {
     let count = env::var("CHANGES").map_or(100, |count| count.parse().expect("a number"));

@@ -29,7 +29,7 @@ struct Counting;
 // SAFETY: all is done by the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // While a thread ends, nobody counts.
+        // While a thread ends, its allocations aren't counted.
         let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + layout.size() as u64));
         // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system allocator's.
         unsafe { System.alloc(layout) }
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const A: &str = "f32[16,128]{1,0:T(8,128)}";
-/// The same in another order: between the two a copy moves bytes.
+/// The array in another order: between the two a copy moves bytes.
 const B: &str = "f32[16,128]{0,1:T(8,128)}";
 
 /// Lines, one for each number.
@@ -68,7 +68,7 @@ fn program(head: &str, computations: &str, entry: &str) -> String {
     format!("HloModule m, is_scheduled=true{head}\n\n{computations}ENTRY e {{\n{entry}}}\n")
 }
 
-/// A loop that passes on a tuple of so many arrays, each worked out anew by `made`.
+/// A loop that passes on a tuple of `width` arrays, each computed anew by `made`.
 fn loop_of(name: &str, width: usize, made: impl Fn(usize) -> String) -> String {
     let wide = tuple(width);
     let got = each(width, |k| format!("g{k} = {A} get-tuple-element(b), index={k}"));
@@ -356,7 +356,7 @@ fn report(text: String) -> Report {
     report
 }
 
-/// What something takes.
+/// The cost of some work.
 #[derive(Default)]
 struct Cost {
     steps: u64,
@@ -370,11 +370,11 @@ fn cost(work: impl FnOnce() -> usize) -> Cost {
     Cost { steps: tilewise_hlo::steps() - before.0, bytes: ALLOCATED.get() - before.1, written }
 }
 
-/// What of two costs grew more than the text did.
+/// The parts of a cost that grew more than the text did.
 fn superlinear(name: &str, text: f64, few: &Cost, many: &Cost) -> Vec<String> {
     let each =
         [("steps", few.steps, many.steps), ("bytes", few.bytes, many.bytes), ("output", few.written, many.written)];
-    // What is the same for every size must not hide the growth.
+    // A part of the same size for all texts must not hide the growth.
     let grown = each.map(|(what, few, many)| (what, many as f64 / few.max(1) as f64, many));
     let grown = grown.into_iter().filter(|(_, growth, many)| *growth > 1.3 * text && *many > 1000);
     grown
@@ -509,7 +509,7 @@ fn a_layout_of_four_times_the_tiles_is_drawn_and_explained_for_four_times_as_muc
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// A line of nothing but words that messages have, as long as a log may be.
+/// A line of only words that messages have, as long as a log may be.
 #[test]
 fn a_line_of_four_times_the_words_is_explained_for_four_times_as_much() {
     let mut found = Vec::new();

@@ -61,10 +61,10 @@ const MEGABYTE: usize = 1 << 20;
 
 /// Reading one array takes at most this many bytes for each byte of its text.
 const PER_BYTE_OF_ARRAY: usize = 32;
-/// Reading tuples: an empty one has three bytes of text, and takes as much as an array.
+/// Reading tuples: an empty one has three bytes of text, and takes the memory of an array.
 const PER_BYTE_OF_TUPLE: usize = 512;
 
-/// A megabyte of one text over and over.
+/// A megabyte of one repeated text.
 fn megabyte(text: &str) -> String {
     text.repeat(MEGABYTE / text.len())
 }

@@ -14,7 +14,7 @@ pub(crate) enum Class {
     Accent,
     /// The border of a tile.
     Tile,
-    /// The border of a tile that goes on outside the plane that is drawn.
+    /// The border of a tile that continues outside the drawn plane.
     OpenTile,
     /// The border of a tile inside a tile,
     Inner,
@@ -22,7 +22,7 @@ pub(crate) enum Class {
     Deepest,
     /// A line around a map, and of a double border in the legend.
     Outline,
-    /// The double border of tiles that a later one joins, and what is between its lines.
+    /// The double border of tiles that a later tile joins, and the middle between its lines.
     Joined,
     JoinedMiddle,
     /// A bracket along an axis.
@@ -47,11 +47,11 @@ pub(crate) enum Class {
     Crest,
     /// The moment of the peak.
     Peak,
-    /// How much memory there is.
+    /// The size of the memory.
     Limit,
 }
 
-/// Whose memory it is.
+/// The owner of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Arguments and outputs: there for the whole run.
@@ -62,7 +62,7 @@ pub(crate) enum Part {
     Other,
 }
 
-/// How the inside of a shape looks.
+/// The look of the inside of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     None,
@@ -75,7 +75,7 @@ pub(crate) enum Fill {
 
 pub(crate) const HATCH_SPACING: f64 = 6.0;
 pub(crate) const HATCH_WIDTH: f64 = 1.2;
-/// Of dashes and of the spaces between them; a cell's sides are longer.
+/// The length of dashes and of the spaces between them; a cell's sides are longer.
 pub(crate) const DASH: f64 = 5.0;
 pub(crate) const STRIPE_WIDTH: f64 = 2.4;
 
@@ -97,11 +97,11 @@ impl Class {
         Self::Halo,
     ];
 
-    /// Those of joined tiles, and of a third level, which few pictures have.
+    /// The classes of joined tiles, and of a third level, which few pictures have.
     pub(crate) const OF_JOINED: [Self; 2] = [Self::Joined, Self::JoinedMiddle];
     pub(crate) const OF_DEEPEST: [Self; 1] = [Self::Deepest];
 
-    /// Those that only the picture of a plan has.
+    /// The classes of pictures of plans only.
     pub(crate) const OF_PLAN: [Self; 6] =
         [Self::Part(Part::Resident), Self::Part(Part::Other), Self::Padded, Self::Crest, Self::Peak, Self::Limit];
 
@@ -134,7 +134,7 @@ impl Class {
         }
     }
 
-    /// The lengths of an outline's dashes and of the spaces between them, if it isn't drawn through.
+    /// The lengths of an outline's dashes and of the spaces between them; `None` for a solid line.
     pub(crate) fn dashes(self) -> Option<f64> {
         (self == Self::OpenTile).then_some(DASH)
     }

@@ -1,5 +1,4 @@
-//! A grid that leaves something out, as a whole and to scale: what is data, what is padding, which tiles are
-//! drawn.
+//! A map of a grid that leaves something out, as a whole and to scale: data, padding, and the tiles that are drawn.
 
 use super::{
     class::{Class, Style},
@@ -14,13 +13,13 @@ pub(super) const NARROWEST: f64 = 150.0;
 const WIDEST: f64 = 240.0;
 const HIGHEST: f64 = 170.0;
 
-/// The least side of the area; below, each side has a scale of its own.
+/// The least side of the area; if one is shorter, each side has its own scale.
 const THINNEST: f64 = 14.0;
 
 /// The least distance of lines between tiles.
 const CLOSEST: f64 = 5.0;
 
-/// A tile that the grid shows, and all data, have at least this side.
+/// The least side of a drawn tile, and of the data.
 const SEEN: f64 = 2.0;
 
 const HEADING: f64 = Style::Heading.size();
@@ -30,7 +29,7 @@ const LINE: f64 = 1.35;
 /// A map with its measures; coordinates are relative to its own corner.
 pub(super) struct MapLayout<'a> {
     grid: &'a Grid,
-    /// Rows and columns of a tile; none in an array without tiles.
+    /// Rows and columns of a tile; 0 in an array without tiles.
     tile: (u64, u64),
     origin: Point,
     /// The area's sides, across and down.
@@ -42,7 +41,7 @@ pub(super) struct MapLayout<'a> {
 }
 
 impl<'a> MapLayout<'a> {
-    /// The map of a grid, no wider than that where its heading allows it; `None` if the grid shows everything.
+    /// The map of a grid, no wider than that if its heading allows it; `None` if the grid shows everything.
     pub(super) fn of(grid: &'a Grid, tile: (u64, u64), most: f64) -> Option<Self> {
         let is_whole = |axis: &Axis| axis.tracks.len() as u64 == axis.extent;
         if is_whole(&grid.rows) && is_whole(&grid.columns) {
@@ -55,7 +54,7 @@ impl<'a> MapLayout<'a> {
         let ideal = (columns * scale, rows * scale);
         let area = (ideal.0.max(THINNEST).round(), ideal.1.max(THINNEST).round());
         let is_stretched = ideal.0 < THINNEST || ideal.1 < THINNEST;
-        // A side with a scale of its own can be as long as there is space.
+        // A side with its own scale may take all available space.
         let area = match is_stretched {
             true if ideal.0 < THINNEST => (widest.min(HIGHEST).round(), area.1),
             _ => area,
@@ -136,7 +135,7 @@ impl<'a> MapLayout<'a> {
         group
     }
 
-    /// The tiles that the grid shows a part of, by row and column of tiles, with their colours; none if tiles aren't
+    /// The tiles that the grid shows a part of, by row and column of tiles, with their colours; empty if tiles aren't
     /// such rectangles.
     fn tiles(&self) -> BTreeMap<(u64, u64), usize> {
         let mut tiles = BTreeMap::new();
@@ -178,7 +177,7 @@ fn extent(axis: &Axis) -> String {
     }
 }
 
-/// Where a track starts along a side of the area.
+/// The start of a track along a side of the area.
 fn along(axis: &Axis, side: f64) -> impl Fn(u64) -> f64 {
     let extent = real(axis.extent.max(1));
     move |position| tenths(real(position) / extent * side)

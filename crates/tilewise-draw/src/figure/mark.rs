@@ -3,7 +3,7 @@
 use super::class::{Class, Style};
 use crate::grid::CellContent;
 
-/// Across from the left, and down from the top.
+/// Coordinates: across from the left, and down from the top.
 pub(crate) type Point = (f64, f64);
 
 /// Marks that are placed together, in the order in which they cover each other.
@@ -36,7 +36,7 @@ pub(crate) struct Rect<'a> {
     pub(crate) radius: f64,
     /// The content of a cell.
     pub(crate) content: Option<&'a CellContent>,
-    /// What a viewer shows where the pointer rests on it.
+    /// The text that a viewer shows on hovering.
     pub(crate) hint: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Text {
     pub(crate) size: f64,
     /// A point of the baseline.
     pub(crate) at: Point,
-    /// Which part of the text is at that point.
+    /// The part of the text at that point.
     pub(crate) anchor: Anchor,
     /// Whether it runs from the bottom to the top.
     pub(crate) upward: bool,

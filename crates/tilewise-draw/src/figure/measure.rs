@@ -12,7 +12,7 @@ const WIDTHS: [u16; 95] = [
 /// Viewers without the font use another one, wider by about this factor at most.
 const ALLOWANCE: f64 = 1.05;
 
-/// How much wider strong text may be: other fonts' bold is wider than the bundled one's.
+/// The factor by which strong text may be wider: other fonts' bold is wider than the bundled one's.
 const STRONG: f64 = 1.14;
 
 /// The width of a line of strong text.
@@ -36,7 +36,7 @@ fn advance(c: char) -> u16 {
     WIDTHS.get(at).copied().unwrap_or(850)
 }
 
-/// Lines no wider than `most`, broken at spaces, or behind a comma or bracket where a word alone is too wide.
+/// Lines no wider than `most`, broken at spaces, or behind a comma or bracket if a word alone is too wide.
 pub(crate) fn wrap(text: &str, size: f64, most: f64) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {

@@ -19,13 +19,13 @@ use panel::PanelLayout;
 
 pub(crate) const MARGIN: f64 = 18.0;
 
-/// Between panels.
+/// The space between panels.
 pub(crate) const SPACE: f64 = 22.0;
 
-/// Panels stand side by side up to this width.
+/// The greatest width of panels side by side.
 pub(crate) const WIDEST: f64 = 980.0;
 
-/// A map stands beside its panel up to this width.
+/// The greatest width of a panel with a map beside it.
 const WIDEST_WITH_MAP: f64 = 1080.0;
 
 /// The least width of text.
@@ -33,7 +33,7 @@ const NARROWEST: f64 = 340.0;
 
 pub(crate) const LINE: f64 = 1.45;
 
-/// A panel or a map, and where it goes.
+/// A panel or a map, and its position.
 struct Position<'a> {
     placed: Placed<'a>,
     x: f64,
@@ -47,7 +47,7 @@ enum Placed<'a> {
 
 /// A picture, ready to be written.
 pub(crate) struct Figure<'a> {
-    /// What it shows, for those who can't see it: in a line, and in sentences.
+    /// The title, and a description in sentences for those who can't see the picture.
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) size: Point,
@@ -122,7 +122,7 @@ impl<'a> Figure<'a> {
     }
 }
 
-/// Panels in lines, as the words of a text.
+/// Arranges panels in lines, like the words of a text.
 fn arranged(sheet: &Sheet) -> (Vec<Position<'_>>, f64, f64) {
     let (mut panels, mut widest, mut height): (Vec<Position<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
     let (mut x, mut top): (f64, f64) = (0.0, 0.0);
@@ -152,20 +152,20 @@ fn arranged(sheet: &Sheet) -> (Vec<Position<'_>>, f64, f64) {
         height = height.max(top + map.height);
         widest = widest.max(x + map.width);
         panels.push(Position { placed: Placed::Map(map), x, y: top });
-        // Nothing stands beside a map.
+        // No panel stands beside a map.
         x = WIDEST;
     }
     (panels, widest, height)
 }
 
-/// What lies behind all marks.
+/// The background behind all marks.
 pub(crate) fn ground(size: Point) -> Group<'static> {
     let mut ground = Group::new(None, (0.0, 0.0));
     ground.round_rect(Class::Background, (0.0, 0.0), size, 8.0);
     ground
 }
 
-/// The title and the sentence below it; returns where they end, as all that writes lines does.
+/// The title and the sentence below it; returns where they end, like all functions that write lines.
 pub(crate) fn title(group: &mut Group<'_>, title: &str, summary: &str, content: f64, mut y: f64) -> f64 {
     for line in wrap_strong(title, Style::Title.size(), content) {
         y += Style::Title.size() * 1.25;
@@ -182,7 +182,7 @@ pub(crate) fn paragraph(group: &mut Group<'_>, style: Style, text: &str, content
     y
 }
 
-/// A rail for each dimension that isn't drawn, with a mark where the picture lies.
+/// A rail for each dimension that isn't drawn, with a mark at the plane's index.
 fn sliders(group: &mut Group<'_>, sliders: &[Slider], mut y: f64) -> f64 {
     const RAIL: f64 = 96.0;
     const HEIGHT: f64 = 19.0;

@@ -1,4 +1,4 @@
-//! One grid: where its tracks, cells and borders go.
+//! One grid: the positions of its tracks, cells and borders.
 
 use super::{
     class::{Class, Style},
@@ -20,7 +20,7 @@ const NOTE: f64 = Style::Note.size();
 /// The least width of headings.
 const NARROWEST: f64 = 420.0;
 
-/// The ends of a bracket.
+/// The length of a bracket's ends.
 const TICK: f64 = 5.0;
 
 /// The size of a tile's index in its corner.
@@ -43,14 +43,14 @@ pub(crate) struct PanelLayout<'a> {
     cell: (f64, f64),
     /// Corner of the first cell.
     origin: (f64, f64),
-    /// Where each item of the axes starts, and at last where they end.
+    /// The start of each item of the axes, then their end.
     xs: Vec<f64>,
     ys: Vec<f64>,
     columns: Vec<Item>,
     rows: Vec<Item>,
     /// Whether the row label runs upwards at the left.
     upward: bool,
-    /// How far from the first cell the asides of rows end, and the bracket's line is.
+    /// The distances from the first cell to the end of rows' asides, and to the bracket's line.
     aside: f64,
     bracket: f64,
     /// Words and length of the brackets along rows and columns.
@@ -355,7 +355,7 @@ impl<'a> PanelLayout<'a> {
     }
 }
 
-/// As wide as the widest text, within limits.
+/// Cells as wide as the widest text, within limits.
 fn cell_size(grid: &Grid) -> (f64, f64) {
     let texts = grid.cells.iter().map(|cell| width(&cell.content.text, CELL)).fold(0.0, f64::max);
     let bytes = grid.cells.iter().filter(|_| grid.has_bytes).filter_map(|cell| cell.content.byte()).max();
@@ -374,7 +374,7 @@ fn has_tile_indices(grid: &Grid) -> bool {
     grid.cells.iter().any(|cell| !cell.content.tile_index.is_empty())
 }
 
-/// The heading with what pictures show beyond terminals.
+/// The heading, with additions for pictures, which show more than terminals.
 fn heading(panel: &Panel) -> String {
     let bits = panel.grid.cells.iter().find_map(|cell| Some(cell.content.bits).filter(|&bits| bits > 0));
     let byte = match bits.filter(|_| panel.grid.has_bytes) {
@@ -392,7 +392,7 @@ fn brackets(panel: &Panel, ends: [(&[Item], &[f64]); 2]) -> [Option<(String, f64
     let [rows, columns] = ends;
     let row =
         register.rows.as_ref().map(|bracket| (bracket.text.clone(), reach(&panel.grid.rows, rows, bracket.tracks)));
-    // Upward text reads from the bottom: there it points down.
+    // Upward text reads from the bottom: its arrow points down in the picture.
     let fits = |(text, length): &(String, f64)| width(text, LABEL) + LABEL <= *length;
     let (beside, above) = match row {
         Some(row) if fits(&row) => (Some((format!("← {}", row.0), row.1)), None),
@@ -407,7 +407,7 @@ fn brackets(panel: &Panel, ends: [(&[Item], &[f64]); 2]) -> [Option<(String, f64
     [beside, Some((format!("{}{words}", register.share), length))]
 }
 
-/// Where so many tracks end; inside a gap, in its middle.
+/// The end of the first `tracks` tracks; inside a gap, its middle.
 fn reach(axis: &Axis, (items, starts): (&[Item], &[f64]), tracks: u64) -> f64 {
     let last_track = tracks.saturating_sub(1);
     for (item, ends) in items.iter().zip(starts.windows(2)) {
@@ -440,7 +440,7 @@ fn starts(items: &[Item], track: f64, between: f64) -> Vec<f64> {
     starts
 }
 
-/// Where the longest run of tracks without a gap starts and ends.
+/// The start and end of the longest run of tracks without a gap.
 fn longest_run(items: &[Item], starts: &[f64]) -> (f64, f64) {
     let (mut longest, mut from) = ((0.0, 0.0), 0.0);
     for (item, ends) in items.iter().zip(starts.windows(2)) {

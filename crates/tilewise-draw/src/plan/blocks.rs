@@ -1,4 +1,4 @@
-//! Allocations as rectangles over moments and addresses: the largest one by one, the others as a coarse picture.
+//! Allocations as rectangles over moments and addresses: the largest drawn one by one, the others as a coarse picture.
 
 use super::{
     MemoryPicture, Owners, Piece,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::figure::{class::Part, mark::Point};
 
-/// Rectangles drawn one by one, at most: an SVG of them stays below half a megabyte.
+/// The most rectangles drawn one by one: an SVG of them stays below half a megabyte.
 pub(super) const MOST_BLOCKS: usize = 1500;
 
 /// The side of a cell of the coarse picture.
@@ -15,15 +15,15 @@ const CELL: f64 = 3.0;
 /// The least share of a cell that is drawn.
 const VISIBLE: f64 = 0.1;
 
-/// Allocations with an address, at their places in a plot of some size.
+/// Allocations with an address, at their positions in a plot of some size.
 pub(super) struct Blocks<'a> {
-    /// The largest, the very largest first.
+    /// The largest allocations, in decreasing order.
     pub(super) single: Vec<Block<'a>>,
-    /// What covers most of each cell that the others lie in.
+    /// The part that covers most of each cell with other allocations.
     pub(super) coarse: Vec<(Part, Vec<Vec<Point>>)>,
-    /// How many the others are.
+    /// The number of other allocations.
     pub(super) others: usize,
-    /// The end of the highest.
+    /// The end of the highest allocation.
     pub(super) top: u64,
 }
 
@@ -69,16 +69,16 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// How much of each cell each part covers, as differences between neighbours: a rectangle changes sixteen of them,
+/// The coverage of each cell by each part, as differences between neighbours: a rectangle changes sixteen of them,
 /// however large it is.
 struct Coverage {
     columns: usize,
-    /// Row by row, the parts of a cell together.
+    /// The parts of each cell, row by row.
     cells: Vec<[f64; PARTS]>,
 }
 
 impl Coverage {
-    /// What a stretch adds to the coverage of successive cells, beyond what it adds to the cell before.
+    /// The change of the coverage of successive cells by a stretch, relative to the cell before.
     fn differences(from: f64, length: f64) -> [(usize, f64); 4] {
         let (from, to) = (from / CELL, (from + length) / CELL);
         let steps = |at: f64| {
@@ -95,7 +95,7 @@ impl Coverage {
     fn add(&mut self, block: &Block<'_>, part: usize) {
         for (column, across) in Self::differences(block.corner.0, block.size.0) {
             for (row, down) in Self::differences(block.corner.1, block.size.1) {
-                // What is at the edge of the plot changes cells beyond it.
+                // A stretch at the edge of the plot changes cells beyond it.
                 let cell = (column < self.columns).then(|| self.cells.get_mut(row * self.columns + column)).flatten();
                 if let Some(share) = cell.and_then(|cell| cell.get_mut(part)) {
                     *share += across * down;
@@ -111,7 +111,7 @@ impl Coverage {
             at.checked_sub(back).and_then(|at| cells.get(at)).copied().unwrap_or(NOTHING)
         };
         for at in 0..self.cells.len() {
-            // What is there, to the left and above; the corner between is in both.
+            // This cell's difference, and the sums to the left and above; the corner between is in both.
             let is_first = at % self.columns == 0;
             let left = if is_first { NOTHING } else { before(&self.cells, at, 1) };
             let corner = if is_first { NOTHING } else { before(&self.cells, at, self.columns + 1) };

@@ -1,4 +1,4 @@
-//! The picture laid out: the profile above, addresses below, what the colours mean.
+//! The picture laid out: the profile above, addresses below, then the legend.
 
 use super::{
     CONTENT, MemoryPicture, Owners,
@@ -22,23 +22,23 @@ use crate::{
 const PROFILE_HEIGHT: f64 = 260.0;
 const BLOCKS_HEIGHT: f64 = 300.0;
 
-/// Below a plot: its ticks' labels.
+/// The height of ticks' labels below a plot.
 const TICKS: f64 = 22.0;
 
-/// A heading, and the line for the labels of the peak and the limit between it and the profile.
+/// The height of a heading, and of the line for the labels of the peak and the limit between it and the profile.
 const HEADING: f64 = 30.0;
 const LABELS: f64 = 16.0;
 
-/// A rectangle with shorter sides has no border: there would be nothing left of it.
+/// A rectangle with shorter sides has no border, which would cover all of it.
 const BORDERED: f64 = 4.0;
 
-/// Characters of an instruction's name, at most.
+/// Most characters of an instruction's name.
 const LONGEST_NAME: usize = 60;
 
-/// How far the cut through what stands reaches beyond the profile, on either side.
+/// The distance that the cut through resident memory extends beyond the profile, on either side.
 const CUT_OVERHANG: f64 = 1.0;
 
-/// A limit that is further away than this many times the peak would press the picture into its floor.
+/// A limit of more than this many times the peak would press the picture into its floor.
 const FAR: u64 = 2;
 
 pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
@@ -70,7 +70,7 @@ pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
     Figure { title: heading, description: summary, size, groups }
 }
 
-/// What is drawn, with its scales.
+/// The content of the picture, with its scales.
 struct Sketch<'p> {
     picture: &'p MemoryPicture<'p>,
     owners: &'p Owners,
@@ -80,7 +80,7 @@ struct Sketch<'p> {
     gutter: f64,
     /// The width of both plots.
     wide: f64,
-    /// Where bytes are in the profile.
+    /// The scale of bytes in the profile.
     scale: Scale,
     /// The limit, if it isn't too far away to be drawn.
     limit: Option<u64>,
@@ -132,7 +132,7 @@ impl<'p> Sketch<'p> {
         group.lines(Class::Rail, grid);
     }
 
-    /// The middle of a moment, or of the column it is in where there are more moments than columns.
+    /// The middle of a moment, or of its column if there are more moments than columns.
     fn middle(&self, moment: usize) -> f64 {
         let column = column_of(moment, self.picture.moments(), self.columns.len());
         scale::tenths((column as f64 + 0.5) * self.wide / self.columns.len() as f64)
@@ -169,7 +169,7 @@ impl<'p> Sketch<'p> {
         group.lines(Class::Crest, self.crest(&below.iter().map(|bytes| level(*bytes)).collect::<Vec<_>>()));
         if let (Some(held), Some(peak)) = (self.picture.fragmented(), &self.picture.peak) {
             let (held, peak) = (level(u128::from(held)), level(u128::from(peak.bytes)));
-            // Nearer to the peak, nobody could tell it from that.
+            // Nearer to the peak, the two lines would look like one.
             if peak - held >= 2.0 {
                 group.lines(Class::Crest, vec![Line::across((0.0, held), self.wide)]);
             }
@@ -186,7 +186,7 @@ impl<'p> Sketch<'p> {
         }
         if let Some(peak) = &self.picture.peak {
             let x = self.middle(peak.moment);
-            // It ends on top, so as not to hide a peak of a moment.
+            // The line ends on top, so as not to hide a peak of a single moment.
             group.lines(Class::Peak, vec![Line::down((x, -16.0), 16.0 + level(u128::from(peak.bytes)))]);
             let words = format!("{} at {}", bytes(u128::from(peak.bytes)), short(&peak.instruction, LONGEST_NAME));
             let (x, anchor) = if x < self.wide / 2.0 { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
@@ -240,7 +240,7 @@ impl<'p> Sketch<'p> {
         lines
     }
 
-    /// A rectangle for each allocation: when and where it lies.
+    /// A rectangle for each allocation, by time and address.
     fn addresses<'a>(&self, y: f64) -> Group<'a> {
         let mut group = self.panel("addresses", "Where each allocation lies, by its address", y, HEADING);
         self.axes(&mut group, &Scale::whole(self.blocks.top, BLOCKS_HEIGHT), BLOCKS_HEIGHT);
@@ -262,7 +262,7 @@ impl<'p> Sketch<'p> {
     fn block(&self, group: &mut Group<'_>, block: &Block<'_>) {
         let part = self.owners.part(block.piece.owner);
         let (x, y) = block.corner;
-        // A plan may be all of small pieces: none is too small to be seen.
+        // A plan may consist of small pieces only: none is too small to be drawn.
         let (wide, high) = (block.size.0.max(1.0), block.size.1.max(1.0));
         let y = y.min(BLOCKS_HEIGHT - high);
         let class = if wide.min(high) < BORDERED { Class::Part(part) } else { Class::Block(part) };
@@ -276,7 +276,7 @@ impl<'p> Sketch<'p> {
         }));
         let padded = high * padding_share(block);
         if padded >= 0.5 {
-            // The edges keep the colour, to end where the allocation does.
+            // The edges keep the colour, to end with the allocation.
             let edge = if wide.min(padded) < BORDERED { 0.0 } else { 1.5 };
             group.rect(Class::Padded, (x + edge, y + edge), (wide - 2.0 * edge, padded - edge));
         }
@@ -286,7 +286,7 @@ impl<'p> Sketch<'p> {
     fn name(&self, group: &mut Group<'_>, block: &Block<'_>) {
         const SIZE: f64 = Style::Note.size();
         let ((x, y), (wide, high)) = (block.corner, block.size);
-        // Most don't fit, whatever they say.
+        // Most don't fit, whatever their names.
         if block.piece.name.is_empty() || wide.min(high) < SIZE + 4.0 {
             return;
         }
@@ -306,7 +306,7 @@ impl<'p> Sketch<'p> {
         group.text(text);
     }
 
-    /// What an allocation is, in a line.
+    /// A description of an allocation, in a line.
     fn hint(&self, block: &Block<'_>) -> String {
         let piece = block.piece;
         let mut hint = short(piece.name, LONGEST_NAME);
@@ -322,7 +322,7 @@ impl<'p> Sketch<'p> {
         format!("{hint}; {}", self.picture.label(piece.owner))
     }
 
-    /// What the picture leaves out.
+    /// The captions on omissions of the picture.
     fn captions(&self) -> Vec<String> {
         let mut captions = Vec::new();
         if self.scale.cut().is_some() {
@@ -360,7 +360,7 @@ fn padding_share(block: &Block<'_>) -> f64 {
     block.piece.padding_bytes.min(block.piece.bytes) as f64 / block.piece.bytes.max(1) as f64
 }
 
-/// The start of a text, of so many characters at most.
+/// The start of a text, of at most `most` characters.
 fn short(text: &str, most: usize) -> String {
     let text = shown(text);
     match text.char_indices().nth(most) {

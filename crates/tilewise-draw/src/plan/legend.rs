@@ -1,4 +1,4 @@
-//! What the colours of a plan's picture stand for, and what that holds at the peak.
+//! The legend of a plan's picture: each colour's meaning, and its bytes at the peak.
 
 use super::{CONTENT, MemoryPicture, Owners};
 use crate::{
@@ -14,16 +14,16 @@ use crate::{
 /// The side of a sample of a colour.
 const SIDE: f64 = 13.0;
 
-/// From one entry to the next below.
+/// The distance from one entry to the next below.
 const HEIGHT: f64 = 20.0;
 
-/// Between columns, and between what stands in one.
+/// The space between columns, and between the texts in one.
 const GAP: f64 = 28.0;
 const SPACE: f64 = 8.0;
 
 const WIDEST_LABEL: f64 = 360.0;
 
-/// What each colour stands for, and what it holds at the peak; returns where it ends.
+/// Draws each colour's meaning, and its bytes at the peak; returns where they end.
 pub(super) fn draw(group: &mut Group<'_>, picture: &MemoryPicture<'_>, owners: &Owners, y: f64) -> f64 {
     let style = Style::Text;
     let held = |bytes: u128| if picture.peak.is_some() { text::bytes(bytes) } else { String::new() };
@@ -71,7 +71,7 @@ pub(super) fn draw(group: &mut Group<'_>, picture: &MemoryPicture<'_>, owners: &
     top + rows as f64 * HEIGHT
 }
 
-/// The end of a text, of some width at most.
+/// The end of a text, no wider than `most`.
 fn fitting(text: &str, size: f64, most: f64) -> String {
     if width(text, size) <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The picture of a program's memory: how much it holds over its order, and where each allocation lies.
+//! The picture of a program's memory: the bytes it holds over its order, and the address of each allocation.
 
 mod blocks;
 mod figure;
@@ -21,12 +21,12 @@ use std::{cmp::Reverse, collections::HashMap};
 /// The width of a picture without its margins.
 const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 
-/// What a program holds in one memory space, ready to be drawn as SVG, terminal text or PNG.
+/// A program's memory in one memory space, ready to be drawn as SVG, terminal text or PNG.
 ///
-/// Above, memory over the program's order: what is live for the whole program, and on top of it the owners, usually lines
-/// of the source, that hold the most at the peak. Below, each allocation as a rectangle: when and where it lies.
-/// Padding is striped in both. Of many allocations the picture stays small, and never misses the peak. Of the options,
-/// those that are about arrays have no effect.
+/// Above, memory over the program's order: resident memory, and on top of it the owners, usually lines of the source,
+/// that hold the most at the peak. Below, each allocation as a rectangle: its time and its address. Padding is striped
+/// in both. The picture of many allocations stays small, and always shows the peak. Of the options, those for arrays
+/// have no effect.
 ///
 /// ```
 /// use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
@@ -54,19 +54,19 @@ const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryPicture<'a> {
-    /// What the picture is of: the program's name, and the memory space.
+    /// The title: the program's name, and the memory space.
     pub title: String,
     /// The length of the program's order: moments are 0 up to this, exclusive.
     pub moments: usize,
     /// Bytes that are live for the whole program: arguments and outputs.
     pub resident_bytes: u64,
-    /// What lies in memory for a part of the run, in any order.
+    /// Allocations for a part of the run, in any order.
     pub pieces: Vec<Piece<'a>>,
     /// The label of each owner, as `model.py:439 f`.
     pub owners: Vec<String>,
-    /// Bytes of memory that there are, to draw as a line.
+    /// Bytes of memory available, drawn as a line.
     pub limit: Option<u64>,
-    /// Bytes that the program takes, where that is known: fragmentation is in them, and what is in use at no moment is as much.
+    /// Bytes that the program takes, if known: they include fragmentation, and exceed the bytes in use at any moment.
     pub held: Option<u64>,
     /// The moment at which the program holds the most.
     pub peak: Option<Peak>,
@@ -75,7 +75,7 @@ pub struct MemoryPicture<'a> {
 /// Memory that is in use for a part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Which of [`MemoryPicture::owners`] it belongs to.
+    /// Its owner's index in [`MemoryPicture::owners`].
     pub owner: usize,
     /// Written into its rectangle if it fits: the instruction that makes it, or nothing.
     pub name: &'a str,
@@ -83,16 +83,16 @@ pub struct Piece<'a> {
     pub offset: Option<u64>,
     /// Bytes it takes, padding included.
     pub bytes: u64,
-    /// How many of them are padding.
+    /// The number of those bytes that are padding.
     pub padding_bytes: u64,
-    /// The first moment at which it is in use. Values that share a place, one taking over from another within a moment,
-    /// are one piece: what is in use at a moment is added up.
+    /// The first moment at which it is in use. Values that share memory, one taking over from another within a moment,
+    /// are one piece: the pieces in use at a moment are added up.
     pub first: usize,
-    /// The last one.
+    /// The last moment at which it is in use.
     pub last: usize,
 }
 
-/// When a program holds the most, and how much.
+/// The moment at which a program holds the most, and its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peak {
     /// The moment.
@@ -104,14 +104,14 @@ pub struct Peak {
 }
 
 impl MemoryPicture<'_> {
-    /// The picture as an SVG document. A rectangle says on hovering which allocation it is, when and where it lies.
+    /// The picture as an SVG document. Hovering a rectangle shows its allocation, with its time and address.
     #[must_use]
     pub fn to_svg(&self, options: &Options) -> String {
         svg::write(&figure::figure(self), options.theme)
     }
 
-    /// The rise and fall of memory as a line of at most `width` columns, the peak below it, and what it consists of;
-    /// each line ends in a line feed.
+    /// The rise and fall of memory as a line of at most `width` columns, the peak below it, and its parts; each line
+    /// ends in a line feed.
     #[must_use]
     pub fn to_terminal(&self, options: &Options, width: usize) -> String {
         terminal::write(self, options, width)
@@ -120,13 +120,13 @@ impl MemoryPicture<'_> {
     /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
     ///
     /// # Errors
-    /// A scale that is no positive number, or an image of more than 100 million pixels.
+    /// A scale that isn't a positive number, or an image of more than 100 million pixels.
     #[cfg(feature = "png")]
     pub fn to_png(&self, options: &Options, scale: f32) -> Result<Vec<u8>, Error> {
         crate::png::write(&figure::figure(self), options.theme, scale)
     }
 
-    /// The program's moments; a picture of none has one in which nothing happens.
+    /// The number of the program's moments; at least one, in which nothing happens.
     fn moments(&self) -> usize {
         self.moments.max(1)
     }
@@ -137,7 +137,7 @@ impl MemoryPicture<'_> {
         let Some(peak) = &self.peak else { return format!("{consists}.") };
         let (most, at) = (bytes(u128::from(peak.bytes)), shown(&peak.instruction));
         let most = match self.fragmented() {
-            // The first is the number that everything else says the program holds at most.
+            // The first number is the program's memory in all other outputs.
             Some(held) => format!("{} at most, {most} of it in use", bytes(u128::from(held))),
             None => format!("{most} at most,"),
         };
@@ -148,7 +148,7 @@ impl MemoryPicture<'_> {
         )
     }
 
-    /// What the memory at the peak consists of.
+    /// The parts of the memory at the peak.
     fn consists(&self) -> String {
         let resident = format!("{} arguments and outputs", bytes(u128::from(self.resident_bytes)));
         let Some(peak) = &self.peak else { return resident };
@@ -164,7 +164,7 @@ impl MemoryPicture<'_> {
         parts.join(", ")
     }
 
-    /// Bytes that the program takes, where fragmentation makes that more than what is in use at the peak.
+    /// Bytes that the program takes, if fragmentation makes them exceed the bytes in use at the peak.
     fn fragmented(&self) -> Option<u64> {
         let most = self.peak.as_ref()?.bytes;
         self.held.filter(|held| *held > most)
@@ -174,7 +174,7 @@ impl MemoryPicture<'_> {
         self.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum()
     }
 
-    /// The moments of a piece, its end exclusive; never none.
+    /// The moments of a piece, its end exclusive; at least one.
     fn span(&self, piece: &Piece<'_>) -> (usize, usize) {
         let first = piece.first.min(self.moments() - 1);
         (first, piece.last.saturating_add(1).clamp(first + 1, self.moments()))
@@ -189,7 +189,7 @@ impl MemoryPicture<'_> {
         })
     }
 
-    /// What an owner is called, or the end of that: where a path's file and line are.
+    /// An owner's label, or its end, which has a path's file and line.
     fn label(&self, owner: usize) -> String {
         const LONGEST: usize = 80;
         let label = self.owners.get(owner).map_or("unknown", String::as_str);
@@ -200,22 +200,22 @@ impl MemoryPicture<'_> {
     }
 }
 
-/// Who owns what is drawn.
+/// The owners of the drawn memory.
 struct Owners {
-    /// Those with a colour of their own, what holds the most at the peak first.
+    /// Those with their own colour, those that hold the most at the peak first.
     colored: Vec<Held>,
     /// All others together and their number, if there are any.
     others: Option<(Held, usize)>,
-    /// The colour of each that has one.
+    /// The colour of each coloured owner.
     colors: HashMap<usize, usize>,
 }
 
-/// What an owner holds at the peak.
+/// The bytes that an owner holds at the peak.
 #[derive(Clone, Copy, Default)]
 struct Held {
     owner: usize,
     bytes: u128,
-    /// Bytes times moments in the whole run, which decides among those that hold the same.
+    /// Bytes times moments in the whole run, which breaks ties.
     in_all: u128,
 }
 

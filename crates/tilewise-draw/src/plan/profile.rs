@@ -1,19 +1,19 @@
-//! How much a program holds over its order, in as many columns as there is space for.
+//! The bytes that a program holds over its order, in as many columns as there is space for.
 
 use super::{MemoryPicture, Owners};
 use crate::{figure::class::Part, palette::TILES};
 
-/// The parts on top of what stands: an owner each, then all others.
+/// The parts on top of resident memory: one for each coloured owner, then one for all others.
 pub(super) const PARTS: usize = TILES + 1;
 
-/// What a part holds, and how much of it is padding.
+/// The bytes of a part, and those of them that are padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) bytes: u128,
     pub(super) padding: u128,
 }
 
-/// Some successive moments, by the one of them at which the program holds the most.
+/// Some successive moments, represented by the one at which the program holds the most.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Column {
     /// The bytes of all parts.
@@ -21,7 +21,7 @@ pub(super) struct Column {
     pub(super) parts: [Share; PARTS],
 }
 
-/// The place of a part among all.
+/// The index of a part.
 pub(super) fn slot(part: Part) -> usize {
     match part {
         Part::Owner(number) => number.min(PARTS - 1),
@@ -29,22 +29,22 @@ pub(super) fn slot(part: Part) -> usize {
     }
 }
 
-/// The part at a place.
+/// The part at an index.
 pub(super) fn part(slot: usize) -> Part {
     if slot + 1 < PARTS { Part::Owner(slot) } else { Part::Other }
 }
 
-/// Which column a moment is in.
+/// The column of a moment.
 pub(super) fn column_of(moment: usize, moments: usize, columns: usize) -> usize {
     let column = moment as u128 * columns as u128 / moments.max(1) as u128;
     usize::try_from(column).unwrap_or(usize::MAX).min(columns.saturating_sub(1))
 }
 
-/// The columns, at most so many, and never more than moments.
+/// The columns, at most `most`, and never more than moments.
 pub(super) fn profile(picture: &MemoryPicture<'_>, owners: &Owners, most: usize) -> Vec<Column> {
     let moments = picture.moments();
     let mut columns = vec![Column::default(); most.clamp(1, moments)];
-    // What is in use changes here: a piece that ends makes room for one that starts.
+    // Changes of the memory in use: a piece that ends makes room for one that starts.
     let mut changes: Vec<(usize, bool, usize)> = Vec::with_capacity(2 * picture.pieces.len());
     for (number, piece) in picture.pieces.iter().enumerate() {
         let (first, end) = picture.span(piece);

@@ -1,14 +1,14 @@
-//! Where bytes are in a plot, where ticks of axes go, and what they say.
+//! The scale of bytes in a plot, and the places and labels of its ticks.
 
 use crate::text::{self, UNITS, grouped};
 
 /// A tick: its value and its label.
 pub(crate) type Tick = (u64, String);
 
-/// What stands is cut if it is more than this many times what comes on top: that would be all but invisible.
+/// Resident memory is cut if it is more than this many times the rest, which would be nearly invisible.
 const CUT_FROM: u64 = 20;
 
-/// The share of a plot that is left to what stands if it is cut, and the height of the gap in it.
+/// The share of a plot that is left to resident memory if it is cut, and the height of the gap in it.
 const FLOOR: f64 = 0.15;
 const GAP: f64 = 5.0;
 
@@ -28,19 +28,19 @@ impl Scale {
         Self { cut: 0, most: most.max(1), height }
     }
 
-    /// From 0 on, with what stands cut short where nothing else could be seen.
+    /// From 0 on, with resident memory cut short if it would hide the rest.
     pub(super) fn of(resident: u64, most: u64, height: f64) -> Self {
         let above = most.saturating_sub(resident);
         let cut = if above > 0 && above.saturating_mul(CUT_FROM) < resident { resident } else { 0 };
         Self { cut, ..Self::whole(most, height) }
     }
 
-    /// How high what stands is if it is cut.
+    /// The height of resident memory if it is cut.
     fn floor(&self) -> f64 {
         if self.cut > 0 { self.height * FLOOR } else { 0.0 }
     }
 
-    /// How far down bytes are. Below a cut only 0 and all of what stands have a place.
+    /// The distance of bytes from the top. Below a cut only 0 and all of resident memory have a level.
     #[expect(clippy::cast_precision_loss, reason = "a position in a plot")]
     pub(super) fn level(&self, bytes: u128) -> f64 {
         let Some(above) = bytes.checked_sub(u128::from(self.cut)) else { return tenths(self.height) };
@@ -54,7 +54,7 @@ impl Scale {
         (self.cut > 0).then(|| (tenths(self.height - (self.floor() + GAP) / 2.0), GAP))
     }
 
-    /// The ticks; those above a cut say how much more than it they are.
+    /// The ticks; labels above a cut are relative to it.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         if self.cut == 0 {
             return bytes(self.most);
@@ -67,7 +67,7 @@ impl Scale {
     }
 }
 
-/// As fine as documents have it, so that what looks the same is the same.
+/// Rounds to the precision of documents, so that equal marks are equal.
 pub(crate) fn tenths(at: f64) -> f64 {
     (at * 10.0).round() / 10.0
 }
@@ -85,7 +85,7 @@ pub(crate) fn bytes(most: u64) -> Vec<Tick> {
     (0..=most / step).map(|n| (n * step, if n == 0 { "0".to_owned() } else { label(n * step) })).collect()
 }
 
-/// Steps, counted from 1, of so many moments: the first, and multiples of 1, 2 or 5 times a power of ten, at most ten.
+/// Steps of `moments` moments, counted from 1: the first, and multiples of 1, 2 or 5 times a power of ten, at most ten.
 pub(super) fn steps(moments: u64) -> Vec<Tick> {
     const TICKS: u64 = 10;
     let mut step: u64 = 1;
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!([0, 1000, 1002, 1004].map(|bytes| scale.level(bytes)), [100.0, 85.0, 42.5, 0.0]);
         assert_eq!(scale.cut(), Some((90.0, 5.0)));
         assert_eq!(texts(scale.ticks()), ["0", "1000 B", "+1 B", "+2 B", "+3 B", "+4 B"]);
-        // A twentieth can be seen, and of what stands alone there is nothing to hide.
+        // A twentieth is visible, and resident memory alone hides nothing.
         for (resident, most) in [(1000, 1050), (1000, 1000), (0, 4), (u64::MAX, u64::MAX)] {
             let scale = Scale::of(resident, most, 100.0);
             assert_eq!((scale.cut(), scale.level(0), scale.level(most.into())), (None, 100.0, 0.0));

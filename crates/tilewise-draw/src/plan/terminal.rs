@@ -25,7 +25,7 @@ pub(super) fn write(picture: &MemoryPicture<'_>, options: &Options, width: usize
     let levels = if ansi.is_ascii() { ASCII_LEVELS } else { LEVELS };
     let mut out = String::new();
     for (column, live) in columns.iter().enumerate() {
-        // The nearest of eight; what isn't nothing doesn't look like it.
+        // The nearest of eight levels; only 0 bytes have the lowest.
         let nearest = (live.saturating_mul(7) + most / 2) / most;
         let level = usize::try_from(nearest.max(u128::from(*live > 0))).unwrap_or(7).min(7);
         let bar: String = std::iter::repeat_n(levels[level], wide).collect();
@@ -43,7 +43,7 @@ pub(super) fn write(picture: &MemoryPicture<'_>, options: &Options, width: usize
     out
 }
 
-/// A mark in a column, with a text to its right, or to its left where there is more space.
+/// A mark in a column, with a text to its right, or to its left if there is more space.
 fn beside(ansi: &Ansi, column: usize, text: &str, width: usize) -> String {
     let mark = ansi.upward();
     let right = width.saturating_sub(column + 2);

@@ -6,7 +6,7 @@ use tiny_skia::{Path, PathBuilder};
 /// One weight of the font.
 pub(super) struct Font {
     pub(super) is_strong: bool,
-    /// Units per size.
+    /// The font's units per size.
     units: f32,
     glyphs: HashMap<char, Glyph>,
 }
@@ -14,7 +14,7 @@ pub(super) struct Font {
 pub(super) struct Glyph {
     /// Distance to the next glyph.
     pub(super) advance: f32,
-    /// With y upwards from the baseline; none for a space.
+    /// Its outline, with y upwards from the baseline; `None` for a space.
     pub(super) outline: Option<Path>,
 }
 
@@ -24,8 +24,8 @@ pub(super) static SEMIBOLD: LazyLock<Font> =
     LazyLock::new(|| Font::read(true, include_str!("../../fonts/semibold.txt")));
 
 impl Font {
-    /// The units of a size; then a line for each character, its advance and its outline, as `fonts/outlines.py` writes
-    /// them.
+    /// Reads the units of a size, then a line for each character with its advance and its outline, as
+    /// `fonts/outlines.py` writes them.
     fn read(is_strong: bool, text: &str) -> Self {
         let mut lines = text.lines();
         let units = lines.next().and_then(|line| line.parse().ok()).unwrap_or(1.0);
@@ -38,7 +38,7 @@ impl Font {
         Self { is_strong, units, glyphs: lines.filter_map(glyph).collect() }
     }
 
-    /// A character's glyph; that of a question mark for what the font lacks.
+    /// A character's glyph, or that of a question mark if the font lacks it.
     pub(super) fn glyph(&self, character: char) -> Option<&Glyph> {
         self.glyphs.get(&character).or_else(|| self.glyphs.get(&'?'))
     }

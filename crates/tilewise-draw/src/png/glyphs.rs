@@ -1,4 +1,4 @@
-//! Glyphs as pixels. Most of a picture's are a few digits again and again: each is rasterised once.
+//! Glyphs as pixels. Most glyphs of a picture are the same few digits: each is rasterised once.
 
 use super::font::Font;
 use crate::palette::Rgb;
@@ -25,7 +25,7 @@ struct Stamp {
 }
 
 impl Glyphs {
-    /// Paints a character, its start on the baseline and its size where a transform takes them.
+    /// Paints a character; the transform gives the start of its baseline and its size.
     pub(super) fn paint(&mut self, pixels: &mut Pixmap, font: &Font, character: char, place: Transform, color: Rgb) {
         let (x, y) = ((place.tx * PHASES).round() / PHASES, (place.ty * PHASES).round() / PHASES);
         let within = Transform { tx: x - x.floor(), ty: y - y.floor(), ..place };

@@ -54,7 +54,7 @@ fn image(painter: &mut Painter<'_>, figure: &Figure<'_>, scale: f32, height: u32
     let mut encoder = png::Encoder::new(&mut image, painter.pixels.width(), height);
     encoder.set_color(png::ColorType::Rgba);
     encoder.set_depth(png::BitDepth::Eight);
-    // Flat colours need no filter, and compress well without trying hard, which takes several times longer.
+    // Flat colours need no filter, and compress well at the lowest level; higher ones take several times longer.
     encoder.set_deflate_compression(png::DeflateCompression::Level(1));
     encoder.set_filter(png::Filter::NoFilter);
     let mut writer = encoder.write_header()?;
@@ -79,7 +79,7 @@ struct Painter<'a> {
     /// A band of the image.
     pixels: Pixmap,
     palette: &'a Palette,
-    /// Where in the band marks go, and how large.
+    /// The position and scale of marks in the band.
     place: Transform,
     glyphs: Glyphs,
 }
@@ -163,7 +163,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Fills a rectangle that reaches further than its size by a margin on each side.
+    /// Fills a rectangle, enlarged by a margin on each side.
     fn area(&mut self, (x, y): Point, (width, height): Point, margin: f64, paint: &Paint<'_>) {
         let ((x, y), (width, height)) =
             (point((x - margin, y - margin)), point((width + 2.0 * margin, height + 2.0 * margin)));
@@ -222,7 +222,7 @@ impl Painter<'_> {
         }
     }
 
-    /// Whether some of the rows between are in this band.
+    /// Whether some of the rows between `top` and `bottom` are in this band.
     fn shows(&self, top: f32, bottom: f32) -> bool {
         bottom > 0.0 && top < self.pixels.height() as f32
     }
@@ -265,7 +265,7 @@ impl Painter<'_> {
 fn rounded(path: &mut PathBuilder, rect: &Rect<'_>) {
     let ((x, y), (width, height), r) = (point(rect.corner), point(rect.size), single(rect.radius));
     let (right, bottom) = (x + width, y + height);
-    // How far control points of a quarter of a circle are from the corner.
+    // The distance of the control points of a quarter circle from the corner.
     let k = 0.447_715_25 * r;
     path.move_to(x + r, y);
     path.line_to(right - r, y);

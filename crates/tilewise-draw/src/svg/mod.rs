@@ -22,7 +22,7 @@ pub(crate) fn write(figure: &Figure<'_>, theme: Theme) -> String {
     svg
 }
 
-/// The document around its marks. Pages have many pictures: all rules and references are bound to this one's id.
+/// The document around its marks. Pages have many pictures: all rules and references are bound to this picture's id.
 fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) -> fmt::Result {
     let (width, height) = (N(figure.size.0), N(figure.size.1));
     let id = id(&[&figure.title, theme_name(theme), marks]);
@@ -61,7 +61,7 @@ fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) ->
     Ok(())
 }
 
-/// An id that is the picture's own, and the same each time it is drawn: a hash of its parts (FNV-1a).
+/// An id unique to the picture and the same each time it is drawn: a hash of its parts (FNV-1a).
 fn id(parts: &[&str]) -> String {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     let hash = bytes
@@ -132,7 +132,7 @@ fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
     }
 }
 
-/// What a viewer shows where the pointer rests on a cell: what it holds, and where.
+/// The text that a viewer shows on hovering a cell: its content and place.
 fn hint(content: &CellContent) -> Option<String> {
     let mut hint = match (&content.index, content.kind) {
         (Some(index), _) => tuple(index),
@@ -178,7 +178,7 @@ fn data(svg: &mut String, content: &CellContent) -> fmt::Result {
     Ok(())
 }
 
-/// A closed outline, in short where it runs across or down.
+/// A closed outline, with short commands for lines across or down.
 fn outline(d: &mut String, points: &[Point]) -> fmt::Result {
     let Some((&(x, y), rest)) = points.split_first() else { return Ok(()) };
     write!(d, "M{} {}", N(x), N(y))?;
@@ -228,7 +228,7 @@ fn text(svg: &mut String, text: &Text) -> fmt::Result {
     writeln!(svg, ">{}</text>", Escaped(&text.text))
 }
 
-/// A coordinate with as few decimals as it needs.
+/// A coordinate, in tenths at most.
 struct N(f64);
 
 impl fmt::Display for N {
@@ -237,7 +237,7 @@ impl fmt::Display for N {
     }
 }
 
-/// Text in which nothing is markup.
+/// Text with markup escaped.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -249,7 +249,7 @@ impl fmt::Display for Escaped<'_> {
                 '&' => f.write_str("&amp;")?,
                 '"' => f.write_str("&quot;")?,
                 '\t' | '\n' | '\r' => f.write_char(c)?,
-                // What no document may contain.
+                // Characters that no document may contain.
                 '\0'..' ' | '\u{fffe}' | '\u{ffff}' => f.write_char(char::REPLACEMENT_CHARACTER)?,
                 c => f.write_char(c)?,
             }

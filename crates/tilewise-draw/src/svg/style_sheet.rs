@@ -84,7 +84,7 @@ pub(super) fn css(id: &str, theme: Theme, shapes: &[Class]) -> String {
     if shapes.contains(&Class::Padded) {
         let _ = write!(css, "#{id} .{}{{fill:url(#{id}-stripes)}}", class(Class::Padded));
     }
-    // What lies over a cell leaves it the pointer.
+    // Marks over a cell leave it the pointer.
     let over = ["text", "path", ".tw-halo", ".tw-ring", ".tw-padded"].map(|over| format!("#{id} {over}"));
     let _ = write!(css, "{}{{pointer-events:none}}", over.join(","));
     match theme {

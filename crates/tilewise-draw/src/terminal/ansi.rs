@@ -12,7 +12,7 @@ pub(crate) struct Ansi {
     palette: &'static Palette,
 }
 
-/// How a cell looks.
+/// The look of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CellStyle {
     /// The number of a tile's colour.
@@ -57,7 +57,7 @@ impl Ansi {
         self.ascii
     }
 
-    /// A mark that points at what is above.
+    /// A mark that points upwards.
     pub(crate) fn upward(&self) -> char {
         if self.ascii { '^' } else { '▲' }
     }
@@ -116,7 +116,7 @@ impl Ansi {
     pub(crate) fn corner(&self, [left, right, up, down]: [Edge; 4]) -> char {
         let [has_left, has_right, has_up, has_down] =
             [left, right, up, down].map(|edge| matches!(edge, Edge::Joined | Edge::Tile));
-        // As lines of one stroke; with two across; with two along; with two both ways.
+        // Lines with one stroke; with two across; with two along; with two both ways.
         let corners = match [has_left, has_right, has_up, has_down] {
             [false, false, false, false] => {
                 let (across, along) = (left.max(right), up.max(down));

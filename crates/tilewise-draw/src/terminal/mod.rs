@@ -71,7 +71,7 @@ fn slider_text(slider: &Slider, ansi: &Ansi) -> String {
     format!("{label} at {} of size {}  {rail}", grouped(*at), grouped(*size))
 }
 
-/// The items side by side where they fit; none is broken unless it is longer than a line.
+/// The items side by side if they fit; none is broken unless it is longer than a line.
 fn legend_lines(items: &[String], ansi: &Ansi, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for item in items {
@@ -102,13 +102,13 @@ fn legend(sheet: &Sheet, ansi: &Ansi) -> Vec<String> {
         Swatch::Deepest => Some(format!("{deepest} {text}")),
         Swatch::Padding => Some(format!("{} {text}", ansi.padding())),
         Swatch::Highlight => Some(format!("[ ] {text}")),
-        // The words in the cells say so.
+        // The words in the cells explain these.
         Swatch::Runs | Swatch::Moved => None,
     });
     items.collect()
 }
 
-/// Lines of at most that many characters, broken at spaces where there are any.
+/// Lines of at most that many characters, broken at spaces if there are any.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {

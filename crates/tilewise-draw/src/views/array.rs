@@ -16,7 +16,7 @@ impl Drawing<'_> {
         self.explained(self.array_within((MOST_ROWS, most_columns(digits)), colors))
     }
 
-    /// The array with its map, and what its tiles are to a TPU.
+    /// The array with its map, and its tiles' shape in a TPU's registers.
     pub(super) fn explained(&self, panel: Panel) -> Panel {
         let extent = |dimension: Option<usize>| dimension.map_or(1, |dimension| self.padded.block_extent(0, dimension));
         let mapped_tile = match self.padded.levels() {
@@ -27,7 +27,7 @@ impl Drawing<'_> {
         Panel { register: Register::of(self.tiled, &self.padded, &self.plane), mapped_tile, ..panel }
     }
 
-    /// The same with at most that many rows and columns.
+    /// The array with at most that many rows and columns.
     pub(super) fn array_within(&self, most: (usize, usize), colors: &mut Colors) -> Panel {
         let content = |row, column| self.content(&self.plane.place(row, column));
         let blocks = |row, column| Some(self.padded.blocks(&self.plane.place(row, column)));
@@ -36,7 +36,7 @@ impl Drawing<'_> {
         Panel { grid: Grid { has_bytes: self.tiled.stored_bits() != 8, ..panel.grid }, ..panel }
     }
 
-    /// The plane's places, with any content.
+    /// The plane's cells, with any content.
     pub(super) fn array_of(
         &self,
         name: &'static str,
@@ -52,7 +52,7 @@ impl Drawing<'_> {
         Panel::of(name, heading, builder.build(colors))
     }
 
-    /// The offset of a place, in the colour of its tile.
+    /// The content of a place: its offset, in the colour of its tile.
     pub(super) fn content(&self, place: &[u64]) -> Option<CellContent> {
         let offset = self.padded.offset(place)?;
         let kind = self.kind(offset);
@@ -79,7 +79,7 @@ impl Drawing<'_> {
         let mut periods = self.periods(dimension);
         let own = dimension.checked_sub(self.padded.added());
         periods.extend(own.and_then(|own| self.periods.get(own)).into_iter().flatten());
-        // The same order for both layouts of a comparison.
+        // Both layouts of a comparison need the same order.
         periods.sort_unstable_by(|a, b| b.cmp(a));
         periods.dedup();
         let selection =
@@ -87,12 +87,12 @@ impl Drawing<'_> {
         Axis::new(extent, bound, noun, &selection).with_label(self.dimension_label(Some(dimension)))
     }
 
-    /// How far tiles reach along a dimension, those within tiles too.
+    /// The sizes of tiles along a dimension, and of tiles within tiles.
     fn periods(&self, dimension: usize) -> Vec<u64> {
         (0..2).map(|level| self.padded.block_extent(level, dimension)).collect()
     }
 
-    /// [`Drawing::periods`] of the dimensions that are drawn.
+    /// [`Drawing::periods`] of the drawn dimensions; none for the others.
     pub(super) fn periods_by_dimension(&self) -> Vec<Vec<u64>> {
         let drawn = [self.plane.row, self.plane.column];
         let own = self.padded.added()..self.padded.extents().len();

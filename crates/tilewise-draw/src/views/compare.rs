@@ -1,4 +1,4 @@
-//! Two layouts of one array: which elements move, and where to.
+//! Two layouts of one array: the elements that move, and their new places.
 
 use super::{Drawing, title};
 use crate::{
@@ -74,7 +74,7 @@ pub(crate) fn sheet(from: &Tiled, to: &Tiled, options: &Options) -> Result<Sheet
     })
 }
 
-/// The same plane of the array, in the dimension numbers of the other layout.
+/// The plane of the array in the dimension numbers of the other layout.
 fn moved_plane(before: &Drawing<'_>, padded: &PaddedArray) -> Plane {
     let old = before.padded.added();
     let moved = |dimension: Option<usize>| Some(dimension?.checked_sub(old)? + padded.added());
@@ -83,7 +83,7 @@ fn moved_plane(before: &Drawing<'_>, padded: &PaddedArray) -> Plane {
     Plane { row: moved(*row), column: moved(*column), at: place(at), focus: focus.as_deref().map(place) }
 }
 
-/// How many elements have another offset.
+/// The number of elements that move, in words.
 fn summary(from: &Tiled, to: &Tiled) -> String {
     let bounds = from.logical_dimensions();
     let total = bounds.iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
@@ -161,7 +161,7 @@ fn strips(before: &Drawing<'_>, after: &Drawing<'_>, colors: &mut Colors) -> Pan
     let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
     let mut grid = builder.build(colors);
     for cell in &mut grid.cells {
-        // The two strips have a border each.
+        // Each of the two strips has its own border.
         (cell.edges.top, cell.edges.bottom) = (Edge::Tile, Edge::Tile);
     }
     grid.links = links(&grid);

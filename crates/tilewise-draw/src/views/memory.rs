@@ -15,7 +15,7 @@ impl Drawing<'_> {
         self.memory_of(heading, &|content| content, colors)
     }
 
-    /// Memory, each cell with other content.
+    /// Memory, with each cell's content changed by `annotate`.
     pub(super) fn memory_of(
         &self,
         heading: &str,
@@ -57,7 +57,7 @@ impl Drawing<'_> {
         let total = self.tiled.physical_elements();
         let lines = total.div_ceil(line);
         let first = self.padded.index(&self.plane.place(0, 0)).and_then(|index| self.tiled.offset_of(&index).ok());
-        // The highlighted element, and the slice that is drawn.
+        // The highlighted element, or the start of the drawn slice.
         let focus: Vec<u64> = self.highlighted_offset.or(first).into_iter().collect();
         let block = self.padded.levels().first().map_or(0, |level| level.block_elements() / line);
 
@@ -92,7 +92,7 @@ impl Drawing<'_> {
         (rows, columns.with_names(|column| format!("+{column}")))
     }
 
-    /// Where padding starts in the first line.
+    /// The offset of the first padding in the first line, or the line's length without padding.
     fn first_padding(&self, line: u64) -> u64 {
         const LONGEST_SEARCH: u64 = 1024;
         if line > LONGEST_SEARCH {
@@ -104,7 +104,7 @@ impl Drawing<'_> {
 
 /// Elements per line: the product of as many of the most minor axes of memory as fit.
 pub(super) fn line(tiled: &Tiled) -> u64 {
-    // As many cells as are drawn without an ellipsis.
+    // The number of cells that are drawn without an ellipsis.
     let longest_line = most_columns(index_length(tiled)) as u64 * 4 / 3;
     let mut line = 1;
     for &bound in tiled.physical_dimensions().iter().rev() {

@@ -9,7 +9,7 @@ use crate::{
 };
 use tilewise::{Layout, Shape, Tile, TileDimension, Tiled};
 
-/// The merged array of a layout whose first tile merges dimensions, and the element that is followed in it.
+/// The merged array of a layout whose first tile merges dimensions, and the highlighted element in it.
 struct Merged {
     tiled: Tiled,
     highlight: Option<Vec<u64>>,
@@ -51,7 +51,7 @@ impl Merged {
 }
 
 impl Drawing<'_> {
-    /// The merged array with the offset of each element, which is that of the array's.
+    /// The merged array with the offset of each element, equal to that in the array.
     pub(super) fn merged(&self, colors: &mut Colors) -> Option<Panel> {
         let merged = Merged::of(self.tiled, self.highlighted_index.as_deref())?;
         let mut options = Options::default();

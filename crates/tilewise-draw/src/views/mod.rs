@@ -27,21 +27,21 @@ pub(crate) enum Part {
     Words,
 }
 
-/// Dimensions that are not drawn and have a slider; the rest are counted.
+/// The most sliders of dimensions that are not drawn; the rest are counted.
 const MOST_SLIDERS: usize = 6;
 
-/// One layout being drawn, in one plane: what every panel is made from.
+/// One layout being drawn, in one plane: the source of every panel.
 pub(crate) struct Drawing<'a> {
     pub(crate) tiled: &'a Tiled,
     pub(crate) padded: PaddedArray,
     pub(crate) plane: Plane,
     pub(crate) highlighted_index: Option<Vec<u64>>,
     pub(crate) highlighted_offset: Option<u64>,
-    /// Tile sizes of another layout of the array, by dimension number, whose borders are drawn, too.
+    /// Tile sizes of another layout of the array, by dimension number; its borders are drawn, too.
     pub(crate) periods: Vec<Vec<u64>>,
 }
 
-/// The picture of one array as the options want it.
+/// The picture of one array with these options.
 pub(crate) fn sheet_of(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
     match &options.view {
         View::Compare(other) => compare::sheet(tiled, other, options),
@@ -99,8 +99,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Places with the same key get the same colour: those of one tile, or without tiles of one run along the fastest
-    /// dimension drawn.
+    /// The colour key of a place: one for each tile, or, without tiles, for each run along the fastest dimension drawn.
     pub(crate) fn color_key(&self, place: &[u64]) -> Option<u64> {
         if self.padded.levels().is_empty() {
             return Some(self.slower_dimension().map_or(0, |dimension| place[dimension]));
@@ -114,10 +113,9 @@ impl<'a> Drawing<'a> {
         Some(self.padded.blocks(place)[TILE]).filter(|&tile| tile != NO_BLOCK)
     }
 
-    /// Whether the tile at a place has elements outside the plane. The first and the last of them in memory are the
-    /// corners of what it covers.
+    /// Whether the tile at a place has elements outside the plane. The first and last in memory are the tile's corners.
     pub(crate) fn is_open(&self, place: &[u64]) -> bool {
-        /// Padding inside a tile of merged dimensions (`*`), which has no place, behind its last element.
+        /// The longest padding inside a tile of merged dimensions (`*`), which has no place, behind its last element.
         const LONGEST_PADDING: u64 = 64;
         let Some(tile) = self.tile(place) else { return false };
         let length = self.padded.tile_length();
@@ -125,18 +123,18 @@ impl<'a> Drawing<'a> {
         let ends = (length.saturating_sub(LONGEST_PADDING)..length).rev();
         let last = ends.filter_map(|at| self.padded.place_at(first.checked_add(at)?)).next();
         let mut corners = [self.padded.place_at(first), last].into_iter().flatten();
-        // Later tiles can mix the elements of several.
+        // Later tiles can mix the elements of several tiles.
         corners.any(|corner| self.tile(&corner) == Some(tile) && !self.plane.holds(&corner))
     }
 
-    /// Of the two dimensions drawn, the slower one.
+    /// The slower of the two dimensions drawn.
     fn slower_dimension(&self) -> Option<usize> {
         let (row, column) = (self.plane.row?, self.plane.column?);
         let fastest = self.padded.minor_to_major().find(|&dimension| dimension == row || dimension == column)?;
         Some(if fastest == row { column } else { row })
     }
 
-    /// Whether an element or padding lies at an offset.
+    /// The kind of an offset: element, padding or tail.
     pub(crate) fn kind(&self, offset: u64) -> Kind {
         if offset >= self.tiled.tiled_elements() {
             return Kind::Tail;
@@ -147,7 +145,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// What runs along a dimension.
+    /// The label of a dimension.
     pub(crate) fn dimension_label(&self, dimension: Option<usize>) -> String {
         let Some(dimension) = dimension else { return String::new() };
         match dimension.checked_sub(self.padded.added()) {
@@ -165,7 +163,7 @@ impl<'a> Drawing<'a> {
         self.hidden().map(slider).take(MOST_SLIDERS).collect()
     }
 
-    /// Dimensions that aren't drawn, and have more than one index.
+    /// Dimensions that aren't drawn and have more than one index.
     fn hidden(&self) -> impl Iterator<Item = usize> + '_ {
         let drawn = [self.plane.row, self.plane.column];
         let own = self.padded.added()..self.padded.extents().len();
@@ -208,9 +206,9 @@ impl<'a> Drawing<'a> {
         legend
     }
 
-    /// What later tiles join, and what they cut: every one is named, with a border or without.
+    /// Names the later tiles that join or cut others, with a border or without.
     fn name_later_tiles(&self, panels: &[Panel], legend: &mut Vec<(Swatch, String)>) {
-        /// Tiles that are named; more are counted.
+        /// The most tiles that are named; more are counted.
         const MOST_NAMED: usize = 6;
         let tiles = self.tiled.array().layout().map_or(&[][..], |layout| layout.tiles());
         let joined = self.padded.joined();
@@ -233,10 +231,10 @@ impl<'a> Drawing<'a> {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let has = |edge| panels.iter().any(|panel| panel.grid.has(edge));
         match (has(Edge::Inner), cutting.is_empty()) {
-            // Inside a tile, what joins others is outlined as far as it reaches there.
+            // Inside a tile, a joining tile is outlined as far as it reaches there.
             (true, true) => legend.push((Swatch::Inner, format!("part of a tile {}{more}", names(&joining)))),
             (true, false) => {
-                // What `*` merges may reach from tile to tile.
+                // Dimensions merged by `*` may reach from tile to tile.
                 let is_inside =
                     cutting.iter().all(|(_, tile)| tile.dimensions().iter().all(|size| size.size().is_some()));
                 let inside = if is_inside { " inside it" } else { "" };
@@ -292,7 +290,7 @@ pub(crate) fn title(tiled: &Tiled) -> String {
     Shape::from(tiled.array().clone()).to_string()
 }
 
-/// Elements, padding and bytes.
+/// The elements, padding and bytes of a layout, in words.
 pub(crate) fn summary(tiled: &Tiled) -> String {
     let elements = tiled.logical_dimensions().iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
     let padding = tiled.physical_elements().saturating_sub(elements);

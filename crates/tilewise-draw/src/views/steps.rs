@@ -11,7 +11,7 @@ use crate::{
 };
 use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 
-/// Steps that are drawn; a layout of two tiles has seven.
+/// The most steps drawn; a layout of two tiles has seven.
 const MOST_STEPS: usize = 12;
 
 pub(crate) fn sheet(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
@@ -38,7 +38,7 @@ pub(crate) fn sheet(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
             captions.push(format!("… {} not drawn.", counted((steps.len() - drawn) as u64, "more step")));
         }
     }
-    // Borders are those of the axes that a step has made, those of later tiles, too.
+    // Borders are those of the axes that a step has made, of later tiles, too.
     let mut legend = drawing.legend(&panels, false);
     legend.retain(|(swatch, _)| !matches!(swatch, Swatch::Unmarked));
     captions.extend(drawing.captions(options, &[super::Part::Memory]));
@@ -117,7 +117,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What a step does, by the names of the document: d are the bounds, t the tile. Pictures' font has no ⌈ and ⌉.
+/// A step's formula in the names of the document: d are the bounds, t the tile. The font of pictures has no ⌈ and ⌉.
 fn formula(step: &DerivationStep) -> &'static str {
     match (&step.operation, step.level) {
         (Operation::Pad { .. }, Some(_)) => " = ceil(d/t)·t",
@@ -129,7 +129,7 @@ fn formula(step: &DerivationStep) -> &'static str {
     }
 }
 
-/// Whether two pictures show one thing: cells in the same places, with the same borders.
+/// Whether two pictures are the same: cells in the same places, with the same borders.
 fn is_same_picture(one: &Panel, other: &Panel) -> bool {
     let of = |panel: &Panel| -> Vec<_> {
         let cell = |cell: &Cell| (cell.row, cell.column, cell.content.text.clone(), cell.content.kind, cell.edges);
@@ -142,7 +142,7 @@ fn is_same_picture(one: &Panel, other: &Panel) -> bool {
 struct Page {
     length: u64,
     columns: u64,
-    /// The most minor of the axes that run down, and of those that run to the right.
+    /// The most minor axis of those that run down, and of those that run to the right.
     rows_together: u64,
     columns_together: u64,
 }
@@ -199,7 +199,7 @@ fn origin(derivation: &Derivation, after: usize, position: u64) -> Option<Vec<u6
     Some(logical)
 }
 
-/// Where an element is after that many steps.
+/// The position of an element after that many steps.
 fn destination(derivation: &Derivation, after: usize, index: &[u64]) -> Option<u64> {
     let mut position = ravel(index, &bounds_of(derivation));
     for step in &derivation.steps()[..after] {

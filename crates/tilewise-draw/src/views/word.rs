@@ -1,4 +1,4 @@
-//! Which elements share a 32-bit word.
+//! Elements that share a 32-bit word.
 
 use super::Drawing;
 use crate::{
@@ -48,7 +48,7 @@ impl Drawing<'_> {
     pub(super) fn words(&self, colors: &mut Colors) -> Panel {
         let bits = self.tiled.stored_bits();
         if bits < WORD && !WORD.is_multiple_of(bits) {
-            // Elements lie across words.
+            // Elements cross word borders.
             let annotate = |content: CellContent| {
                 let Some(offset) = content.offset else { return content };
                 let note = format!("word {}", word_label(offset, bits));
@@ -124,7 +124,7 @@ fn bits_label(offset: u64, bits: u64) -> String {
     }
 }
 
-/// Where the highlighted element lies, in words.
+/// The words of the highlighted element, as a caption.
 pub(super) fn caption(tiled: &Tiled, offset: u64) -> String {
     let bits = tiled.stored_bits();
     let (first, last) = words(offset, bits);

@@ -1,4 +1,4 @@
-//! The compiler's own plan of memory: which value lies where in which allocation.
+//! The compiler's own plan of memory: the allocation and the offset of each value.
 
 mod parse;
 #[cfg(feature = "proto")]
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use crate::error::{Error, ErrorKind};
 use tilewise::visible_lines;
 
-/// A buffer assignment: what XLA decided about memory (`BufferAssignment` in xla/service/buffer_assignment.h).
+/// A buffer assignment: XLA's plan of memory (`BufferAssignment` in xla/service/buffer_assignment.h).
 ///
 /// A dump has it as text, in `…-buffer-assignment.txt`, and in the `HloProto` of `….after_optimizations.hlo.pb`.
 ///
@@ -38,13 +38,14 @@ pub struct BufferAssignment {
 }
 
 impl BufferAssignment {
-    /// Reads the text of a `…-buffer-assignment.txt`. What follows the allocations is not looked at.
+    /// Reads the text of a `…-buffer-assignment.txt`. Text behind the allocations is ignored.
     ///
     /// # Errors
     ///
     /// [`Syntax`](crate::ErrorKind::Syntax) for a line that isn't written as XLA does (`BufferAllocation::ToString` in
-    /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation, one
-    /// that lacks an allocation before the last, or whose total is another, and for values that lie beyond their allocation.
+    /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation,
+    /// one that lacks an allocation before the last, or whose total differs, and for values that lie beyond their
+    /// allocation.
     pub fn parse(text: &str) -> Result<Self, Error> {
         parse::parse(&visible_lines(text))?.checked()
     }
@@ -61,8 +62,8 @@ impl BufferAssignment {
         proto::decode(bytes, name_of)?.checked()
     }
 
-    /// The assignment if nothing in it contradicts the rest: allocations are numbered 0, 1, 2 … in any order, and each holds
-    /// its values. What is missing at the end [may not be seen](Self::is_whole).
+    /// The assignment, if it is consistent: allocations are numbered 0, 1, 2 … in any order, and each holds its values.
+    /// Allocations missing at the end [may go unnoticed](Self::is_whole).
     fn checked(self) -> Result<Self, Error> {
         let damaged = |what: String| {
             let message = format!("the buffer assignment is damaged: {what}; dump or copy it again, whole");
@@ -94,20 +95,21 @@ impl BufferAssignment {
         &self.allocations
     }
 
-    /// Whether no allocation can be missing at the end: a proto says how long it is, and a text that goes on with its total
-    /// has all of them. Of other texts it can't be seen.
+    /// Whether no allocation can be missing at the end: a proto has its length, and a text with its total has all
+    /// allocations. Other texts may lack some.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// The same, of a text that has its end for sure, such as a file that the compiler has finished.
+    /// Marks the assignment as whole: for a text that is known to be complete, such as a file that the compiler has
+    /// finished.
     #[must_use]
     pub fn known_whole(self) -> Self {
         Self { is_whole: true, ..self }
     }
 
-    /// How the compiler packed its heaps, event by event: one for each heap of the program. Only protos say.
+    /// The compiler's packing of each heap of the program, event by event. Only protos have it.
     #[must_use]
     pub fn heap_traces(&self) -> &[HeapTrace] {
         &self.heap_traces
@@ -124,7 +126,7 @@ pub struct BufferAllocation {
     pub size: u64,
     /// The number of its memory space (XLA's `color`).
     pub memory_space: u64,
-    /// The argument it holds, if it does.
+    /// The argument it holds, if it holds one.
     pub parameter: Option<AllocationParameter>,
     /// Whether it holds a constant.
     pub is_constant: bool,
@@ -132,7 +134,7 @@ pub struct BufferAllocation {
     pub is_thread_local: bool,
     /// Whether it may hold a result.
     pub is_live_out: bool,
-    /// What lies in it, in the order of the text.
+    /// The values in it, in the order of the text.
     pub values: Vec<AssignedBuffer>,
 }
 
@@ -155,7 +157,7 @@ pub struct AllocationParameter {
     pub shape_index: Vec<usize>,
 }
 
-/// A value, and where it lies.
+/// A value, and its place in an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssignedBuffer {
@@ -165,19 +167,19 @@ pub struct AssignedBuffer {
     pub instruction: String,
     /// The path to it within the instruction's result.
     pub shape_index: Vec<usize>,
-    /// Where it begins, in bytes from the start of its allocation.
+    /// Its offset, in bytes from the start of its allocation.
     pub offset: u64,
     /// Its size in bytes, padding included.
     pub size: u64,
 }
 
-/// What the packing of one heap did (`HeapSimulatorTrace` in xla/service/hlo.proto).
+/// The packing of one heap (`HeapSimulatorTrace` in xla/service/hlo.proto).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapTrace {
     /// The [index](BufferAllocation::index) of the allocation that the heap became.
     pub allocation: u64,
-    /// What happened, in order.
+    /// The events, in order.
     pub events: Vec<HeapEvent>,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
             is_whole = true;
             break;
         } else if !content.is_empty() && content != TITLE {
-            // The list of values that follows says nothing more about places.
+            // The list of values that follows has no further places.
             break;
         }
     }

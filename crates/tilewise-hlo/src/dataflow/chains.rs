@@ -6,7 +6,7 @@ use crate::{Instruction, Opcode};
 
 use super::{BodyId, Dataflow, OpId, Position};
 
-/// A start and what follows it.
+/// A start, its updates and its done.
 #[derive(Debug)]
 pub struct Chain {
     /// Its first instruction.
@@ -15,13 +15,13 @@ pub struct Chain {
     pub done: Option<OpId>,
     /// The computation that it runs.
     pub wrapped: Option<BodyId>,
-    /// What the start and the updates pass to it, in order.
+    /// The operands that the start and the updates pass to it, in order.
     operands: Vec<OpId>,
     last: OpId,
 }
 
 impl Chain {
-    /// All that it passes to the computation.
+    /// All operands that it passes to the computation.
     #[must_use]
     pub fn operands(&self) -> &[OpId] {
         &self.operands
@@ -32,7 +32,7 @@ impl Chain {
 #[derive(Debug, Default)]
 pub(super) struct Chains {
     chains: Vec<Chain>,
-    /// The chain of each of its instructions, and how many operands are bound once that has run.
+    /// The chain of each of its instructions, and the number of operands that are bound once that has run.
     links: HashMap<OpId, (usize, usize)>,
 }
 
@@ -91,8 +91,8 @@ impl Dataflow {
         (self.bound(op).len() >= self[wrapped].parameters.len()).then_some(wrapped)
     }
 
-    /// The instruction that the text has an array of, with the array's number among that's leaves: what an instruction makes that the
-    /// text leaves out is there once its chain is done.
+    /// The instruction in the text that has an array, with the array's number among its leaves. The results of an
+    /// instruction that the text leaves out are those of its chain's done.
     #[must_use]
     pub fn told(&self, position: Position) -> Option<(Instruction<'_>, usize)> {
         let op = self.op_at(position);

@@ -1,11 +1,11 @@
-//! Numbers that are one, or products of others: union-find with cuts.
+//! Equal numbers, and products of others: union-find with cuts.
 
 use crate::steps;
 
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// Classes of nodes, each of a size. Where one node is said to be a product of several, its class is cut into theirs.
+/// Classes of nodes, each of a size. If a node is united with a product of several, its class is cut into theirs.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
     nodes: Vec<Node>,
@@ -16,11 +16,11 @@ struct Node {
     size: u64,
     /// The next node on the way to the representative of its class; the node itself where it is the representative.
     parent: u32,
-    /// Where its class is cut, the major part; the minor one follows.
+    /// The major part, if its class is cut, else `NONE`; the minor part follows.
     parts: u32,
 }
 
-/// What became of two products that were to be one.
+/// The result of uniting two products.
 #[derive(Debug)]
 pub(super) struct United {
     /// Whether any two classes were made one.
@@ -72,8 +72,8 @@ impl Classes {
         }
     }
 
-    /// Makes two products of nodes one, from their minor ends on: whatever is the larger of two is cut. Where one doesn't divide
-    /// the other, the rest stays apart.
+    /// Unites two products of nodes, from their minor ends on, and cuts the larger of two. If one doesn't divide the
+    /// other, the rest stays apart.
     pub(super) fn unite(&mut self, left: &[u32], right: &[u32]) -> United {
         let mut is_new = false;
         let (mut left, mut right) = (left.to_vec(), right.to_vec());
@@ -104,7 +104,7 @@ impl Classes {
         United { is_new, apart: Vec::new() }
     }
 
-    /// Makes two classes one. That which is cut stands for both, else that which is older.
+    /// Unites two classes. The one that is cut stands for both, else the older one.
     fn join(&mut self, one: u32, other: u32) {
         let is_cut = |node: u32| self.nodes[node as usize].parts != NONE;
         let kept = match (is_cut(one), is_cut(other)) {
@@ -116,7 +116,7 @@ impl Classes {
         self.nodes[other as usize].parent = kept;
     }
 
-    /// Cuts a class that isn't cut, so that its minor part has this size; `false` where that doesn't divide it.
+    /// Cuts a class that isn't cut, so that its minor part has this size; `false` if that doesn't divide it.
     fn cut(&mut self, node: u32, minor: u64) -> bool {
         let size = self.nodes[node as usize].size;
         if minor < 2 || !size.is_multiple_of(minor) {

@@ -1,10 +1,10 @@
-//! How often computations run.
+//! The numbers of executions of computations.
 
 use crate::{CallRole, Opcode, attributes::unquote};
 
 use super::{Body, BodyId, Dataflow, OpId, Position, Table};
 
-/// How often each computation runs; `None` where a loop around it can't be counted.
+/// The number of executions of each computation; `None` if a loop around it can't be counted.
 #[derive(Debug)]
 pub(super) struct Executions(Table<Body, Option<u64>>);
 
@@ -32,18 +32,18 @@ impl Executions {
     }
 }
 
-/// How often things run.
+/// Numbers of executions.
 impl Dataflow {
-    /// How often a computation runs: the [trip counts](Self::trip_count) of the loops around it, multiplied. `None` if
-    /// one of them can't be told.
+    /// The number of executions of a computation: the [trip counts](Self::trip_count) of the loops around it,
+    /// multiplied. `None` if one of them is unknown.
     #[must_use]
     pub fn executions(&self, body: BodyId) -> Option<u64> {
         self.all_executions().0[body]
     }
 
-    /// How often the body of a `while` runs: what the compiler noted (`known_trip_count` in its `backend_config`), else
-    /// what counting from a constant to a constant in steps of a constant gives. `None` for other instructions, and
-    /// where it depends on values.
+    /// The number of times the body of a `while` runs: as the compiler noted it (`known_trip_count` in its
+    /// `backend_config`), else counted from a constant to a constant in steps of a constant. `None` for other
+    /// instructions, and if it depends on values.
     ///
     /// The counter is found as `MatchTrivialLoopTripCount` in xla/service/while_loop_analysis.cc does: the condition is
     /// `counter < bound` or `counter <= bound`, the body adds a constant to it.
@@ -77,7 +77,7 @@ impl Dataflow {
     }
 }
 
-/// A `while`: what its two computations begin with, and what the next turn begins with.
+/// A `while`: its initial value, the parameters of its two computations, and the next turn's value.
 struct Loop<'f> {
     flow: &'f Dataflow,
     initial: Position,
@@ -99,7 +99,7 @@ impl<'f> Loop<'f> {
             body_parameter: parameter(body)?,
             next: flow.result(body),
         };
-        // As XLA checks of a loop.
+        // XLA checks this of a loop.
         let extent = flow.extent(this.initial);
         let carried = [this.condition_parameter, this.body_parameter, this.next];
         carried.iter().all(|carried| flow.extent(*carried) == extent).then_some(this)
@@ -121,7 +121,7 @@ impl<'f> Loop<'f> {
         Some(distance.div_ceil(u64::try_from(step).ok()?))
     }
 
-    /// The constant that the body adds to an element of what the loop carries.
+    /// The constant that the body adds to an element of the loop's carry.
     fn step(&self, element: usize) -> Option<i64> {
         let add = self.flow.op_at(self.flow.origin(self.next.plus(element)));
         let [left, right] = self.operands(add, Opcode::Add)?;
@@ -137,7 +137,7 @@ impl<'f> Loop<'f> {
         (flow[op].opcode == opcode).then_some([flow.operand(op, 0)?, flow.operand(op, 1)?])
     }
 
-    /// Which element of a parameter this is, unless every turn has the same there.
+    /// The element of a parameter that a value is; `None` if every turn has the same value there.
     fn element(&self, position: Position, parameter: Position) -> Option<usize> {
         let origin = self.flow.origin(position);
         (self.flow.op_at(origin) == self.flow.op_at(parameter)).then(|| origin.since(parameter))
@@ -154,7 +154,7 @@ impl<'f> Loop<'f> {
 mod tests {
     use crate::{Module, dataflow::Dataflow};
 
-    /// That of the entry's root.
+    /// The trip count of the entry's root.
     fn trip_count(module: &Module) -> Option<u64> {
         let flow = Dataflow::new(module);
         flow.entry().and_then(|entry| flow.trip_count(flow[entry].root))

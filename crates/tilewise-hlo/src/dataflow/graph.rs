@@ -1,4 +1,4 @@
-//! The instructions that run, and what they call.
+//! The instructions that run, and the computations they call.
 
 use std::ops::{Index, Range};
 
@@ -12,7 +12,7 @@ use super::{
 /// An instruction that runs, or that is in the body of a fusion whose result may lie in an operand.
 #[derive(Clone, Debug)]
 pub struct Op {
-    /// What it does; of one that the text leaves out, what it abbreviates.
+    /// The opcode; for an instruction that the text leaves out, the abbreviated one.
     pub opcode: Opcode,
     /// The computation it is in.
     pub body: BodyId,
@@ -29,7 +29,7 @@ pub struct Op {
     pub(super) calls: Range<u32>,
 }
 
-/// What a computation runs.
+/// The instructions of a computation.
 #[derive(Clone, Debug)]
 pub struct Body {
     pub(super) ops: Range<u32>,
@@ -37,10 +37,10 @@ pub struct Body {
     pub root: OpId,
     /// The parameters, by number.
     pub parameters: Vec<OpId>,
-    /// Whether it runs in memory of its own: the entry and what loops, conditionals, calls and asynchronous pairs run,
-    /// but no fusion's body.
+    /// Whether it runs in memory of its own: the entry and the callees of loops, conditionals, calls and asynchronous
+    /// pairs, but no fusion's body.
     pub runs: bool,
-    /// Where its first instruction is in the text.
+    /// The index of its first instruction in the text.
     pub(super) first_instruction: usize,
 }
 
@@ -58,7 +58,7 @@ impl Body {
     }
 }
 
-/// What a text leaves open, so that a value may come from elsewhere: of programs that a compiler printed whole, nothing.
+/// A gap in a text, so that a value may come from elsewhere. Programs that a compiler printed whole have no gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Gap {
@@ -80,18 +80,19 @@ pub enum Gap {
     TooLarge,
 }
 
-/// The part of a module that values flow through: what runs, then the bodies of fusions that may work in place.
+/// The part of a module that values flow through: computations that run, then the bodies of fusions that may work in
+/// place.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) ops: Table<Op, Op>,
-    /// The instruction of each position, and its node of that's shape.
+    /// The instruction of each position, and the position's node in the instruction's shape.
     pub(super) positions: Table<Slot, (OpId, NodeId)>,
     pub(super) shapes: Shapes,
     pub(super) bodies: Table<Body, Body>,
     pub(super) entry: Option<BodyId>,
     pub(super) operands: Vec<OpId>,
     pub(super) calls: Vec<(CallRole, BodyId)>,
-    /// By the module's computations.
+    /// The body of each of the module's computations.
     pub(super) of_computation: Vec<Option<BodyId>>,
     pub(super) gap: Option<Gap>,
 }
@@ -120,8 +121,8 @@ impl Dataflow {
         self.graph().entry
     }
 
-    /// The first thing that the text leaves open, if it does. Values then flow from an instruction that isn't there:
-    /// [`instruction`](Self::instruction) has nothing for it.
+    /// The first gap in the text, if there is one. Values then flow from a missing instruction, for which
+    /// [`instruction`](Self::instruction) is `None`.
     #[must_use]
     pub fn gap(&self) -> Option<&Gap> {
         self.graph().gap.as_ref()
@@ -145,7 +146,7 @@ impl Dataflow {
         self.module().instruction(self[op].instruction as usize)
     }
 
-    /// The [index](Instruction::index) of that in the text.
+    /// The [index](Instruction::index) of that instruction.
     #[must_use]
     pub fn instruction_index(&self, op: OpId) -> usize {
         self[op].instruction as usize
@@ -183,21 +184,21 @@ impl Dataflow {
         self.operands(op).get(number).map(|operand| self[*operand].position)
     }
 
-    /// The computations that it calls, with what for, in the order in which they run: those that run at all, and the body
-    /// of a fusion whose result may lie in an operand.
+    /// The computations that it calls, each with its role, in the order in which they run: those that run at all, and
+    /// the body of a fusion whose result may lie in an operand.
     #[must_use]
     pub fn calls(&self, op: OpId) -> &[(CallRole, BodyId)] {
         let range = &self[op].calls;
         &self.graph().calls[range.start as usize..range.end as usize]
     }
 
-    /// The first computation that an instruction calls as this.
+    /// The first computation that an instruction calls in this role.
     #[must_use]
     pub fn callee(&self, op: OpId, role: CallRole) -> Option<BodyId> {
         self.calls(op).iter().find(|call| call.0 == role).map(|call| call.1)
     }
 
-    /// What a computation results in.
+    /// The position of a computation's result.
     #[must_use]
     pub fn result(&self, body: BodyId) -> Position {
         self[self[body].root].position

@@ -17,7 +17,7 @@ pub struct Id<T> {
 }
 
 impl<T> Id<T> {
-    /// Of this index.
+    /// The id of this index.
     #[must_use]
     pub fn new(index: usize) -> Self {
         // Tables are no longer than the text, which the reader keeps below 4 GiB.
@@ -30,13 +30,13 @@ impl<T> Id<T> {
         self.number as usize
     }
 
-    /// The one so many further on.
+    /// The id `count` further on.
     #[must_use]
     pub fn plus(self, count: usize) -> Self {
         Self::new(self.index() + count)
     }
 
-    /// How many this is after an earlier one.
+    /// The distance from an earlier id.
     #[must_use]
     pub fn since(self, earlier: Self) -> usize {
         self.index() - earlier.index()
@@ -90,13 +90,13 @@ pub struct Table<T, V> {
 }
 
 impl<T, V> Table<T, V> {
-    /// An empty one.
+    /// An empty table.
     #[must_use]
     pub fn new() -> Self {
         Vec::new().into()
     }
 
-    /// The same for so many.
+    /// A table of `length` equal items.
     #[must_use]
     pub fn filled(length: usize, item: V) -> Self
     where
@@ -105,25 +105,25 @@ impl<T, V> Table<T, V> {
         vec![item; length].into()
     }
 
-    /// Adds one and returns its number.
+    /// Adds an item and returns its id.
     pub fn push(&mut self, item: V) -> Id<T> {
         self.items.push(item);
         Id::new(self.items.len() - 1)
     }
 
-    /// How many there are.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The number that the next one will have.
+    /// The id of the next item.
     #[must_use]
     pub fn next_id(&self) -> Id<T> {
         Id::new(self.items.len())
@@ -139,7 +139,7 @@ impl<T, V> Table<T, V> {
         self.items.iter().enumerate().map(|(index, item)| (Id::new(index), item))
     }
 
-    /// The one of this number, if there is one.
+    /// The item of this id, if there is one.
     #[must_use]
     pub fn get(&self, id: Id<T>) -> Option<&V> {
         self.items.get(id.index())

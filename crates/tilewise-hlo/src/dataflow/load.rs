@@ -9,7 +9,7 @@ use super::{
     graph::{Body, Gap, Graph, Op},
 };
 
-/// No instruction of the text: what an operand is that the text doesn't have.
+/// The index of an operand that the text doesn't have.
 const MISSING: u32 = u32::MAX;
 
 pub(super) fn load(module: &Module) -> Graph {
@@ -44,7 +44,7 @@ pub(super) fn load(module: &Module) -> Graph {
 /// An asynchronous start with its updates and its done.
 struct Link {
     operands: Vec<OpId>,
-    /// The result, of which a start whose operands come later has nothing: `((), (), …) call-start()`.
+    /// The result, which is empty in a start whose operands come later: `((), (), …) call-start()`.
     result: Option<Position>,
 }
 
@@ -53,13 +53,13 @@ struct Loader<'m> {
     graph: Graph,
     /// The first node of each distinct text of a shape.
     shapes: HashMap<&'m str, NodeId>,
-    /// Which of the operands the text doesn't have.
+    /// The operands that the text doesn't have.
     missing: Vec<usize>,
     most_positions: usize,
 }
 
 impl<'m> Loader<'m> {
-    /// The first gap is the one to tell of.
+    /// Notes a gap; only the first is kept.
     fn note(&mut self, gap: impl FnOnce() -> Gap) {
         self.graph.gap.get_or_insert_with(gap);
     }
@@ -129,7 +129,7 @@ impl<'m> Loader<'m> {
         start.is_some_and(|start| self.graph.ops[*start].opcode == Opcode::AsyncStart)
     }
 
-    /// One instruction for all operands that the text doesn't have, in a computation that nothing calls.
+    /// Adds one instruction for all operands that the text doesn't have, in a computation that isn't called.
     fn add_missing(&mut self) {
         if self.missing.is_empty() {
             return;
@@ -161,7 +161,7 @@ impl<'m> Loader<'m> {
         }
     }
 
-    /// Notes which computations the instructions of one call, those that are loaded.
+    /// Notes the loaded computations that the instructions of one call.
     fn add_calls(&mut self, body: BodyId) {
         for op in self.graph.bodies[body].ops() {
             let Some(instruction) = self.instruction(op).filter(Instruction::runs_callees) else { continue };
@@ -236,7 +236,7 @@ impl<'m> Loader<'m> {
         }
     }
 
-    /// For each asynchronous start, what it and its updates pass on, and where the result is.
+    /// For each asynchronous start, the operands that it and its updates pass on, and the position of the result.
     fn links(&self) -> HashMap<OpId, Link> {
         let mut links: HashMap<OpId, Link> = HashMap::new();
         // The start of each update.
@@ -296,7 +296,7 @@ impl<'m> Loader<'m> {
         let operands = self.graph.operands.len();
         self.graph.operands.extend(&parameters);
         let operands = number_of(operands)..number_of(self.graph.operands.len());
-        // What the start calls is called by the instruction it wraps.
+        // The start's callees are called by the instruction it wraps.
         let root = self.graph.ops.push(hidden(wrapped, usize::MAX, position, operands, calls));
         let calls = number_of(self.graph.calls.len());
         self.graph.calls.push((CallRole::Calls, body));
@@ -355,7 +355,7 @@ fn may_write_in_place(root: Opcode) -> bool {
     )
 }
 
-/// Nothing that is counted here is more than twice the text, of which the reader keeps fewer than 2^32 bytes.
+/// No count here is more than twice the length of the text, which is below 2^32 bytes.
 fn number_of(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(MISSING)
 }

@@ -1,8 +1,9 @@
-//! Whether what holds one value is of one shape, and results are of the shapes that their operands make.
+//! Checks that positions with one value have one shape, and that results have the shapes that follow from their
+//! operands.
 //!
-//! The rules are those of `ShapeVerifier` (xla/service/hlo_verifier.cc) as far as a plan of memory depends on them. XLA's
-//! parser doesn't ask them, so texts that no compiler printed may break them: memory would then be counted by the smaller
-//! of two shapes.
+//! The rules are those of `ShapeVerifier` (xla/service/hlo_verifier.cc) as far as a plan of memory depends on them.
+//! XLA's parser doesn't check them, so texts that no compiler printed may break them: memory would then be counted by
+//! the smaller of two shapes.
 
 use std::{collections::HashMap, fmt};
 
@@ -15,13 +16,14 @@ use crate::{
 
 use super::{Dataflow, NodeId, OpId, Position};
 
-/// Two instructions of which one is of the other's shape, or of the shape that the other makes of it, and isn't.
+/// Two instructions with contradictory shapes: one must have the other's shape, or the shape that follows from it, and
+/// doesn't.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
     /// The instruction.
     pub instruction: String,
-    /// Its operand, or the parameter or root of what it calls.
+    /// Its operand, or the parameter or root of its callee.
     pub other: String,
 }
 
@@ -36,7 +38,7 @@ impl Dataflow {
     /// The first two instructions whose shapes contradict each other: an operand that is passed on, a parameter or root and
     /// its call, a loop's carry, a result that lies in an operand, a result of other bounds than its operands make.
     ///
-    /// Of programs that a compiler printed, none; nor of texts that leave [something](Self::gap) open.
+    /// `None` for programs that a compiler printed, and for texts with a [gap](Self::gap).
     #[must_use]
     pub fn mismatch(&self) -> Option<Mismatch> {
         if self.gap().is_some() {
@@ -63,7 +65,7 @@ enum Found {
     Names(Mismatch),
 }
 
-/// What two arrays have in common.
+/// The common properties of two arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alike {
     Nothing,
@@ -71,14 +73,14 @@ enum Alike {
     BoundsAndType,
 }
 
-/// The shape of an array takes no more bytes of text, where its bounds are worked out: each of its users reads it again.
+/// Most bytes of text of a shape whose bounds are computed: each of its users reads it again.
 const LONGEST_SHAPE: usize = 4096;
 
 struct Check<'f> {
     flow: &'f Dataflow,
-    /// What was compared: programs repeat a few shapes.
+    /// The results of comparisons: programs repeat a few shapes.
     arrays: HashMap<(NodeId, NodeId), bool>,
-    /// The same with all that is in them.
+    /// The results of comparisons with all positions within.
     wholes: HashMap<(NodeId, NodeId), bool>,
     bounds: HashMap<(NodeId, NodeId), Alike>,
     /// The parameters of fusions' bodies, by the index of the body.
@@ -86,7 +88,7 @@ struct Check<'f> {
 }
 
 impl<'f> Check<'f> {
-    /// Every position holds what its value was made as.
+    /// Checks that every position has the shape in which its value was made.
     fn values(&mut self) -> Option<Found> {
         let flow = self.flow;
         flow.all_positions().ids().find_map(|position| {
@@ -96,7 +98,8 @@ impl<'f> Check<'f> {
         })
     }
 
-    /// Whether they differ in tiles alone, which are left out of one: then its size is in doubt, not which array it is.
+    /// Whether two positions differ in tiles alone, which one of them lacks: then its size is in doubt, but it is the
+    /// same array.
     fn lacks_tiles(&self, position: Position, definition: Position) -> bool {
         let flow = self.flow;
         let (Some(one), Some(other)) = (flow.shape(position), flow.shape(definition)) else { return false };
@@ -106,7 +109,7 @@ impl<'f> Check<'f> {
             && elements(one.dimensions()).is_some_and(|count| elements(other.dimensions()) == Some(count))
     }
 
-    /// What an instruction has in common with its operands and with what it calls, beyond the values that it passes on.
+    /// Checks an instruction against its operands and its callees, beyond the values that it passes on.
     fn op(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let operand = |number: usize| flow.operands(op).get(number).copied();
@@ -134,13 +137,14 @@ impl<'f> Check<'f> {
         }
     }
 
-    /// Whether an instruction isn't of another's shape.
+    /// Checks that two instructions have one shape.
     fn differs(&mut self, op: OpId, other: OpId) -> Option<Found> {
         let positions = (self.flow[op].position, self.flow[other].position);
         (!self.are_one(positions.0, positions.1)).then_some(Found::Ops(op, other))
     }
 
-    /// A fusion's operands are its body's parameters, and its result is the body's root.
+    /// Checks that a fusion's operands have the shapes of its body's parameters, and its result that of the body's
+    /// root.
     fn fusion(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let instruction = flow.instruction(op).filter(|_| !flow[op].is_hidden)?;
@@ -166,11 +170,12 @@ impl<'f> Check<'f> {
         if parameters.len() == operands.len() { None } else { found(root) }
     }
 
-    /// A result that lies in an operand is of its shape (`output_to_operand_aliasing`).
+    /// Checks that a result that lies in an operand has its shape (`output_to_operand_aliasing`).
     fn aliases(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let aliases = flow.instruction(op)?.output_to_operand_aliasing().unwrap_or_default();
-        // A start's are about all that its updates bind, too, and `{}` is the whole result of what it runs.
+        // A start's aliases also cover the operands that its updates bind, and `{}` is the whole result of its
+        // computation.
         let chain = flow.chain(op).filter(|chain| chain.start == op);
         let operands = chain.map_or(flow.operands(op), |chain| chain.operands());
         aliases.into_iter().find_map(|alias| {
@@ -184,7 +189,7 @@ impl<'f> Check<'f> {
         })
     }
 
-    /// The result's bounds, where the operands tell them.
+    /// Checks the result's bounds, if they follow from the operands.
     fn result(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let opcode = flow[op].opcode;
@@ -198,7 +203,7 @@ impl<'f> Check<'f> {
         if self.alike(result, flow[operand].position) < needed {
             return Some(Found::Ops(op, operand));
         }
-        // Two that meet are of one type.
+        // The two operands of an elementwise operation have one type.
         match operands {
             &[one, other] if opcode.is_elementwise() && opcode != Opcode::StochasticConvert => {
                 let are_alike = self.alike(flow[one].position, flow[other].position) == Alike::BoundsAndType;
@@ -208,7 +213,7 @@ impl<'f> Check<'f> {
         }
     }
 
-    /// One result for each of the first operands.
+    /// Checks that there is one result for each of the first operands.
     fn each(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let (result, operands) = (flow[op].position, flow.operands(op));
@@ -230,7 +235,7 @@ impl<'f> Check<'f> {
         }
     }
 
-    /// The same of those whose bounds their attributes tell.
+    /// Checks the result of instructions whose bounds follow from their attributes.
     fn inferred(&mut self, op: OpId) -> Option<Found> {
         use Opcode::{Concatenate, Dot, Pad, Reduce, Transpose};
         let flow = self.flow;
@@ -241,7 +246,7 @@ impl<'f> Check<'f> {
             return Some(Found::Ops(op, first));
         }
         let shape = |op: OpId| flow.shape(flow[op].position);
-        // What pads an array, or what a sum begins with, is of its type.
+        // The value that pads an array, or that a sum begins with, has the array's type.
         let operands = flow.operands(op);
         let starts = match flow[op].opcode {
             Pad => operands.len().min(1),
@@ -262,7 +267,7 @@ impl<'f> Check<'f> {
                 let operands = operands.map(|operand| operand.shape_text()).collect();
                 let (opcode, attributes) = (instruction.opcode(), instruction.attributes_text());
                 let operation = Operation { opcode, operands, attributes, element: &|_| None, result_of: &|_| None };
-                // What isn't inferred isn't known here.
+                // A result that can't be inferred passes.
                 infer(&operation)
                     .and_then(|text| Shape::parse_as_written(&text).ok())
                     .is_none_or(|inferred| shape(op).is_some_and(|result| has_bounds_of(&result, &inferred)))
@@ -302,7 +307,7 @@ impl<'f> Check<'f> {
         (!is_sound).then_some(Found::Ops(op, first))
     }
 
-    /// Whether these and those within them hold the same arrays.
+    /// Whether two positions, and those within them, hold the same arrays.
     fn are_one(&mut self, one: Position, other: Position) -> bool {
         let flow = self.flow;
         let extent = flow.extent(one);
@@ -334,7 +339,7 @@ impl<'f> Check<'f> {
             })
     }
 
-    /// What two arrays, or two lists of as many, have in common beside their layouts.
+    /// The common properties of two arrays, or of two lists of the same length, apart from their layouts.
     fn alike(&mut self, one: Position, other: Position) -> Alike {
         let flow = self.flow;
         let nodes = (flow.node(one), flow.node(other));
@@ -356,7 +361,7 @@ impl<'f> Check<'f> {
     }
 }
 
-/// How a result's bounds follow from its operands'.
+/// The way in which a result's bounds follow from its operands'.
 #[derive(Clone, Copy)]
 enum Form {
     /// The bounds and the type of this operand.
@@ -381,13 +386,13 @@ fn form(opcode: Opcode) -> Form {
     }
 }
 
-/// Whether operands and attributes of such an instruction make the bounds of its result.
+/// Whether operands and attributes of such an instruction determine the bounds of its result.
 fn tells_bounds(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(opcode, Broadcast | Concatenate | Dot | DynamicSlice | Pad | Reduce | Reshape | Slice | Transpose)
 }
 
-/// Whether two instructions have one shape, but for layouts: within a fusion they are as its code wants them.
+/// Whether two instructions have one shape, but for layouts, which a fusion's code chooses.
 fn have_one_shape(one: Instruction<'_>, other: Instruction<'_>) -> bool {
     if one.shape_text() == other.shape_text() {
         return true;
@@ -415,7 +420,7 @@ fn has_dimensions_of(one: &Shape, other: &Shape) -> bool {
     one.as_array().is_some() == other.as_array().is_some() && bounds(one) == bounds(other)
 }
 
-/// XLA lets floats of several widths meet, and a TPU's compiler makes a conversion a part of what it feeds.
+/// XLA accepts floats of several widths, and a TPU's compiler makes a conversion a part of its user.
 fn has_bounds_of(one: &Shape, other: &Shape) -> bool {
     has_dimensions_of(one, other) && has_type_of(one, other)
 }

@@ -1,4 +1,4 @@
-//! Where values come from, and where they go.
+//! The sources and the uses of values.
 
 mod axes;
 mod chains;
@@ -45,9 +45,9 @@ pub use values::Value;
 pub type OpId = Id<Op>;
 /// A computation.
 pub type BodyId = Id<Body>;
-/// Where a value is: an instruction and a path within its result (XLA's `HloPosition`).
+/// The place of a value: an instruction and a path within its result (XLA's `HloPosition`).
 ///
-/// Those of an instruction follow one another, in pre-order: a tuple comes before its elements.
+/// The positions of an instruction follow one another, in pre-order: a tuple comes before its elements.
 pub type Position = Id<Slot>;
 /// A node of one of the module's distinct shapes.
 pub type NodeId = Id<Node>;
@@ -56,7 +56,7 @@ pub type AxisId = Id<Axis>;
 /// A value.
 pub type ValueId = Id<Value>;
 
-/// What runs in a module, and how values flow through it: XLA's dataflow analysis, for any machine.
+/// The instructions that run in a module, and the flow of values through it: XLA's dataflow analysis, for any machine.
 ///
 /// Clones share everything.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ struct Known {
 struct Data {
     module: Module,
     graph: Graph,
-    /// What is worked out when it is first asked for.
+    /// Computed on first use.
     known: Known,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Debug for Dataflow {
 }
 
 impl Dataflow {
-    /// Of a module. What the text leaves open is said by [`gap`](Self::gap).
+    /// The dataflow of a module; [`gap`](Self::gap) is the first gap in its text.
     #[must_use]
     pub fn new(module: &Module) -> Self {
         let graph = load::load(module);
@@ -127,7 +127,7 @@ impl Dataflow {
         self.data.known.executions.get_or_init(|| Executions::new(self))
     }
 
-    /// Which dimensions of its arrays are one: worked out when it is first asked for.
+    /// The axes of the module's arrays, computed on first use.
     #[must_use]
     pub fn axes(&self) -> &Axes {
         self.data.known.axes.get_or_init(|| Axes::of(self.module()))

@@ -1,4 +1,4 @@
-//! What padding and slices have of a dimension: its first places, or pieces of equal size that it is made of.
+//! The parts of a dimension in padding and slices: its first places, or pieces of equal size that it is made of.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,10 +6,10 @@ use crate::{Instruction, Opcode};
 
 use super::{axes::EventKind, classes::Classes, factors::FactorKind};
 
-/// What axes go on beyond padding and slices.
+/// The axes that go on beyond padding and slices.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// Nodes, each with one that is its first places.
+    /// Nodes, each with the node of its first places.
     beginnings: Vec<(u32, u32)>,
     pieces: Vec<Piece>,
 }
@@ -25,7 +25,7 @@ struct Piece {
 }
 
 impl Pieces {
-    /// Notes what a `pad` or a `slice` has of a dimension, whose nodes are those before and after it.
+    /// Notes the part of a dimension that a `pad` or a `slice` has; the nodes are those before and after it.
     pub(super) fn note(&mut self, at: &Instruction<'_>, dimension: usize, (from, to): (u32, u32), classes: &Classes) {
         let (start, (whole, piece), is_slice) = match at.opcode() {
             Opcode::Pad => {
@@ -48,15 +48,15 @@ impl Pieces {
         self.pieces.push(Piece { whole, piece, start, instruction: at.index(), is_slice });
     }
 
-    /// Makes one what goes on.
+    /// Unites the axes that go on.
     pub(super) fn unite(self, classes: &mut Classes, events: &mut Vec<(u32, usize, EventKind)>) {
         unite_pieces(&self.pieces, classes, events);
         unite_beginnings(&self.beginnings, classes);
     }
 }
 
-/// Where a dimension is a product, and a piece has all places of the minor axes at each place that it has of the major ones, the minor
-/// axes go on: the last of 21 time steps of 512 games, flattened, has all games.
+/// Unites the minor axes of a product and of a piece of it that has all their places at each of its places of the major
+/// axes: the last of 21 time steps of 512 games, flattened, has all games.
 fn unite_pieces(pieces: &[Piece], classes: &mut Classes, events: &mut Vec<(u32, usize, EventKind)>) {
     let mut known: HashSet<(u32, usize)> = HashSet::new();
     let [mut of_whole, mut of_piece] = [Vec::new(), Vec::new()];
@@ -64,7 +64,7 @@ fn unite_pieces(pieces: &[Piece], classes: &mut Classes, events: &mut Vec<(u32, 
         of_whole.clear();
         classes.parts(*whole, &mut of_whole);
         let size = classes.size(*piece);
-        // Of the minor axes from one on, as many as go on.
+        // The longest run of minor axes that go on.
         let minor = minor_axes(classes, &of_whole).find(|(_, count)| {
             *count < classes.size(*whole) && size.is_multiple_of(*count) && start.is_multiple_of(*count)
         });
@@ -85,7 +85,7 @@ fn unite_pieces(pieces: &[Piece], classes: &mut Classes, events: &mut Vec<(u32, 
     events.retain(|(node, instruction, _)| !known.contains(&(*node, *instruction)));
 }
 
-/// Where the minor axes of a dimension may begin, and how many places these have together; most first.
+/// The possible starts of a dimension's minor axes, with the number of places that these have together; most first.
 fn minor_axes(classes: &Classes, all: &[u32]) -> impl Iterator<Item = (usize, u64)> {
     let mut count = 1_u64;
     let counts = all.iter().enumerate().rev().map(|(first, axis)| {
@@ -95,9 +95,10 @@ fn minor_axes(classes: &Classes, all: &[u32]) -> impl Iterator<Item = (usize, u6
     counts.collect::<Vec<_>>().into_iter().rev()
 }
 
-/// The first places of an axis, so many of them, are one axis: what was padded at the end is itself again once that is cut off.
+/// Unites nodes with the same number of an axis's first places: a dimension padded at the end is restored once that is
+/// cut off.
 fn unite_beginnings(beginnings: &[(u32, u32)], classes: &mut Classes) {
-    /// What is made one may make others so, as padding of padding does.
+    /// Most rounds: united nodes may unite others, as in padding of padding.
     const ROUNDS: usize = 4;
     for _ in 0..ROUNDS {
         let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Where values are: the nodes of instructions' shapes.
+//! The places of values: the nodes of instructions' shapes.
 
 use tilewise::{Shape, ShapeKind};
 
@@ -11,15 +11,15 @@ pub enum Slot {}
 /// A node of a shape, in pre-order: a tuple, or a leaf. Instructions of the same shape share its nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// How many nodes it has, itself included.
+    /// The number of its nodes, itself included.
     extent: u32,
     /// Nodes back to the tuple that it is an element of; 0 at the top of the shape.
     back: u32,
-    /// Which element of that tuple it is.
+    /// Its number among that tuple's elements.
     element: u32,
-    /// How many leaves of the shape come before it.
+    /// The number of the shape's leaves before it.
     leaves_before: u32,
-    /// Where in `Shapes::elements` a tuple's own begin, and how many they are.
+    /// The start of a tuple's own in `Shapes::elements`, and their number.
     elements: (u32, u32),
     is_tuple: bool,
 }
@@ -31,7 +31,7 @@ impl Node {
         self.is_tuple
     }
 
-    /// How many elements a tuple has; 0 for anything else.
+    /// The number of a tuple's elements; 0 for a leaf.
     #[must_use]
     pub fn element_count(&self) -> usize {
         self.elements.1 as usize
@@ -46,7 +46,7 @@ impl Node {
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     pub(super) nodes: Table<Node, Node>,
-    /// For each tuple, how many nodes after it each element lies.
+    /// The distance of each element from its tuple, in nodes.
     elements: Vec<u32>,
     /// Each with its first node.
     pub(super) shapes: Vec<(NodeId, Shape)>,
@@ -57,7 +57,7 @@ impl Shapes {
     pub(super) fn add(&mut self, shape: Shape) -> NodeId {
         let first = self.nodes.next_id();
         let mut leaves = 0;
-        // Each with the node of its tuple, and which element of that it is.
+        // Each shape with the node of its tuple, and its number among that tuple's elements.
         let mut waiting = vec![(shape.clone(), first, 0_u32)];
         while let Some((shape, parent, element)) = waiting.pop() {
             let at = self.nodes.next_id();
@@ -86,19 +86,19 @@ impl Shapes {
         first
     }
 
-    /// Adds a leaf of which nothing is known.
+    /// Adds a leaf of unknown shape.
     pub(super) fn add_unknown(&mut self) -> NodeId {
         self.nodes.push(Node { extent: 1, back: 0, element: 0, leaves_before: 0, elements: (0, 0), is_tuple: false })
     }
 
-    /// For each element of a tuple, how many nodes after it that lies.
+    /// The distance of each element from its tuple, in nodes.
     pub(super) fn elements(&self, tuple: NodeId) -> &[u32] {
         let (first, count) = self.nodes[tuple].elements;
         &self.elements[first as usize..first as usize + count as usize]
     }
 }
 
-/// A shape has no more nodes than bytes of text, of which the reader keeps fewer than 2^32.
+/// A shape has no more nodes than bytes of text, which are fewer than 2^32.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -106,7 +106,7 @@ fn number(count: usize) -> u32 {
 /// Positions within shapes.
 impl Dataflow {
     /// Every distinct shape, with its first node. Positions of instructions of one shape have the same
-    /// [nodes](Self::node), so what depends on the shape alone is worked out once for each.
+    /// [nodes](Self::node), so results that depend only on the shape can be computed once for each.
     pub fn shapes(&self) -> impl Iterator<Item = (NodeId, &Shape)> {
         self.graph().shapes.shapes.iter().map(|(first, shape)| (*first, shape))
     }
@@ -123,7 +123,7 @@ impl Dataflow {
         (0..nodes[first].extent()).map(move |k| (first.plus(k), &nodes[first.plus(k)]))
     }
 
-    /// The node of its shape that a position is.
+    /// The node of a position in its instruction's shape.
     #[must_use]
     pub fn node(&self, position: Position) -> NodeId {
         self.graph().positions[position].1
@@ -133,7 +133,7 @@ impl Dataflow {
         &self.graph().shapes.nodes[self.node(position)]
     }
 
-    /// The shape of what is at a position; `None` where the instruction's shape can't be read.
+    /// The shape at a position; `None` if the instruction's shape can't be read.
     #[must_use]
     pub fn shape(&self, position: Position) -> Option<Shape> {
         let node = self.node(position);
@@ -165,7 +165,7 @@ impl Dataflow {
         (0..self.extent(position)).map(move |k| position.plus(k))
     }
 
-    /// How many positions are within one, itself included.
+    /// The number of positions within one, itself included.
     #[must_use]
     pub fn extent(&self, position: Position) -> usize {
         self.node_at(position).extent()
@@ -183,7 +183,7 @@ impl Dataflow {
         self.node_at(position).is_tuple
     }
 
-    /// How many leaves of its instruction's result come before a position.
+    /// The number of leaves of its instruction's result before a position.
     #[must_use]
     pub fn leaves_before(&self, position: Position) -> usize {
         let top = self[self.op_at(position)].position;
@@ -202,7 +202,7 @@ impl Dataflow {
         Some(tuple.plus(*nodes as usize))
     }
 
-    /// Which element of a tuple holds the position so many after it.
+    /// The element of a tuple that holds the position `offset` behind it, with its number.
     #[must_use]
     pub fn element_around(&self, tuple: Position, offset: usize) -> Option<(usize, Position)> {
         let elements = self.graph().shapes.elements(self.node(tuple));

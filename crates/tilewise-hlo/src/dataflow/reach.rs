@@ -1,26 +1,27 @@
-//! Which arrays follow from which: instructions read whole arrays, and hand on or make others.
+//! The arrays that follow from others: instructions read whole arrays, and pass them on or make others.
 
 use std::{collections::HashSet, sync::Arc};
 
 use crate::steps;
 
-/// The arrays of a module's instructions, and what is made of each.
+/// The arrays of a module's instructions, and the edges to those made of them.
 #[derive(Debug, Default)]
 pub(super) struct Edges {
-    /// Of each instruction, how many arrays those before it have; then of all.
+    /// For each instruction, the number of arrays of those before it; at the end, of all.
     leaves_before: Arc<[u32]>,
-    /// Of each array, the instruction that makes it.
+    /// The instruction that makes each array.
     makers: Vec<u32>,
-    /// Where the ends of each node's edges begin, and where those of the last one end. First come arrays, then instructions, which what
-    /// they read leads to, and which lead to their results; last tuples, which all of their arrays lead to, for what reads them whole.
+    /// The start of each node's edges in `ends`, and the end of the last one's. The first nodes are arrays; then
+    /// instructions, with edges from the arrays they read and to their results; last tuples, with edges from all of
+    /// their arrays, for readers of whole tuples.
     first: Vec<u32>,
     ends: Vec<u32>,
-    /// Nodes of what sorts of several arrays work out: the order of their elements.
+    /// The nodes of sorts of several arrays: the order of their elements.
     orders: HashSet<u32>,
 }
 
 impl Edges {
-    /// Of instructions that have so many arrays each.
+    /// The instructions with these numbers of arrays, without edges.
     pub(super) fn new(leaves: impl IntoIterator<Item = usize>) -> Self {
         let (mut leaves_before, mut makers) = (vec![0], Vec::new());
         for (instruction, leaves) in leaves.into_iter().enumerate() {
@@ -34,7 +35,7 @@ impl Edges {
         self.leaves_before[instruction] + number(leaf)
     }
 
-    /// The node of what an instruction works out: its array, if it has one.
+    /// The node of an instruction's computation: its array, if it has one.
     pub(super) fn made(&self, instruction: usize) -> u32 {
         match self.leaves(instruction) {
             1 => self.leaves_before[instruction],
@@ -42,7 +43,7 @@ impl Edges {
         }
     }
 
-    /// The node of what reads all of an instruction's arrays.
+    /// The node for readers of all of an instruction's arrays.
     pub(super) fn read(&self, instruction: usize) -> u32 {
         match self.leaves(instruction) {
             1 => self.leaves_before[instruction],
@@ -50,7 +51,7 @@ impl Edges {
         }
     }
 
-    /// Adds the edges from a sort's operands, one of several, to the results that have their elements.
+    /// Adds the edges from the operands of a sort of several to the results that have their elements.
     pub(super) fn sort(&mut self, operands: &[Option<usize>], result: usize, edges: &mut Vec<(u32, u32)>) {
         if self.leaves(result) != operands.len() || operands.len() < 2 {
             return;
@@ -67,11 +68,11 @@ impl Edges {
         }
     }
 
-    /// Takes the edges from node to node.
+    /// Stores the edges from node to node.
     pub(super) fn fill(&mut self, edges: &[(u32, u32)]) {
         let leaves = self.leaves_before.last().copied().unwrap_or(0) as usize;
         let nodes = leaves + 2 * self.leaves_before.len();
-        // First how many each has, then where they end, then, filled from the last, where they begin.
+        // First the number of each node's edges, then their end, then, filled from the last, their start.
         self.first = vec![0; nodes + 1];
         for (from, _) in edges {
             self.first[*from as usize] += 1;
@@ -86,7 +87,7 @@ impl Edges {
         }
     }
 
-    /// The instruction that makes a node; a tuple's is of none.
+    /// The instruction of a node; `None` for a tuple's.
     fn instruction(&self, node: u32) -> Option<usize> {
         let node = node as usize;
         match self.makers.get(node) {
@@ -137,13 +138,13 @@ impl Reached {
         }
     }
 
-    /// Whether an instruction's array is among them; of a tuple it is a leaf, by its number.
+    /// Whether an instruction's array is among them; an array of a tuple is a leaf, by its number.
     #[must_use]
     pub fn has(&self, instruction: usize, leaf: usize) -> bool {
         self.of(instruction).get(leaf) == Some(&true)
     }
 
-    /// Whether one of an instruction's arrays is.
+    /// Whether one of an instruction's arrays is among them.
     #[must_use]
     pub fn has_any(&self, instruction: usize) -> bool {
         self.of(instruction).contains(&true)

@@ -1,4 +1,4 @@
-//! Where a value comes from, and who reads it: through all that only passes it on.
+//! The source and the readers of a value, through all instructions that only pass it on.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -9,24 +9,24 @@ use crate::{CallRole, Instruction, Opcode};
 
 use super::{Body, BodyId, Dataflow, OpId, Position, Slot, Table};
 
-/// How many positions, or instructions, one query looks at: the one limit on how far values are followed.
-/// [`Dataflow::origin`] and [`Dataflow::executions`], which are worked out for all at once, have none.
+/// Most positions, or instructions, that one query looks at: the one limit on how far values are followed.
+/// [`Dataflow::origin`] and [`Dataflow::executions`], which are computed for all at once, have no limit.
 pub const REACH: usize = 256;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// This is another name of it, or it is in a tuple.
+    /// The position of the same value: this is another name of it, or it is in a tuple.
     Passed(Position),
-    /// These are its bytes, read as another array.
+    /// The position of the same bytes, read as another array.
     Bitcast(Position),
-    /// This instruction copies it, from here.
+    /// The instruction that copies it, and the position it copies from.
     Copied(OpId, Position),
 }
 
 impl Source {
-    /// Where that is.
+    /// The position of the source.
     #[must_use]
     pub fn position(self) -> Position {
         match self {
@@ -35,25 +35,25 @@ impl Source {
     }
 }
 
-/// What is done with a value.
+/// A use of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Use {
-    /// It has another name, or is in a tuple.
+    /// It has another name at this position, or is in a tuple.
     Passed(Position),
-    /// Its bytes are read as another array.
+    /// Its bytes are read as another array at this position.
     Bitcast(Position),
-    /// This instruction copies it, to here.
+    /// This instruction copies it, to this position.
     Copied(OpId, Position),
     /// It is a result of the program, at this position of the entry's root.
     Result(Position),
-    /// Something is made of it.
+    /// This instruction makes something of it.
     Read(OpId),
-    /// There is more than [`REACH`], which isn't looked at.
+    /// There are more uses than [`REACH`], which aren't looked at.
     More,
 }
 
-/// What each computation is called by, the first of several.
+/// The caller of each computation, the first of several.
 #[derive(Debug)]
 pub(super) struct Callers(Table<Body, Option<Caller>>);
 
@@ -61,7 +61,7 @@ pub(super) struct Callers(Table<Body, Option<Caller>>);
 struct Caller {
     op: OpId,
     role: CallRole,
-    /// Among those that the instruction calls.
+    /// Its number among those that the instruction calls.
     number: usize,
 }
 
@@ -77,7 +77,7 @@ impl Callers {
     }
 }
 
-/// Where each value comes from in the end.
+/// The origin of each value.
 #[derive(Debug)]
 pub(super) struct Origins(Table<Slot, Position>);
 
@@ -88,7 +88,7 @@ impl Origins {
         for position in flow.all_positions().ids() {
             let mut at = position;
             let end = loop {
-                // Known; or met on this way, which then runs in a circle, as no compiler's does.
+                // Known, or met on this way: then it is a cycle, which no compiler prints.
                 if let Some(end) = origins[at] {
                     break end;
                 }
@@ -105,10 +105,11 @@ impl Origins {
     }
 }
 
-/// Where values come from.
+/// Sources of values.
 impl Dataflow {
-    /// Where the value at a position comes from, one step back; `None` where it is made, and where one of several may
-    /// come. An asynchronous pair makes and reads values itself: it has the framework's name, what it wraps mostly none.
+    /// The source of the value at a position, one step back; `None` if it is made there, or joins several. An
+    /// asynchronous pair makes and reads values itself: it has the framework's name, and its computation mostly has
+    /// none.
     #[must_use]
     pub fn source(&self, position: Position) -> Option<Source> {
         let op = self.op_at(position);
@@ -121,12 +122,12 @@ impl Dataflow {
         }
     }
 
-    /// The same step by step, the nearest first, as far as [`REACH`].
+    /// The sources step by step, the nearest first, as far as [`REACH`].
     pub fn sources(&self, position: Position) -> impl Iterator<Item = Source> {
         iter::successors(self.source(position), |source| self.source(source.position())).take(REACH)
     }
 
-    /// The position that this one has the value of.
+    /// The position whose value this one has.
     fn passed(&self, position: Position) -> Option<Position> {
         let op = self.op_at(position);
         let offset = position.since(self[op].position);
@@ -146,7 +147,7 @@ impl Dataflow {
             Opcode::Copy if offset > 0 => operand(0, offset),
             Opcode::CopyStart if self.element(self[op].position, 1) == Some(position) => operand(0, 0),
             Opcode::CopyDone => element(0, offset),
-            // Only of an array: a tuple's attributes would be read for each of its elements.
+            // Only for an array: a tuple's attributes would be read for each of its elements.
             Opcode::CustomCall if !self.is_tuple(self[op].position) => self.sliced(op),
             Opcode::While => self.same(position, operand(0, offset)?),
             Opcode::Conditional => self.same(position, self.inside(self.result(self.calls(op).first()?.1), offset)?),
@@ -169,13 +170,13 @@ impl Dataflow {
         (offset < self.extent(position)).then(|| position.plus(offset))
     }
 
-    /// What a computation's caller hands to a parameter; to that of a loop, what the loop begins with.
+    /// The caller's argument for a parameter; for a loop's parameter, the loop's initial value.
     fn argument(&self, parameter: OpId) -> Option<Position> {
         let caller = self.all_callers().0[self[parameter].body]?;
         let number = self[parameter].number;
         match self[caller.op].opcode {
             Opcode::While => self.operand(caller.op, 0),
-            // The first operand says which branch.
+            // The first operand selects the branch.
             Opcode::Conditional => self.operand(caller.op, caller.number + 1),
             Opcode::AsyncStart => Some(self[*self.chain(caller.op)?.operands().get(number)?].position),
             _ => self.operand(caller.op, number),
@@ -190,7 +191,7 @@ impl Dataflow {
         (!parameter.is_hidden).then_some(parameter.position)
     }
 
-    /// What runs the computation that an instruction is of; `None` in the entry.
+    /// The caller of an instruction's computation; `None` in the entry.
     #[must_use]
     pub fn caller(&self, op: OpId) -> Option<OpId> {
         self.all_callers().0[self[op].body].map(|caller| caller.op)
@@ -203,7 +204,7 @@ impl Dataflow {
         (self[parameter].opcode == Opcode::Parameter && self[caller.op].opcode == Opcode::While).then_some(caller.op)
     }
 
-    /// Where a value comes from in the end, looking through other names, bitcasts, loops, calls and copies.
+    /// The origin of a value, through other names, bitcasts, loops, calls and copies.
     ///
     /// ```
     /// use tilewise_hlo::{Module, dataflow::Dataflow};
@@ -227,9 +228,9 @@ impl Dataflow {
     }
 }
 
-/// Where values go to.
+/// Uses of values.
 impl Dataflow {
-    /// All that is done with the value at a position.
+    /// All uses of the value at a position.
     #[must_use]
     pub fn uses(&self, position: Position) -> Vec<Use> {
         let op = self.op_at(position);
@@ -240,7 +241,7 @@ impl Dataflow {
             match self[user.op].opcode {
                 Opcode::Tuple => self.put_into_tuple(position, user.op, user.operand, &mut uses),
                 Opcode::Conditional => self.branch(position, user.op, user.operand, &mut uses),
-                // Its slices are all one use.
+                // The slices are all one use.
                 Opcode::AsyncStart if joined.get_or_insert_with(|| self.joined(op)).is_some() => {
                     let whole = joined.flatten().filter(|whole| seen.insert(*whole));
                     uses.extend(whole.map(|whole| Use::Passed(self[whole].position)));
@@ -289,7 +290,7 @@ impl Dataflow {
                 let copy = self.element(result, 0).filter(|_| !self.users(user).is_empty());
                 uses.push(copy.map_or(Use::Read(user), |copy| Use::Copied(user, copy)));
             }
-            // The context and what is copied end here.
+            // The context and the copied value end here.
             Opcode::CopyDone => {
                 let is_copy = self.element(self[op].position, 0) == Some(position);
                 uses.extend(is_copy.then_some(Use::Passed(result)));
@@ -304,7 +305,7 @@ impl Dataflow {
         uses.extend(self.inside(element, offset).map(Use::Passed));
     }
 
-    /// A loop that has the same in every turn passes it on; another makes something of it.
+    /// A loop with the same value in every turn passes it on; any other makes something of it.
     fn enter_loop(&self, position: Position, around: OpId, uses: &mut Vec<Use>) {
         let offset = position.since(self[self.op_at(position)].position);
         let after = self.inside(self[around].position, offset);
@@ -327,7 +328,7 @@ impl Dataflow {
         uses.push(inside.map_or(Use::Read(around), Use::Passed));
     }
 
-    /// What becomes of a computation's result.
+    /// Adds the uses of a computation's result.
     fn leave(&self, position: Position, uses: &mut Vec<Use>) {
         let op = self.op_at(position);
         if !self[op].is_root {
@@ -344,7 +345,7 @@ impl Dataflow {
         match caller.role {
             CallRole::Condition => {}
             CallRole::Body => {
-                // What every turn passes on as it is leaves where it came in.
+                // A value that every turn passes on unchanged leaves where it came in.
                 if result.is_none_or(|result| self.same(position, result).is_none()) {
                     uses.push(Use::Read(caller.op));
                 }
@@ -357,8 +358,8 @@ impl Dataflow {
         }
     }
 
-    /// All that make something of a value, looking through other names, bitcasts and copies; those that are found first
-    /// come first.
+    /// All uses that make something of a value, through other names, bitcasts and copies, in the order in which they
+    /// are found.
     pub fn readers(&self, position: Position) -> impl Iterator<Item = Use> {
         let (mut waiting, mut seen) = (vec![position], HashSet::new());
         let mut found = VecDeque::new();
@@ -416,7 +417,7 @@ impl Instruction<'_> {
         self.opcode() == Opcode::CustomCall && self.custom_call_target().is_some_and(|target| target.contains("Concat"))
     }
 
-    /// Whether this reads an array as bytes, as it is moved.
+    /// Whether this reads an array as bytes, to move it.
     pub(super) fn reads_bytes(&self) -> bool {
         self.opcode() == Opcode::Bitcast && self.shape_text().starts_with("s8[")
     }
@@ -435,7 +436,7 @@ impl Dataflow {
         Some(self[if self.is_bytes(whole) { operand(whole)? } else { whole }].position)
     }
 
-    /// What joins all slices of an array again.
+    /// The instruction that joins all slices of an array again.
     fn joined(&self, sliced: OpId) -> Option<OpId> {
         let next = |op: OpId| self.users(op).first().map(|user| user.op);
         let starts = self.users(sliced).iter().filter(|user| self[user.op].opcode == Opcode::AsyncStart);
@@ -444,7 +445,7 @@ impl Dataflow {
         joined.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Whether an instruction reads an array as bytes, as it is moved.
+    /// Whether an instruction reads an array as bytes, to move it.
     fn is_bytes(&self, op: OpId) -> bool {
         self.instruction(op).is_some_and(|at| at.reads_bytes())
     }

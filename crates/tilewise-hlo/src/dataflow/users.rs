@@ -1,4 +1,4 @@
-//! Who reads what.
+//! The users of instructions' results.
 
 use super::{Dataflow, Op, OpId, Table};
 
@@ -8,21 +8,21 @@ use super::{Dataflow, Op, OpId, Table};
 pub struct User {
     /// The instruction.
     pub op: OpId,
-    /// As which of its operands.
+    /// The number of the operand.
     pub operand: usize,
 }
 
-/// The users of all instructions, those of one after those of another.
+/// The users of all instructions, instruction by instruction.
 #[derive(Debug)]
 pub(super) struct Users {
     users: Vec<User>,
-    /// Where those of each instruction begin.
+    /// The start of each instruction's users.
     first: Table<Op, usize>,
 }
 
 impl Users {
     pub(super) fn new(flow: &Dataflow) -> Self {
-        // First how many each has, then where they end, then, filled from the last, where they begin.
+        // First the number of each instruction's users, then their end, then, filled from the last, their start.
         let mut first: Table<Op, usize> = Table::filled(flow.ops().len(), 0);
         for op in flow.ops().ids() {
             for operand in flow.operands(op) {

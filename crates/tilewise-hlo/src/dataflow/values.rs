@@ -1,4 +1,4 @@
-//! Which value each position holds: XLA's dataflow analysis.
+//! The value that each position holds: XLA's dataflow analysis.
 //!
 //! The rules are those of `HloDataflowAnalysis` (xla/hlo/analysis/hlo_dataflow_analysis.cc); values that join in loops
 //! and conditionals are simplified as by `PhiGraph` (hlo_phi_graph.cc).
@@ -7,7 +7,7 @@ use crate::{CallRole, Opcode};
 
 use super::{Body, BodyId, Dataflow, Id, OpId, Position, Slot, Table, ValueId};
 
-/// The marker of a [`ValueId`]: what an instruction puts in one position of its result.
+/// The marker of a [`ValueId`]: an instruction makes a value at one position of its result.
 #[derive(Debug)]
 pub enum Value {}
 
@@ -15,7 +15,7 @@ pub enum Value {}
 #[derive(Debug)]
 pub(super) struct Values {
     definitions: Table<Value, Position>,
-    /// What each position holds; nothing where the instruction doesn't run.
+    /// The value that each position holds; `None` if the instruction doesn't run.
     held: Table<Slot, Option<ValueId>>,
 }
 
@@ -43,14 +43,14 @@ impl Dataflow {
         &self.analysed().definitions
     }
 
-    /// The value that a position holds; `None` where its instruction doesn't run.
+    /// The value that a position holds; `None` if its instruction doesn't run.
     #[must_use]
     pub fn value_at(&self, position: Position) -> Option<ValueId> {
         self.analysed().held[position]
     }
 }
 
-/// What a position holds while values flow: a value of its own, or one that joins.
+/// The source of a position's value during the analysis: a value of its own, or one that joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Defined(Position),
@@ -59,13 +59,13 @@ enum Source {
 
 type JoinId = Id<Join>;
 
-/// A value that several may come to: of a loop, where it begins or comes round; of a conditional, by its branches.
+/// A value that joins several: in a loop, the initial one and the next turn's; in a conditional, those of its branches.
 #[derive(Clone, Copy, Debug)]
 struct Join {
     position: Position,
-    /// Where in `sources` its own begin, and how many they are.
+    /// The start of its own in `sources`, and their number.
     sources: (u32, u32),
-    /// What it turned out to be.
+    /// The source that it turned out to be.
     is: Option<Source>,
 }
 
@@ -78,11 +78,11 @@ struct Analysis<'f> {
 }
 
 impl Analysis<'_> {
-    /// Callees before their callers, on a stack of its own.
+    /// Callees before their callers, on an explicit stack.
     fn run(&mut self) {
         let Some(entry) = self.flow.entry() else { return };
         self.is_done[entry] = true;
-        // Each with the instruction that it is at, and which of that's callees is next.
+        // Each computation with its current instruction, and the number of the next callee of that.
         let mut stack = vec![(entry, 0, 0)];
         while let Some((body, k, call)) = stack.pop() {
             let Some(op) = self.flow[body].op(k) else { continue };
@@ -96,7 +96,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Of the callees from this one on, the next whose values aren't known yet, its parameters bound.
+    /// Binds the parameters of the next callee, from this one on, whose values aren't known yet, and returns it.
     fn enter(&mut self, op: OpId, from: usize) -> Option<(usize, BodyId)> {
         let flow = self.flow;
         let operands = flow.operands(op);
@@ -128,7 +128,7 @@ impl Analysis<'_> {
         Some((call, callee))
     }
 
-    /// Gives each of these positions a value that joins; what it joins is said later.
+    /// Gives each of these positions a value that joins; its sources are set later.
     fn join(&mut self, positions: impl Iterator<Item = Position>) {
         for position in positions {
             let join = self.joins.push(Join { position, sources: (0, 0), is: None });
@@ -146,7 +146,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// `to` and what is in it holds what `from` does.
+    /// Gives `to`, and the positions within it, the values of `from`.
     fn forward(&mut self, from: Position, to: Position) {
         for k in 0..self.flow.extent(from).min(self.flow.extent(to)) {
             self.held[to.plus(k)] = self.held[from.plus(k)];
@@ -159,7 +159,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// As [`Self::forward`], but for the tables.
+    /// As [`Self::forward`], but without the tables of tuples.
     fn forward_leaves(&mut self, from: Position, to: Position) {
         for k in 0..self.flow.extent(from).min(self.flow.extent(to)) {
             if !self.flow.is_tuple(from.plus(k)) {
@@ -228,7 +228,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// The tuple of the operands of a `collective-permute-start` that has several: XLA's dataflow analysis names no value there.
+    /// The tuple of operands of a `collective-permute-start` with several: XLA's dataflow analysis has no value there.
     fn without_value(&self, op: OpId) -> Option<Position> {
         let flow = self.flow;
         let is_permute = flow[op].opcode == Opcode::CollectivePermuteStart;
@@ -237,12 +237,12 @@ impl Analysis<'_> {
         (!takes_tuple).then_some(sources)
     }
 
-    /// What the `k`th node of a position holds.
+    /// The source of the `k`th node of a position.
     fn held_within(&self, position: Position, k: usize) -> Option<Source> {
         if k < self.flow.extent(position) { self.held[position.plus(k)] } else { None }
     }
 
-    /// Element 0 of `all-gather-start` and `collective-permute-start`: the operands.
+    /// Element 0 of `all-gather-start` and `collective-permute-start` holds the operands.
     fn hold_operands(&mut self, op: OpId) {
         let flow = self.flow;
         let Some(sources) = flow.element(flow[op].position, 0) else { return };
@@ -278,8 +278,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Tables are the instruction's own; {0} is the operands bound so far, {1} (all of a done) what the wrapped
-    /// computation makes; contexts are handed on.
+    /// Tables are the instruction's own; {0} holds the operands bound so far, {1} (all of a done) the result of the
+    /// wrapped computation; contexts are each instruction's own.
     fn hold_async(&mut self, op: OpId) {
         let flow = self.flow;
         let (position, opcode) = (flow[op].position, flow[op].opcode);
@@ -329,7 +329,7 @@ impl Analysis<'_> {
         Values { definitions: values, held }
     }
 
-    /// Follows a value that joins to what it turned out to be, and remembers that for all on the way.
+    /// Follows a value that joins to the source it turned out to be, and stores that for all on the way.
     fn resolve(&mut self, source: Source) -> Source {
         let mut end = source;
         while let Source::Joined(join) = end {
@@ -377,7 +377,7 @@ impl Analysis<'_> {
             }
             if let Some(source) = only.filter(|_| !several) {
                 self.joins[join].is = Some(source);
-                // Whoever joined this one now joins the other.
+                // Users that joined this one now join the other.
                 let of_this = std::mem::take(&mut users[join]);
                 waiting.extend(&of_this);
                 if let Source::Joined(source) = source {
@@ -387,7 +387,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Finds, for each value that joins, the ordinary values that come to it over any way: if it is one, it is that.
+    /// Finds, for each value that joins, the ordinary values that reach it on any path: if there is only one, it is
+    /// that.
     fn simplify_closed(&mut self, users: &Table<Join, Vec<JoinId>>) {
         #[derive(Clone, Copy, PartialEq)]
         enum Reached {
@@ -408,7 +409,7 @@ impl Analysis<'_> {
                 }
             }
         }
-        // Each grows twice at most.
+        // Each changes twice at most.
         let mut waiting: Vec<JoinId> = self.joins.ids().filter(|join| reached[*join] != Reached::Nothing).collect();
         while let Some(join) = waiting.pop() {
             for &user in &users[join] {

@@ -1,4 +1,4 @@
-//! Where a module's text begins, and what a text is that holds none.
+//! The start of a module's text, and the error for a text without a module.
 
 use memchr::memmem;
 
@@ -7,7 +7,7 @@ use crate::scan::{identifier_end, is_identifier, line_end, looks_like_instructio
 
 const KEYWORD: &[u8] = b"HloModule";
 
-/// Where the text says `HloModule name`, after log prefixes, blank lines and the like.
+/// The start of `HloModule name` in the text, after log prefixes, blank lines and the like.
 pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -36,8 +36,8 @@ pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether a module's name follows the `HloModule` at `at` on its line, or after line breaks and comments, as XLA's lexer
-/// takes it. `Err`: none does, up to where white space and comments end.
+/// Whether a module's name follows the `HloModule` at `at` on its line, or after line breaks and comments, as XLA's
+/// lexer takes it. `Err` without a name: the end of the white space and comments.
 pub(super) fn header_name(bytes: &[u8], at: usize) -> Result<bool, usize> {
     let end = at + KEYWORD.len();
     if matches!(peek(bytes, end), b' ' | b'\t') && !matches!(peek(bytes, skip_blank(bytes, end)), b'\r' | b'\n' | b'/')
@@ -62,7 +62,7 @@ fn open_comment_end(bytes: &[u8], from: usize, at: usize) -> Option<usize> {
     Some(memmem::find(&bytes[at..], b"*/").map_or(bytes.len(), |end| at + end + 2))
 }
 
-/// The error for a file of a dump that a better one lies beside.
+/// The error for a file of a dump that lies beside a better one.
 pub(crate) fn of_dump(what: &str) -> Error {
     let message = format!(
         "not HLO: this is {what} of a dump; give the `….after_optimizations.txt`, the `….after_optimizations.hlo.pb` \
@@ -71,7 +71,7 @@ pub(crate) fn of_dump(what: &str) -> Error {
     Error::new(ErrorKind::NotHlo, None, message)
 }
 
-/// The error for a text without instructions, with a guess at what it is instead.
+/// The error for a text without instructions, with a guess at its actual kind.
 pub(super) fn not_hlo(source: &str, has_header: bool) -> Error {
     let start = source.trim_start_matches('\u{feff}').trim_start();
     let head: &str = start.get(..4096).unwrap_or(start);
@@ -109,7 +109,7 @@ pub(super) fn not_hlo(source: &str, has_header: bool) -> Error {
     } else if is_base64(head) {
         "this looks like base64, which must be decoded first"
     } else if head.matches("\\u{").count() * 12 > head.len() {
-        // Control characters, by now made visible, as often as colours have them in no text.
+        // Control characters, by now made visible, more frequent than colours are in any text.
         "this looks like binary data, perhaps a serialised HloProto, not HLO text"
     } else {
         "no line reads `name = shape opcode(operands)`"

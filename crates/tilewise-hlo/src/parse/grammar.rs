@@ -1,4 +1,4 @@
-//! Instructions token by token: all that XLA's parser takes (xla/hlo/parser/hlo_parser.cc).
+//! Instructions token by token: the whole grammar of XLA's parser (xla/hlo/parser/hlo_parser.cc).
 //!
 //! An operand may be an instruction without a name, and a computation may stand in braces where its name could. So
 //! instructions and computations lie in each other, at any depth: they are kept on two stacks, and nothing recurses.
@@ -17,13 +17,13 @@ pub(super) struct Pending {
     /// `None` for an operand.
     name: Option<Span>,
     is_root: bool,
-    /// Where its statement begins.
+    /// The start of its statement.
     pub(super) start: usize,
     shape: Span,
     opcode: Opcode,
     opcode_text: Span,
     operands: Span,
-    /// Its operands as names, if one of them is an instruction, and up to where they are written so.
+    /// Its operands as names, if one of them is an instruction, and the end of the text rewritten so far.
     names: Option<(String, usize)>,
     pub(super) attributes: Span,
     stage: Stage,
@@ -37,7 +37,7 @@ enum Stage {
     OperandEnd,
     /// Behind the operands, or an attribute.
     Attribute,
-    /// In a list of computations, of which one or more stand in braces.
+    /// In a list of computations, one or more of them in braces.
     Computation,
 }
 
@@ -100,7 +100,7 @@ impl Parser<'_> {
         end
     }
 
-    /// Goes on with the innermost instruction, and returns where the text goes on.
+    /// Goes on with the innermost instruction, and returns the end of the part that was read.
     pub(super) fn go_on(&mut self, at: usize) -> Result<usize, usize> {
         let Some(pending) = self.pending.last() else { return Err(at) };
         let (stage, number) = (pending.stage, self.pending.len() - 1);
@@ -139,7 +139,7 @@ impl Parser<'_> {
                 _ => Err(at),
             },
             (Stage::OperandEnd, _) => {
-                // Where the text ends, nothing is there that could be named.
+                // At the end of the text, there is no character to name.
                 if let Some(unknown) = self.source.get(token..).and_then(|rest| rest.chars().next()) {
                     self.warn(WarningKind::OperandSyntax, token, token + unknown.len_utf8());
                 }
@@ -173,7 +173,7 @@ impl Parser<'_> {
             *up_to = at;
             return self.begin_instruction(None, false, at);
         }
-        // `add(f32[10], f32[10])`: XLA takes that of a line on its own.
+        // `add(f32[10], f32[10])`: XLA accepts that in a line on its own.
         let is_alone = self.open.last().is_none_or(|open| open.within.is_none() && open.record.is_implicit());
         if has_shape && is_alone && end == start { Ok(shape_end) } else { Err(end) }
     }
@@ -230,8 +230,8 @@ impl Parser<'_> {
         Ok(end)
     }
 
-    /// Reads `, name=value, …` at `at`, where no value holds a computation, and returns where that ends. If `guarded`,
-    /// no value reaches over a line that looks like an instruction.
+    /// Reads `, name=value, …` at `at`, where no value holds a computation, and returns its end. If `guarded`, no value
+    /// reaches over a line that looks like an instruction.
     pub(super) fn attributes(&mut self, mut at: usize, guarded: bool) -> Result<usize, usize> {
         loop {
             let comma = self.skip(at);
@@ -243,7 +243,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads `name=` at `at`, and returns where the value begins.
+    /// Reads `name=` at `at`, and returns the name and the start of the value.
     fn attribute_name(&mut self, at: usize) -> Result<(Span, usize), usize> {
         let start = self.skip(at);
         let end = identifier_end(self.bytes, start);
@@ -254,7 +254,7 @@ impl Parser<'_> {
         Ok((Span::new(start, end), self.skip(equals + 1)))
     }
 
-    /// Where the value at `at` ends: at a comma, a closing bracket, or white space that nothing of it follows.
+    /// The end of the value at `start`: a comma, a closing bracket, or white space behind which it doesn't go on.
     fn value(&mut self, start: usize, guarded: bool) -> Result<usize, usize> {
         let bytes = self.bytes;
         let mut at = start;

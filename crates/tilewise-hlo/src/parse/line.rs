@@ -1,4 +1,4 @@
-//! A line as compilers print it, known by its two ends.
+//! A line as compilers print it, recognised by its two ends.
 
 use super::Parser;
 use crate::opcode::Opcode;
@@ -8,7 +8,7 @@ use crate::span::Span;
 
 impl Parser<'_> {
     /// Reads `[ROOT] name = shape opcode(operands), attributes` if the line at `at` is that and no more, and returns
-    /// where it ends. Of the attributes, mostly a `backend_config`, only that they are whole is made sure.
+    /// its end. Attributes, mostly a `backend_config`, are only checked to be whole.
     pub(super) fn line(&mut self, at: usize) -> Option<usize> {
         let bytes = self.bytes;
         let (mut start, mut end) = self.word(at);
@@ -67,22 +67,22 @@ pub(super) fn leaves_open(line: &[u8]) -> bool {
     matches!(last, Some(b'{' | b'[' | b'(' | b',' | b'='))
 }
 
-/// Whether the rest of a line is nothing but attributes, and all of them.
+/// Whether the rest of a line is attributes alone, and all of them.
 ///
-/// Counts of braces and quotes tell, unless braces in strings make up for others.
+/// Braces and quotes are counted, so braces in strings may make up for others.
 fn are_whole(line: &[u8]) -> bool {
     let Some((&first, rest)) = line.split_first() else { return true };
     if first != b',' {
         return line.iter().all(u8::is_ascii_whitespace);
     }
     let (mut depth, mut quotes, mut odd) = (0_i64, 0_u8, 0_u8);
-    // Pairs of neighbours, in pieces whose counts fit a byte: the compiler makes vectors of that.
+    // Pairs of neighbours, in pieces whose counts fit a byte, so that the compiler vectorises the loop.
     for (ones, nexts) in line.chunks(64).zip(rest.chunks(64)) {
         let mut depth_here = 0_i8;
         for (&one, &next) in ones.iter().zip(nexts) {
             depth_here += i8::from(next == b'{') - i8::from(next == b'}');
             quotes ^= u8::from(next == b'"');
-            // ` =` of a further instruction, `)=` of a name that is none; a comment.
+            // ` =` of a further instruction, `)=` behind anything but a name; a comment.
             let ends_name = one > b' ' && !matches!(one, b'"' | b')' | b',' | b']' | b'}');
             odd |= u8::from(next == b'=') & u8::from(!ends_name);
             odd |= u8::from(one == b'/') & (u8::from(next == b'/') | u8::from(next == b'*'));

@@ -1,7 +1,7 @@
 //! One pass over the text.
 //!
-//! A line as compilers print it is known by its two ends (`line.rs`); what else XLA's grammar allows is read token by
-//! token (`grammar.rs`). A text in which that leaves anything unread is read again without the shortcut.
+//! A line as compilers print it is recognised by its two ends (`line.rs`); any other text of XLA's grammar is read
+//! token by token (`grammar.rs`). If that leaves anything unread, the text is read again without the shortcut.
 
 mod foreign;
 mod grammar;
@@ -46,11 +46,11 @@ pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
     let mut rest = source.as_str();
     let mut trusts_header = true;
     loop {
-        // Of the first module's text there is mostly no other; a guess at the length of the others would add up.
+        // Most texts have one module; guesses at the lengths of the others would add up.
         let expected = if modules.is_empty() { rest.len() } else { 0 };
         let parser = Parser::read(rest, expected, trusts_header).within_its_module();
         trusts_header &= !parser.header_is_open;
-        // Where nothing was read, nothing else is: each round takes something of the text.
+        // If nothing was read, reading ends: each round takes a part of the text.
         let next = parser.next_module.filter(|next| *next > 0);
         let parsed = parser.finish();
         match next.and_then(|next| rest.split_at_checked(next)) {
@@ -67,7 +67,7 @@ pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
     }
 }
 
-/// What was read of a text.
+/// The parts that were read of a text.
 #[derive(Default)]
 struct Parsed {
     name: Span,
@@ -75,10 +75,10 @@ struct Parsed {
     /// In the order in which they were closed, as in XLA: those within an instruction come before those around them.
     computations: Vec<ComputationRecord>,
     instructions: Vec<InstructionRecord>,
-    /// Where computations within instructions begin, and which they are.
+    /// The start and the index of each computation within an instruction.
     inline: Vec<(u32, u32)>,
-    /// What the text leaves out, to stand behind it: names of instructions and computations within others, and operands
-    /// that mention these.
+    /// The text to append to the source: names of instructions and computations within others, and operands that
+    /// mention these.
     appendix: String,
     table: SourceTable,
     warnings: Vec<Warning>,
@@ -123,9 +123,9 @@ impl Parsed {
 /// A computation whose closing brace has not come yet.
 struct OpenComputation {
     record: ComputationRecord,
-    /// Its instructions, where a computation within it was closed before it.
+    /// Its instructions, if a computation within it is closed before it.
     aside: Option<Vec<InstructionRecord>>,
-    /// The brace that opened it, if it stands within an instruction, and how many instructions were open there.
+    /// The brace that opened it, if it stands within an instruction, and the number of instructions open there.
     within: Option<(usize, usize)>,
 }
 
@@ -137,27 +137,27 @@ struct Parser<'s> {
     open: Vec<OpenComputation>,
     /// Instructions that are open, the innermost last.
     pending: Vec<Pending>,
-    /// How many instructions had no name.
+    /// The number of instructions without a name.
     anonymous: usize,
-    /// Where the statement began that is being read.
+    /// The start of the current statement.
     began: usize,
-    /// Where a comment begins that has no end.
+    /// The start of a comment without an end.
     open_comment: Option<usize>,
-    /// Where `*/` was searched from last, and where it was found: lines that can't be read may begin comments that all
-    /// end there.
+    /// The start of the last search for `*/`, and its result: lines that can't be read may begin comments that all end
+    /// there.
     comment_end: Option<(usize, Option<usize>)>,
-    /// Whether lines are taken as printed where they look so.
+    /// Whether lines that look as printed are taken as such.
     as_printed: bool,
     /// Whether a header may reach over lines that look like instructions, because its strings do.
     trusts_header: bool,
-    /// Whether a header was searched for its end up to the end of the text, in vain.
+    /// Whether the search for a header's end reached the end of the text in vain.
     header_is_open: bool,
-    /// Where another module begins; reading stops there.
+    /// The start of another module, where reading stops.
     next_module: Option<usize>,
 }
 
 impl<'s> Parser<'s> {
-    /// Reads a text, of which so many bytes are expected to be this module's.
+    /// Reads a text, in which `expected` bytes are expected to be this module's.
     fn read(source: &'s str, expected: usize, trusts_header: bool) -> Self {
         let mut parser = Self::new(source, expected, trusts_header);
         parser.run();
@@ -192,8 +192,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// The same of a module whose text ends where another begins: what a warning names there is the other's, and what the text
-    /// leaves out is to stand at the end.
+    /// The parser of a module whose text ends where another begins: warnings beyond are the other's, and appended text
+    /// belongs at its end.
     fn within_its_module(self) -> Self {
         let Some(next) = self.next_module else { return self };
         if self.parsed.appendix.is_empty() && self.parsed.warnings.iter().all(|warning| warning.end as usize <= next) {
@@ -251,7 +251,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Reads the `HloModule` line at `start` and returns where it ends.
+    /// Reads the `HloModule` line at `start` and returns its end.
     fn header(&mut self, start: usize) -> usize {
         let name = skip_trivia(self.bytes, start + "HloModule".len());
         let mut end = name;
@@ -267,8 +267,8 @@ impl<'s> Parser<'s> {
         stop
     }
 
-    /// Where the header's attributes end, which begin at `at`. Its strings may hold modules of their own
-    /// (`origin_recovery_table`), so lines in them that look like instructions are none.
+    /// The end of the header's attributes, which begin at `at`. Its strings may hold modules of their own
+    /// (`origin_recovery_table`), so lines in them may look like instructions.
     fn header_end(&mut self, at: usize) -> usize {
         if self.trusts_header {
             match self.attributes(at, false) {
@@ -283,7 +283,7 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Reads whatever begins at `at`, outside any instruction, and returns where it ends, or else where it went wrong.
+    /// Reads the statement at `at`, outside any instruction, and returns its end, or else the place of the fault.
     fn statement(&mut self, at: usize) -> Result<usize, usize> {
         match self.bytes[at] {
             b'}' => return self.close(at),
@@ -353,7 +353,7 @@ impl<'s> Parser<'s> {
         at
     }
 
-    /// Where the comment ends that is open at `at`.
+    /// The end of the comment that is open at `at`.
     fn comment_end(&mut self, at: usize) -> Option<usize> {
         match self.comment_end {
             Some((from, end)) if from <= at && end.is_none_or(|end| at + 2 <= end) => end,
@@ -393,7 +393,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Reads `(parameters) -> shape {` or `{` at `at` and returns where the text goes on.
+    /// Reads `(parameters) -> shape {` or `{` at `at` and returns the position behind the brace.
     fn computation(&mut self, name: Span, at: usize, is_entry: bool) -> Result<usize, usize> {
         let brace = signature(self.bytes, at)?;
         if self.open.last().is_some_and(|open| open.within.is_some()) {
@@ -412,7 +412,7 @@ impl<'s> Parser<'s> {
 
     /// Opens the computation whose brace, within the innermost instruction, is at `at`.
     fn open_within(&mut self, at: usize) -> usize {
-        // Those around it come after it, so their instructions can't stay.
+        // Computations around it come after it, so their instructions are moved aside.
         if let Some(around) = self.open.last_mut().filter(|open| open.aside.is_none()) {
             around.aside = Some(self.parsed.instructions.split_off(around.record.first));
         }
@@ -421,7 +421,7 @@ impl<'s> Parser<'s> {
         at + 1
     }
 
-    /// Reads `}` and what belongs to it.
+    /// Reads `}` and the attributes behind it.
     fn close(&mut self, at: usize) -> Result<usize, usize> {
         let Some(mut open) = self.open.pop_if(|open| open.within.is_some() || !open.record.is_implicit()) else {
             return Err(at);
@@ -467,7 +467,7 @@ impl<'s> Parser<'s> {
         self.close_computation(open);
     }
 
-    /// Notes that a statement can't be read from `stop` on, and returns where its line ends.
+    /// Notes that a statement can't be read from `stop` on, and returns the end of its line.
     fn give_up(&mut self, stop: usize) -> usize {
         // With a part of an instruction, all of it is lost, up to the computation around it.
         let kept = self.open.last().and_then(|open| open.within).map_or(0, |(_, pending)| pending);
@@ -525,7 +525,7 @@ fn has_instruction(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// All that is read of a text, with the shortcut for printed lines or without.
+    /// The result of reading a text, with the shortcut for printed lines or without.
     fn read(text: &str, as_printed: bool) -> String {
         let mut parser = Parser { as_printed, ..Parser::new(text, 0, true) };
         parser.run();

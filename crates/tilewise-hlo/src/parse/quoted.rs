@@ -1,5 +1,5 @@
-//! Programs that stand in strings: of JSON, of what Python's `repr` prints, of CSV, of sources; or on one line of a log, with their line
-//! breaks escaped.
+//! Programs in strings: of JSON, Python's `repr`, CSV or sources; or on one line of a log, with their line breaks
+//! escaped.
 
 use super::has_instruction;
 use crate::scan::{line_end, looks_like_instruction};
@@ -9,7 +9,8 @@ use std::ops::Range;
 
 const HEADER: &str = "HloModule ";
 
-/// The programs in the strings of a text, one after the other; the text as it is where its first program stands in none.
+/// The programs in the strings of a text, one after the other; the text as it is if its first program isn't in a
+/// string.
 pub(super) fn unquoted(text: String) -> String {
     let mut programs = String::new();
     let mut end = 0;
@@ -33,28 +34,28 @@ pub(super) fn unquoted(text: String) -> String {
     if lines > 1 { programs } else { text }
 }
 
-/// Whether a string after this text is an instruction's.
+/// Whether a string behind this text belongs to an instruction.
 fn is_within(before: &str) -> bool {
     before.lines().any(|line| looks_like_instruction(line.as_bytes(), 0) && line.contains('['))
 }
 
-/// How a string that begins with a program is told from what is around it.
+/// The delimiter of a string that begins with a program.
 #[derive(Clone, Copy)]
 enum Quote {
-    /// By a quote, with escapes, or in CSV quotes doubled: `"HloModule m\n…"`. Of Python's `bytes`, `\xe2` is a byte.
+    /// A quote, with escapes, or in CSV quotes doubled: `"HloModule m\n…"`. In Python's `bytes`, `\xe2` is a byte.
     Escaped { quote: char, is_of_bytes: bool },
-    /// By what ends it, without escapes: `"""HloModule m…"""`.
+    /// The end of a string without escapes: `"""HloModule m…"""`.
     Raw(&'static str),
-    /// By its line, which has escapes for line breaks.
+    /// The line, which has escapes for line breaks.
     Line,
 }
 
-/// What begins a string without escapes in Python, Rust, C++ and JavaScript, and what ends it.
+/// The start and the end of strings without escapes in Python, Rust, C++ and JavaScript.
 const RAW: [(&str, &str); 6] =
     [("\"\"\"", "\"\"\""), ("'''", "'''"), ("r#\"", "\"#"), ("r\"", "\""), ("R\"(", ")\""), ("`", "`")];
 
 impl Quote {
-    /// How the string is told that has a header at `at`, and where its text begins.
+    /// The delimiter of the string that has a header at `at`, and the start of its text.
     fn before(text: &str, at: usize) -> Option<(Self, usize)> {
         let before = text[..at].trim_end();
         if before.ends_with("```") {
@@ -71,7 +72,7 @@ impl Quote {
         first_break(&text[at..line_end(text.as_bytes(), at)]).map(|_| (Self::Line, at))
     }
 
-    /// The text of the string that begins at `start`, and where it ends. `None` if it is no program's.
+    /// The text of the string that begins at `start`, and its end; `None` if it isn't a program's.
     fn read(self, text: &str, start: usize) -> Option<(Cow<'_, str>, usize)> {
         let rest = &text[start..];
         match self {
@@ -83,7 +84,7 @@ impl Quote {
                 let line = &rest[..line_end(rest.as_bytes(), 0)];
                 let has_quotes = plain_quote(line, '"').is_some();
                 let program = if has_quotes { with_breaks(line) } else { unescaped(line, false) };
-                // A name may hold what looks like a break.
+                // A name may contain the characters of a break.
                 if !has_instruction(program.as_bytes()) {
                     return None;
                 }
@@ -106,7 +107,7 @@ impl Quote {
     }
 }
 
-/// The quote of the string that is open at the end of a line's part, and where its text begins.
+/// The quote of the string that is open at the end of a line's part, and the start of its text.
 fn open_string(line: &str) -> Option<(char, usize)> {
     let mut from = 0;
     loop {
@@ -145,7 +146,7 @@ fn first_break(line: &str) -> Option<usize> {
     }
 }
 
-/// A line with line breaks for those that are escaped, outside the program's own strings.
+/// A line with its escaped line breaks replaced, outside the program's own strings.
 fn with_breaks(line: &str) -> String {
     let mut program = String::with_capacity(line.len());
     let mut rest = line;
@@ -176,8 +177,8 @@ fn doubled(text: &str, quote: char) -> (String, usize) {
     (text[..length].to_owned(), length)
 }
 
-/// The strings that each hold a line: of each line of the text from the header's on, the string as far from the line's beginning as that
-/// at `at`.
+/// The program in strings that each hold a line: in each line of the text from the header's on, the string with the
+/// number of the one at `at` in its line.
 fn of_lines(text: &str, at: usize, quote: char, is_of_bytes: bool) -> String {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let place = strings(&text[start..], quote).take_while(|string| start + string.end < at).count();
@@ -193,7 +194,7 @@ fn of_lines(text: &str, at: usize, quote: char, is_of_bytes: bool) -> String {
     program
 }
 
-/// Where the strings of a text are, without their quotes.
+/// The ranges of a text's strings, without their quotes.
 fn strings(text: &str, quote: char) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -204,7 +205,7 @@ fn strings(text: &str, quote: char) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The text that a string's escapes are written for, those of JSON, Python and C.
+/// The text of a string with its escapes resolved, those of JSON, Python and C.
 fn unescaped(text: &str, is_of_bytes: bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut high: Option<u32> = None;
@@ -246,7 +247,7 @@ fn unescaped(text: &str, is_of_bytes: bool) -> String {
                 continue;
             }
             Some(letter) => {
-                // Quotes, slashes, and what is no escape.
+                // Quotes, slashes, and letters that make no escape.
                 if !matches!(letter, '"' | '\'' | '\\' | '/') {
                     bytes.push(b'\\');
                 }

@@ -1,4 +1,5 @@
-//! A text as it is read: without what was put around it, no character in it acts on who prints it, and a line feed ends each line.
+//! The text to read: without wrapping, without characters that act on a terminal, and with a line feed behind each
+//! line.
 
 use super::wrapping::unwrapped;
 use crate::scan::{peek, string_end};
@@ -6,7 +7,7 @@ use memchr::memmem;
 use std::borrow::Cow;
 use tilewise::visible_lines;
 
-/// The text without control characters, which a terminal that prints its names would obey. XLA prints none.
+/// The text without control characters, which a terminal that prints its names would interpret. XLA prints none.
 pub(super) fn shown(source: String) -> String {
     let source = unwrapped(line_breaks(source));
     let (mark, text) = source.split_at(if source.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 });
@@ -37,6 +38,6 @@ fn line_breaks(source: String) -> String {
             _ => at + 1,
         };
     }
-    // One ASCII byte stands for another.
+    // One ASCII byte replaces another.
     String::from_utf8(text).unwrap_or(source)
 }

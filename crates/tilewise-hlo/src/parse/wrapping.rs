@@ -1,9 +1,9 @@
-//! What mails, chats, terminals and logs put around a program's lines: colours, fences, and the same beginning of each line.
+//! Removes the wrapping of mails, chats, terminals and logs: colours, fences, and a common prefix of each line.
 
 use super::quoted::unquoted;
 use memchr::memmem;
 
-/// The text without it.
+/// The text without its wrapping.
 pub(super) fn unwrapped(text: String) -> String {
     let text = unquoted(text);
     let signs = ["\x1b[", "^[[", "\u{a0}", "\u{201d}", "```", "~~~", "&gt;"];
@@ -23,8 +23,8 @@ fn has(text: &str, sign: &[u8]) -> bool {
     memmem::find(text.as_bytes(), sign).is_some()
 }
 
-/// The text without the colours of a terminal, as it gets them or as `cat -v` shows them. Other sequences, which move the cursor or set a
-/// title, stay to be shown.
+/// The text without the colours of a terminal, as it gets them or as `cat -v` shows them. Other sequences, which move
+/// the cursor or set a title, stay, to be made visible.
 fn without_colours(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,12 +43,12 @@ fn without_colours(text: &str) -> String {
     plain + rest
 }
 
-/// The text of a document whose editor has curved the quotes.
+/// The text with straight quotes, if an editor has curved them all.
 fn with_straight_quotes(text: String) -> String {
     if has(&text, b"\"") { text } else { text.replace(['\u{201c}', '\u{201d}', '\u{201e}'], "\"") }
 }
 
-/// The text of a web page's source, in which no arrow stands as it is.
+/// The text of a web page's source with its entities replaced; unchanged if it has a plain arrow.
 fn without_entities(text: String) -> String {
     if !has(&text, b"&gt;") || has(&text, b"->") {
         return text;
@@ -62,7 +62,7 @@ fn without_entities(text: String) -> String {
         .replace("</pre>", "")
 }
 
-/// The text without lines that are a fence of Markdown, and where the program is fenced, without what isn't.
+/// The text without fences of Markdown, and if the program is fenced, without the text outside.
 fn without_fences(text: String) -> String {
     let is_fence = |line: &str| {
         let language = line.trim().strip_prefix("```").or_else(|| line.trim().strip_prefix("~~~"));
@@ -81,7 +81,7 @@ fn without_fences(text: String) -> String {
     text.split_inclusive('\n').filter(is_kept).collect()
 }
 
-/// What stands before the first header on its line, and all after that line.
+/// The text in front of the first header on its line, and all text behind that line.
 fn header(text: &str) -> Option<(&str, &str)> {
     let at = memmem::find(text.as_bytes(), b"HloModule ")?;
     let start = memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |end| end + 1);
@@ -89,11 +89,11 @@ fn header(text: &str) -> Option<(&str, &str)> {
     Some((text[start..at].trim_start_matches('\u{feff}'), after))
 }
 
-/// Lines that must begin as the header does, before anything is cut off.
+/// The number of lines that must begin as the header's does, before any prefix is cut off.
 const ALIKE: usize = 4;
 
-/// The text without what each line begins with, such as `> `, a pod's name, a time or a number. A log that begins so on the header's line
-/// alone is read as it is.
+/// The text without the prefix of each line, such as `> `, a pod's name, a time or a number. A log with a prefix on the
+/// header's line alone is read as it is.
 fn without_prefixes(text: String) -> String {
     let Some((prefix, after)) = header(&text).filter(|(prefix, _)| !prefix.trim().is_empty()) else { return text };
     let prefix = Prefix(prefix);
@@ -104,11 +104,11 @@ fn without_prefixes(text: String) -> String {
     text.split_inclusive('\n').map(|line| prefix.cut_off(line).unwrap_or(line)).collect()
 }
 
-/// What a line begins with; other lines have other numbers in it, and as much white space as makes columns.
+/// The prefix of a line; other lines have other numbers in it, and white space of other lengths for columns.
 struct Prefix<'a>(&'a str);
 
 impl Prefix<'_> {
-    /// The line without it. What follows the last letter of it may be white space of the program.
+    /// The line without the prefix. White space behind the prefix's last letter may be the program's.
     fn cut_off<'l>(&self, line: &'l str) -> Option<&'l str> {
         let is_digit = |letter: char| letter.is_ascii_digit();
         let is_space = |letter: char| letter == ' ' || letter == '\t';

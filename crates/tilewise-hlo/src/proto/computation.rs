@@ -1,4 +1,4 @@
-//! Computations, each with what others need to know of it.
+//! Computations, with the names and ids of their instructions.
 
 use std::collections::HashMap;
 
@@ -15,13 +15,13 @@ pub(super) fn shape(bytes: &Bytes) -> Result<Shape, Error> {
     Shape::decode_proto(bytes).map_err(|error| invalid(format!("a shape isn't valid: {error}")).caused_by(error))
 }
 
-/// A computation, with what others need to know of it.
+/// A computation, with the names and ids of its instructions.
 pub(super) struct Computation {
     pub(super) proto: HloComputationProto,
     pub(super) heads: Vec<InstructionHead>,
     positions: HashMap<i64, usize>,
-    /// Where it is only there to be wrapped by an async instruction: the one instruction beside its parameters, which
-    /// the text gives to the async instruction (`HloComputation::CanExpandIntoSingleInstruction`).
+    /// For a computation that is only there to be wrapped by an async instruction: the one instruction beside its
+    /// parameters, which the text gives to the async instruction (`HloComputation::CanExpandIntoSingleInstruction`).
     pub(super) single_instruction: Option<HloInstructionProto>,
 }
 
@@ -40,7 +40,7 @@ impl Computation {
         Ok(Self { proto, heads, positions, single_instruction: None })
     }
 
-    /// Where the instruction of this id stands.
+    /// The position of the instruction of this id.
     pub(super) fn position(&self, id: i64) -> Option<usize> {
         self.positions.get(&id).copied()
     }
@@ -73,7 +73,7 @@ pub(super) struct Computations {
 }
 
 impl Computations {
-    /// Reads them. If `is_short`, async instructions are to be printed in their short form.
+    /// Reads the computations. If `is_short`, async instructions are to be printed in their short form.
     pub(super) fn of(module: &HloModuleProto, is_short: bool) -> Result<Self, Error> {
         let list = module.computations.iter().map(Computation::of).collect::<Result<Vec<_>, _>>()?;
         let positions = list.iter().enumerate().map(|(at, computation)| (computation.proto.id, at)).collect();

@@ -1,6 +1,6 @@
-//! The attributes that say which dimension is which, as XLA prints them (`window_util::ToString` in xla/window_util.cc,
-//! `ConvolutionDimensionNumbersToString` and `DotDimensionNumbersToString` in xla/hlo/ir/hlo_instruction.cc, `PaddingConfigToString`
-//! and those of gathers and scatters in xla/hlo/ir/hlo_instructions.cc).
+//! The attributes of dimension numbers, as XLA prints them (`window_util::ToString` in xla/window_util.cc,
+//! `ConvolutionDimensionNumbersToString` and `DotDimensionNumbersToString` in xla/hlo/ir/hlo_instruction.cc,
+//! `PaddingConfigToString` and those of gathers and scatters in xla/hlo/ir/hlo_instructions.cc).
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::text::{Braced, Text};
 use super::undecodable;
 use crate::error::Error;
 
-/// Writes which dimensions of a dot meet.
+/// Writes the batch and contracting dimensions of a dot.
 pub(super) fn dot(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     let numbers = instruction.dot_dimension_numbers.clone();
     let numbers = DotDimensionNumbers::decode(numbers).map_err(|error| undecodable(&error))?;
@@ -31,7 +31,7 @@ pub(super) fn dot(instruction: &HloInstructionProto, out: &mut Text) -> Result<(
     Ok(())
 }
 
-/// Writes what slices a gather takes, and where.
+/// Writes the dimension numbers and slice sizes of a gather.
 pub(super) fn gather(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     let names = [
         "offset_dims",
@@ -44,7 +44,7 @@ pub(super) fn gather(instruction: &HloInstructionProto, out: &mut Text) -> Resul
     Ok(write!(out, ", slice_sizes={}", Braced(&instruction.gather_slice_sizes))?)
 }
 
-/// Writes where the updates of a scatter go to.
+/// Writes the dimension numbers of a scatter.
 pub(super) fn scatter(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     let names = [
         "update_window_dims",
@@ -66,7 +66,7 @@ fn indexed(numbers: Bytes, names: [&str; 5], out: &mut Text) -> Result<(), Error
     Ok(write!(out, ", index_vector_dim={index_vector}")?)
 }
 
-/// Writes what a pad adds, by dimension.
+/// Writes the padding of a pad, by dimension.
 pub(super) fn padding(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     let config = PaddingConfig::decode(instruction.padding_config.clone()).map_err(|error| undecodable(&error))?;
     for (number, along) in config.dimensions.iter().enumerate() {
@@ -79,13 +79,13 @@ pub(super) fn padding(instruction: &HloInstructionProto, out: &mut Text) -> Resu
     Ok(())
 }
 
-/// Writes the window of a reduction over neighbours, or of what it scatters.
+/// Writes the window of a `reduce-window` or `select-and-scatter`, if it has one.
 pub(super) fn sliding(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     let window = Window::decode(instruction.window.clone()).map_err(|error| undecodable(&error))?;
     if window.dimensions.is_empty() { Ok(()) } else { self::window(&window.dimensions, out) }
 }
 
-/// Writes the window of a convolution, and which dimensions it runs over.
+/// Writes the window, the dimension labels and the groups of a convolution.
 pub(super) fn convolution(instruction: &HloInstructionProto, out: &mut Text) -> Result<(), Error> {
     sliding(instruction, out)?;
     let numbers = instruction.convolution_dimension_numbers.clone();
@@ -125,7 +125,7 @@ fn window(dimensions: &[WindowDimension], out: &mut Text) -> Result<(), Error> {
     Ok(out.write_str("}")?)
 }
 
-/// A letter for each dimension: the number of a spatial one, or what it is.
+/// A letter for each dimension: the number of a spatial one, or the letter of its role.
 fn labels(spatial: &[i64], first: (i64, char), second: (i64, char)) -> String {
     let mut all = vec!['?'; spatial.len() + 2];
     let numbered = (0..).zip(spatial).map(|(number, at)| (*at, char::from_digit(number, 10).unwrap_or('?')));

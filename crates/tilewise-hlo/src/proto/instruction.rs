@@ -1,5 +1,5 @@
 //! Instructions as XLA prints them (`HloInstruction::PrintWithCanonicalNameMap` and the `PrintExtraAttributes` of
-//! xla/hlo/ir/hlo_instruction.cc and hlo_instructions.cc), without the attributes that no question here depends on.
+//! xla/hlo/ir/hlo_instruction.cc and hlo_instructions.cc), without the attributes that no analysis here needs.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use super::{dimension_numbers, invalid, is_name};
 use crate::error::Error;
 use crate::scan::balanced_end;
 
-/// Where an instruction stands.
+/// The context of an instruction.
 pub(super) struct Scope<'p> {
     computation: &'p Computation,
     computations: &'p Computations,
-    /// For each instruction, the computation that it wraps, or of an update or done, that its start wraps.
+    /// For each instruction, the computation that it wraps, or for an update or done, that its start wraps.
     wrapped: Vec<Option<&'p Computation>>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn write(instruction: &HloInstructionProto, scope: &Scope<'_>, out: &
     }
     operands(instruction, scope, out)?;
     out.write_str(")")?;
-    // What a start runs is printed with it, and not again.
+    // The instruction that a start runs is printed with the start, and not again.
     let own = match (expanded, instruction.opcode.as_str()) {
         (Some(inner), "async-start") => Some(inner),
         (Some(_), _) => None,

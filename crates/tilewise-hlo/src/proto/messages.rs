@@ -134,7 +134,7 @@ pub(super) struct HloComputationProto {
     pub(super) execution_thread: String,
 }
 
-/// What must be known of an instruction before others can be printed.
+/// The fields of an instruction that are needed before others can be printed.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InstructionHead {
     #[prost(string, tag = "1")]
@@ -165,7 +165,7 @@ pub(super) struct HloInstructionProto {
     pub(super) tuple_index: i64,
     #[prost(int64, repeated, tag = "14")]
     pub(super) dimensions: Vec<i64>,
-    /// Bytes until it is asked for, as are all that say which dimension is which: most instructions have none.
+    /// Bytes until it is asked for, as are all dimension numbers: most instructions have none.
     #[prost(bytes = "bytes", tag = "15")]
     pub(super) window: Bytes,
     #[prost(bytes = "bytes", tag = "16")]

@@ -24,10 +24,10 @@ pub(crate) struct Found {
     module: HloModuleProto,
     /// The `BufferAssignmentProto` that came with it.
     buffer_assignment: Option<Bytes>,
-    /// How many bytes the program has.
+    /// The size of the program in bytes.
     bytes: usize,
     /// Whether the text has async instructions in their short form, as `slice-start` for an `async-start` that wraps a
-    /// `slice`: so XLA prints modules, but not in its dumps, which are `HloProto`s.
+    /// `slice`: XLA prints modules that way, but not in its dumps, which are `HloProto`s.
     is_short: bool,
 }
 
@@ -44,13 +44,13 @@ impl Found {
     }
 }
 
-/// The program that an `HloModuleProto`, `HloProto` or `HloSnapshot` holds, whichever the bytes are; `None` if none.
+/// The program in an `HloModuleProto`, `HloProto` or `HloSnapshot`; `None` if the bytes hold no program.
 ///
 /// # Errors
 ///
 /// [`Truncated`](ErrorKind::Truncated) for bytes that begin as one of them and end too early.
 pub(crate) fn find(bytes: &Bytes) -> Result<Option<Found>, Error> {
-    // Protos say nothing of what they are. A deeper message is looked for first: its bytes pass for few others.
+    // Protos don't name their type. A deeper message is looked for first: its bytes pass for few others.
     let hlo = HloSnapshot::decode(bytes.clone()).ok().and_then(|snapshot| snapshot.hlo);
     for candidate in hlo.into_iter().chain([bytes.clone()]) {
         let Ok(HloProto { hlo_module: Some(module), buffer_assignment }) = HloProto::decode(candidate) else {
@@ -93,7 +93,7 @@ pub(crate) fn begins_as_module(bytes: &[u8]) -> bool {
     false
 }
 
-/// The length of the field of this number, if the bytes begin with one that has a length, and what follows.
+/// The length of the field of this number, if the bytes begin with one that has a length, and the bytes behind.
 fn field(bytes: &[u8], number: u8) -> Option<(usize, &[u8])> {
     let (&tag, mut rest) = bytes.split_first()?;
     let length = prost::encoding::decode_varint(&mut rest).ok()?;

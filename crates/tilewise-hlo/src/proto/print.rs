@@ -11,7 +11,7 @@ use super::text::{Braced, Quoted, Text};
 use super::{invalid, undecodable};
 use crate::error::Error;
 
-/// The text of a module that takes so many bytes.
+/// The text of a module whose proto has `bytes` bytes.
 pub(super) fn module(module: &HloModuleProto, computations: &Computations, bytes: usize) -> Result<String, Error> {
     let mut out = Text::new(bytes);
     header(module, &mut out)?;

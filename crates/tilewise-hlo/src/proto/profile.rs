@@ -1,7 +1,7 @@
 //! The programs in a profile: `XSpace` of tsl/profiler/protobuf/xplane.proto.
 //!
-//! The plane `/host:metadata` has no events, but describes one for each program: it is called as the program is, and has
-//! its `HloProto`.
+//! The plane `/host:metadata` has no events, but describes one for each program: it has the program's name and its
+//! `HloProto`.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -9,7 +9,7 @@ use prost::bytes::Bytes;
 use super::{begins_as_module, field};
 use crate::error::{Error, ErrorKind};
 
-/// The plane that programs are in.
+/// The name of the plane with the programs.
 const METADATA: &str = "/host:metadata";
 
 #[derive(Clone, PartialEq, Message)]

@@ -14,7 +14,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// An empty text for a proto of so many bytes.
+    /// An empty text for a proto of `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         let limit = bytes.saturating_mul(GROWTH).saturating_add(1 << 20);
         Self { text: String::new(), limit: limit.min(u32::MAX as usize) }
@@ -35,7 +35,7 @@ impl Write for Text {
     }
 }
 
-// Nothing else fails when a `Text` is written to.
+// Writing to a `Text` fails only at its limit.
 impl From<fmt::Error> for Error {
     fn from(_: fmt::Error) -> Self {
         Self::new(ErrorKind::TooLarge, None, "the proto's names make an unreasonably long text")

@@ -1,4 +1,4 @@
-//! The attributes of an instruction: what they call, and whether they have what it needs.
+//! The attributes of an instruction: the computations they call, and whether any is missing.
 
 use super::Resolver;
 use super::misspelt::{Seen, is_nearly_any};
@@ -8,7 +8,7 @@ use crate::opcode::{Opcode, wrapped};
 use crate::pairs::Pairs;
 use crate::scan::trim;
 
-/// Those attributes of instructions that a plan of memory depends on.
+/// The attributes of instructions that a plan of memory depends on.
 const READ: [&str; 10] = [
     "body",
     "branch_computations",
@@ -23,12 +23,11 @@ const READ: [&str; 10] = [
 ];
 
 impl<'d> Resolver<'d> {
-    /// Reads the attributes, but for those printed last, which say where an instruction comes from and how it is
-    /// compiled.
+    /// Reads the attributes, but for those printed last: the metadata and the backend's configuration.
     pub(super) fn attributes(&mut self, at: usize, may_lack: bool) {
         let data = self.data;
         let instruction = &data.instructions[at];
-        // What `slice-start` and the like run is in their names.
+        // `slice-start` and the like have their operation in their names.
         let opcode = match instruction.opcode {
             Opcode::AsyncStart if data.text(instruction.opcode_text) != "async-start" => Opcode::Slice,
             opcode => opcode,
@@ -54,7 +53,7 @@ impl<'d> Resolver<'d> {
                     CallRole::Condition | CallRole::Body => opcode == Opcode::While,
                     CallRole::Branch | CallRole::True | CallRole::False => opcode == Opcode::Conditional,
                     CallRole::Select | CallRole::Scatter => opcode == Opcode::SelectAndScatter,
-                    // What isn't known may call anything.
+                    // An unknown instruction may call anything.
                     CallRole::Calls | CallRole::ToApply | CallRole::Called => true,
                 };
                 if !takes_it && opcode != Opcode::Unknown && !instruction.opcode.is_async() {
@@ -65,7 +64,7 @@ impl<'d> Resolver<'d> {
                 }
                 self.note_called(value, role == CallRole::Calls && runs_fusion());
             } else if name == "control-predecessors" && memchr::memchr(b'#', value.as_bytes()).is_some() {
-                // XLA takes names alone.
+                // XLA accepts only names.
                 self.warn(WarningKind::UnreadLines, data.span_of(value));
             } else if name == "index" {
                 has.index = trim(value).parse::<usize>().is_ok();
@@ -79,14 +78,14 @@ impl<'d> Resolver<'d> {
         if !has.what_needs(opcode) {
             self.warn_at(WarningKind::MissingAttribute, at);
         } else if opcode == Opcode::Conditional && !may_lack && self.last_operands().len() != branches + 1 {
-            // Which branch, and an operand for each.
+            // The branch index, and an operand for each branch.
             self.warn_at(WarningKind::OperandCount, at);
         }
     }
 }
 
-/// Whether attributes go on with nothing that needs to be read: with `metadata` and `backend_config`, which are printed
-/// last, and whose brackets the parser has counted.
+/// Whether the attributes from here on needn't be read: `metadata` and `backend_config`, which are printed last, and
+/// whose brackets the parser has counted.
 fn is_last(name: &str, values: &str) -> bool {
     match name {
         "metadata" => {
@@ -107,7 +106,7 @@ fn may_go_on(values: &str) -> bool {
     memchr::memchr_iter(b',', bytes).any(|at| matches!(behind(at), Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'/')))
 }
 
-/// What the attributes of an instruction have.
+/// The attributes that an instruction has, of those it may need.
 #[derive(Default)]
 struct Has {
     /// A bit for each role.
@@ -116,7 +115,7 @@ struct Has {
 }
 
 impl Has {
-    /// Whether they have what such an instruction can't do without.
+    /// Whether an instruction of this opcode has the attributes that it needs.
     fn what_needs(&self, opcode: Opcode) -> bool {
         use CallRole::{Body, Branch, Calls, Condition, False, ToApply, True};
         let has = |role: CallRole| self.roles & (1 << role as u32) != 0;

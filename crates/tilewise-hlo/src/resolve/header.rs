@@ -1,4 +1,4 @@
-//! The attributes of a module, and which of its computations is the entry.
+//! The attributes of a module, and the choice of its entry computation.
 
 use super::Resolver;
 use super::misspelt::{Seen, is_nearly_any};
@@ -12,10 +12,10 @@ use crate::pairs::Pairs;
 use crate::scan::trim;
 use crate::span::Span;
 
-/// Those attributes of modules that a plan of memory depends on.
+/// The attributes of modules that a plan of memory depends on.
 const READ: [&str; 3] = ["entry_computation_layout", "input_output_alias", "is_scheduled"];
 
-/// The others that XLA's parser takes, and those that it took once.
+/// The other attributes that XLA's parser takes, and those that it took once.
 const OTHER: [&str; 12] = [
     "alias_passthrough_params",
     "allow_spmd_sharding_propagation_to_output",
@@ -32,7 +32,7 @@ const OTHER: [&str; 12] = [
 ];
 
 impl<'d> Resolver<'d> {
-    /// The header must be a list of attributes, of which none belongs to an instruction.
+    /// Checks that the header is a list of attributes, and that none belongs to an instruction.
     pub(super) fn header(&mut self) {
         let data = self.data;
         let text = data.text(data.header);
@@ -88,7 +88,7 @@ impl<'d> Resolver<'d> {
             self.warn(WarningKind::EntryMissing, end);
             return None;
         }
-        // Computations within instructions can't be meant.
+        // Computations within instructions can't be the entry.
         if announced.is_none() && data.computations.len() > data.inline.len() + 1 {
             self.warn(WarningKind::NoEntry, end);
         }
@@ -101,8 +101,7 @@ impl<'d> Resolver<'d> {
         interface(Pairs::new(self.data.text(self.data.header)).find(is_layout)?.1)
     }
 
-    /// Whether a computation's parameters and root are those that the header announces, and those that the line above
-    /// it does.
+    /// Whether a computation's parameters and root are those of the header, and those of the line above it.
     fn is_as_announced(&self, computation: usize, announced: Option<(&str, &str)>) -> bool {
         let data = self.data;
         let record = &data.computations[computation];

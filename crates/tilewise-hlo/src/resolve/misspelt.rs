@@ -24,11 +24,11 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// Whether a name is none of these, but differs from one by a letter or two: then it is damaged, not unknown.
+/// Whether a name isn't one of these, but differs from one by a letter or two: then it is damaged, not unknown.
 pub(super) fn is_nearly_any(name: &str, known: &[&str]) -> bool {
     let is_near = |known: &&str| {
         let far = if known.len() < 8 { 1 } else { 2 };
-        // What is left of one that was cut, too.
+        // A name that was cut is near, too.
         let is_cut = name.len() >= 4 && (known.ends_with(name) || known.starts_with(name));
         is_cut || known.len().abs_diff(name.len()) <= far && distance(name.as_bytes(), known.as_bytes()) <= far
     };
@@ -39,7 +39,7 @@ pub(super) fn is_nearly_any(name: &str, known: &[&str]) -> bool {
     !known.contains(&name) && known.iter().filter(|known| may_be(known)).any(is_near)
 }
 
-/// How many letters must be put in, left out or changed to get from one name to the other.
+/// The number of letters that must be put in, left out or changed to get from one name to the other.
 fn distance(one: &[u8], other: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.iter().enumerate() {

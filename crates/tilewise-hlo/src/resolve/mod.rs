@@ -1,7 +1,7 @@
-//! What names mean, and whether the text says what it must.
+//! Resolves names, and checks that the text is complete.
 //!
-//! XLA's parser resolves names while it reads (xla/hlo/parser/hlo_parser.cc): what is used must be defined above, and
-//! once. So a text that was cut, wherever it was, mostly misses something that the rest needs.
+//! XLA's parser resolves names while it reads (xla/hlo/parser/hlo_parser.cc): a name must be defined above its uses,
+//! and once. So a text that was cut, wherever it was, mostly misses something that the rest needs.
 
 mod attributes;
 mod header;
@@ -24,13 +24,13 @@ use crate::scan::trim;
 use crate::span::Span;
 use signature::{Layouts, is_same_shape, signature};
 
-/// Looks up operands and computations that are called, infers the shapes that XLA infers, chooses the entry, and notes
-/// what is missing, doubled or contradicts itself.
+/// Looks up operands and computations that are called, infers the shapes that XLA infers, chooses the entry, and warns
+/// of missing, doubled or contradictory parts.
 ///
-/// `elements` has the operands that brought in instructions which the text leaves out.
+/// `elements` has, for the instructions that the text leaves out, the operands that brought them in.
 ///
 /// # Errors
-/// If the text is too large with what is inferred.
+/// If the text with the inferred shapes is too large.
 pub(crate) fn resolve(data: &mut Data, elements: &HashMap<usize, Span>) -> Result<(), Error> {
     let mut resolver = Resolver::new(data, elements);
     for index in 0..data.computations.len() {
@@ -61,12 +61,12 @@ struct Resolver<'d> {
     instructions: NameIndex,
     operands: Vec<u32>,
     first_operands: Vec<u32>,
-    /// What calls each computation.
+    /// The callers of each computation.
     uses: Vec<Uses>,
     /// The shapes that the text leaves out.
     inferred: HashMap<usize, String>,
     inferred_bytes: usize,
-    /// Where the elements are in the shapes of tuples.
+    /// The ranges of the elements in the shapes of tuples.
     elements: HashMap<usize, Vec<Range<usize>>>,
     /// The instruction at hand.
     at: usize,
@@ -91,7 +91,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Of a part of the text; for one that the text leaves out, of the instruction at hand.
+    /// Warns of a part of the text; for a part that the text leaves out, of the instruction at hand.
     fn warn(&mut self, kind: WarningKind, span: Span) {
         let is_written = span.end as usize <= self.data.length;
         let span = if is_written { span } else { self.place(self.at) };
@@ -102,7 +102,7 @@ impl<'d> Resolver<'d> {
         self.warnings.push(Warning::new(kind, self.place(instruction)));
     }
 
-    /// Where an instruction is written: its name, or without one what brought it in.
+    /// The span of an instruction in the text: its name, else the operand that brought it in, else its opcode.
     fn place(&self, instruction: usize) -> Span {
         let record = &self.data.instructions[instruction];
         let written = [Some(&record.name), self.named_elements.get(&instruction), Some(&record.opcode_text)];
@@ -157,7 +157,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Lines on their own may leave their operands out.
+    /// Looks up the operands; those of lines on their own may be undefined.
     fn operands(&mut self, at: usize, may_lack: bool) {
         let data = self.data;
         let instruction = &data.instructions[at];
@@ -166,7 +166,7 @@ impl<'d> Resolver<'d> {
             return;
         }
         let text = data.text(instruction.operands);
-        // An element that is left is of a tuple that isn't there.
+        // An element that is left is of a tuple that isn't defined.
         let lacks = may_lack && memchr::memchr(b'#', text.as_bytes()).is_some();
         let mut operands = OperandTexts::new(text);
         while let Some(operand) = operands.next_operand() {
@@ -285,7 +285,7 @@ fn root(data: &Data, computation: &ComputationRecord) -> Option<usize> {
     instructions.clone().rev().find(|at| data.instructions[*at].is_root).or(instructions.last())
 }
 
-/// Where the elements of a tuple's shape are.
+/// The ranges of the elements of a tuple's shape.
 fn elements(shape: &str) -> Vec<Range<usize>> {
     let inside = shape.strip_prefix('(').and_then(|shape| shape.strip_suffix(')')).unwrap_or_default();
     let start = |text: &str| (text.as_ptr() as usize) - (shape.as_ptr() as usize);

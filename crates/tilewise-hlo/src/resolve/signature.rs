@@ -1,4 +1,4 @@
-//! `(parameters) -> result`: what the line above a computation, and the module's header, say of it.
+//! `(parameters) -> result`, of the line above a computation and of the module's header.
 
 use crate::scan::{balanced_end, peek, skip_trivia, trim};
 
@@ -24,7 +24,7 @@ pub(super) enum Layouts {
     Ignored,
 }
 
-/// Whether two texts are of one shape, but for white space, comments, and what is dynamic.
+/// Whether two texts are of one shape, but for white space, comments, and the marks of dynamic dimensions.
 pub(super) fn is_same_shape(one: &str, other: &str, layouts: Layouts) -> bool {
     one == other || significant(one, layouts).eq(significant(other, layouts))
 }

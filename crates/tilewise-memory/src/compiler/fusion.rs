@@ -1,4 +1,4 @@
-//! Which results of a fusion may lie where an operand does: what its body does with the operand.
+//! Results of a fusion that may take the place of an operand, by the operand's uses in the fusion's body.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use tilewise_hlo::{
 
 use crate::sharing::{fused_computation, same_shape};
 
-/// A fusion with more operands shares none: of those, compilers make none (`MaxOperandsAndOutputsPerFusion` is 96).
+/// Fusions with more operands share none; compilers make no such fusion (`MaxOperandsAndOutputsPerFusion` is 96).
 const MOST_OPERANDS: usize = 512;
 
 /// The bodies of a program's fusions, by computation.
@@ -19,11 +19,11 @@ pub(super) struct Fusions {
     bodies: HashMap<usize, FusedBody>,
 }
 
-/// The instructions of a fusion's body, each known by its place in it.
+/// The instructions of a fusion's body, each known by its index.
 #[derive(Debug)]
 struct FusedBody {
     instructions: Vec<Fused>,
-    /// By number.
+    /// The index of each parameter, by number.
     parameters: Vec<usize>,
     root: usize,
 }
@@ -32,7 +32,7 @@ struct FusedBody {
 struct Fused {
     opcode: Opcode,
     operands: Vec<usize>,
-    /// Each once, in the order of the text.
+    /// The instructions that read it, each once, in the order of the text.
     users: Vec<usize>,
     shape: Option<Shape>,
 }
@@ -57,7 +57,7 @@ impl Fusions {
         this
     }
 
-    /// The body of a fusion, and the parameter that an operand is in it.
+    /// The body of a fusion, and the parameter that stands for an operand.
     fn parameter(&self, flow: &Dataflow, fusion: OpId, operand: OpId) -> Option<(&FusedBody, usize)> {
         let operands = flow.operands(fusion);
         let number = operands.iter().position(|other| *other == operand)?;
@@ -65,7 +65,7 @@ impl Fusions {
         (operands.len() <= MOST_OPERANDS).then_some((body, *body.parameters.get(number)?))
     }
 
-    /// On a CPU: whether all that comes of an operand is elementwise, or the fusion adds it to a product. Only loops may
+    /// On a CPU: whether all uses of an operand are elementwise, or the fusion adds it to a product. Only loops may
     /// have several results (`HloDataflowAnalysis::CanShareOperandBufferWithUser`).
     pub(super) fn is_elementwise_on(&self, flow: &Dataflow, fusion: OpId, operand: OpId) -> bool {
         let Some((body, parameter)) = self.parameter(flow, fusion, operand) else { return false };
@@ -75,8 +75,8 @@ impl Fusions {
         }
     }
 
-    /// On a GPU: whether each element of a result is written when no other result needs the operand's element in that
-    /// place any more (`FusionCanShareBufferHint` in xla/service/gpu/alias_info.cc).
+    /// On a GPU: whether each element of a result is written only after all other results have read the operand's
+    /// element in that place (`FusionCanShareBufferHint` in xla/service/gpu/alias_info.cc).
     pub(super) fn writes_in_order(&self, flow: &Dataflow, result: Position, operand: OpId) -> bool {
         let fusion = flow.op_at(result);
         let from = flow[operand].position;
@@ -128,7 +128,7 @@ impl FusedBody {
         Self { instructions, parameters: parameters.into_iter().map(|(_, at)| at).collect(), root }
     }
 
-    /// Whether an instruction is elementwise on the first of its operands that is this.
+    /// Whether `user` is elementwise in `operand`.
     fn is_elementwise_step(&self, user: usize, operand: usize) -> bool {
         let Fused { opcode, operands, .. } = &self.instructions[user];
         match opcode {
@@ -138,7 +138,7 @@ impl FusedBody {
         }
     }
 
-    /// Whether all uses, transitively, are elementwise, or tuples where those are allowed.
+    /// Whether all transitive uses are elementwise, or tuples if those are allowed.
     fn is_elementwise_on(&self, parameter: usize, allows_tuples: bool) -> bool {
         let mut seen = BTreeSet::from([parameter]);
         let mut waiting = vec![parameter];
@@ -170,8 +170,8 @@ impl FusedBody {
         if root.opcode == Opcode::Tuple { &root.operands } else { std::slice::from_ref(&self.root) }
     }
 
-    /// The heavy instruction behind an output: back over elementwise steps and bitcasts that have one source that isn't
-    /// cheap.
+    /// The opcode of the heavy instruction behind an output: back over elementwise steps and bitcasts with just one
+    /// source that isn't cheap.
     fn hero(&self, output: usize) -> Opcode {
         self.instructions[self.hero_at(output)].opcode
     }
@@ -242,7 +242,7 @@ impl FusedBody {
         seen[output]
     }
 
-    /// What it means that an instruction reads one that comes of the operand.
+    /// Classifies the read of `at`, which derives from the operand, by `user`.
     fn step(&self, at: usize, user: usize, writer: usize, path: &[usize]) -> Step {
         let (Fused { opcode, operands, shape, .. }, write) = (&self.instructions[user], &self.instructions[writer]);
         let number = operands.iter().position(|operand| *operand == at).unwrap_or(0);
@@ -266,7 +266,7 @@ impl FusedBody {
         }
     }
 
-    /// Whether a slice reads of the array that is updated as much as the update writes.
+    /// Whether a slice of the updated array has the shape of the update.
     fn slices_what_is_written(&self, slice: usize, writer: usize) -> bool {
         let (slice, write) = (&self.instructions[slice], &self.instructions[writer]);
         let update = write.operands.get(1).map(|update| &self.instructions[*update].shape);
@@ -281,6 +281,6 @@ enum Step {
     /// Elements are read in the order in which they are written.
     On,
     No,
-    /// As any other instruction: no, but for the reduction that the fusion is about.
+    /// No, unless it is the reduction of the fusion.
     Other,
 }

@@ -1,4 +1,4 @@
-//! What differs between machines: one compiler for each.
+//! One compiler for each machine.
 
 mod cpu;
 mod fusion;
@@ -34,9 +34,9 @@ pub(crate) trait Compiler: Rules {
         assigner.assign_by_size();
     }
 
-    /// The temporaries in the order in which they lie in the memory of their space: what is left where XLA partitions all
-    /// allocations by swapping (`std::partition` in `BufferAssignment::CombineTempAllocations`). The `locals` are
-    /// allocations of functions, which take no memory here, but move others.
+    /// The temporaries in memory order: those left after XLA's partition of all allocations by swapping
+    /// (`std::partition` in `BufferAssignment::CombineTempAllocations`). The `locals` are allocations of functions,
+    /// which take no memory here, but move others.
     fn temporaries(&self, assignment: &Assignment, locals: usize) -> Vec<Part> {
         let allocations = assignment.allocations.iter().enumerate();
         let separate = allocations.map(|(at, allocation)| allocation.is_temporary.then_some(Part::Allocation(at)));
@@ -60,7 +60,7 @@ pub(crate) trait Compiler: Rules {
         list.drain(front..).flatten().collect()
     }
 
-    /// Bytes of a memory space's temporaries as the compiler reports them, which lie in so many.
+    /// Bytes of a memory space's temporaries as the compiler reports them; `layout_bytes` is their extent.
     fn reported_bytes(
         &self,
         _flow: &Dataflow,
@@ -73,7 +73,7 @@ pub(crate) trait Compiler: Rules {
         Some(layout_bytes)
     }
 
-    /// Bytes of arguments and results: of allocations, each once.
+    /// Bytes of arguments and results: allocations, each counted once.
     fn interface(&self, _: &Dataflow, _: &Storages, _: &Buffers, assignment: &Assignment) -> Option<Interface> {
         Interface::of_allocations(&assignment.allocations)
     }

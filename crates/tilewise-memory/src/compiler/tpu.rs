@@ -1,4 +1,4 @@
-//! TPUs, by libtpu 0.0.51: sizes with tiles, and what the compiler does otherwise than XLA's default.
+//! TPUs, by libtpu 0.0.51: sizes with tiles, and the compiler's deviations from XLA's defaults.
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ impl Rules for Tpu {
         u64::try_from(elements).ok()?.checked_mul(4)?.checked_next_multiple_of(granule)
     }
 
-    /// `None` where another pass of the compiler packs a space, or packs it otherwise than here. In space 6, offsets agree
-    /// in all 33 programs that were compared.
+    /// `None` if another pass of the compiler packs the space, or packs it differently. In space 6, offsets agree in
+    /// all 33 programs that were compared.
     fn alignment(&self, memory_space: u8) -> Option<u64> {
         match memory_space {
             0 => Some(HBM_ALIGNMENT),
@@ -92,8 +92,8 @@ impl Rules for Tpu {
         places.iter().map(|(op, place)| (last - flow[op].body.index(), *place)).collect::<Vec<_>>().into()
     }
 
-    /// The text says it (`"aliasing_operands"` in `backend_config`): its lists count the operands, then the results, and
-    /// those in one list may share.
+    /// From `"aliasing_operands"` in `backend_config`: its lists number the operands, then the results, and the members
+    /// of one list may share.
     fn may_share(&self, flow: &Dataflow, result: Position, operand: Position) -> bool {
         let (op, operand) = (flow.op_at(result), flow.op_at(operand));
         let path = flow.shape_index(result);
@@ -111,7 +111,7 @@ impl Rules for Tpu {
         })
     }
 
-    /// Looked at in every operand that is all of the first.
+    /// Checked at every operand whose outermost value is `before`.
     fn may_follow(&self, flow: &Dataflow, _: &Buffers, before: ValueId, after: ValueId) -> bool {
         let result = flow.values()[after];
         flow.operands(flow.op_at(result)).iter().any(|operand| {
@@ -165,7 +165,7 @@ impl Compiler for Tpu {
         heaps.chain(separate.map(|(at, _)| Part::Allocation(at))).collect()
     }
 
-    /// Of HBM none where nothing needs memory, although it is laid out.
+    /// 0 for HBM if nothing there needs memory, although it is laid out.
     fn reported_bytes(
         &self,
         flow: &Dataflow,
@@ -183,7 +183,7 @@ impl Compiler for Tpu {
         if is_used { layout_bytes.checked_next_multiple_of(HBM_ALIGNMENT) } else { Some(0) }
     }
 
-    /// Of positions, each counted.
+    /// Sums positions, each counted.
     fn interface(&self, flow: &Dataflow, storages: &Storages, buffers: &Buffers, _: &Assignment) -> Option<Interface> {
         let entry = &flow[flow.entry()?];
         let sum = |positions: &mut dyn Iterator<Item = Position>, is_host: bool| {
@@ -207,7 +207,7 @@ fn runs_on_sparse_core(flow: &Dataflow, op: OpId) -> bool {
     thread == Some("sparsecore")
 }
 
-/// The cores that a call on a SparseCore names in its `backend_config`; `?` where it names none.
+/// The cores that a call on a SparseCore names in its `backend_config`; `?` if it names none.
 fn core_ids(attributes: &str) -> BTreeSet<&str> {
     let lists = attributes.split("\"core_ids\":[\"").skip(1);
     let ids = lists.filter_map(|rest| {
@@ -218,8 +218,8 @@ fn core_ids(attributes: &str) -> BTreeSet<&str> {
     ids.map(|ids| ids.split("\",\"").collect()).next().unwrap_or_else(|| BTreeSet::from(["?"]))
 }
 
-/// Whether anything in the heap isn't a scalar that lies in a register. The compiler reports no temporaries where
-/// nothing does, although it has laid them out.
+/// Whether anything in the heap isn't a scalar in a register. If nothing is, the compiler reports no temporaries,
+/// although it has laid them out.
 fn needs_memory(flow: &Dataflow, storages: &Storages, heap: &Heap) -> bool {
     let mut members = heap.groups.iter().flat_map(|(_, group)| &group.members);
     members.any(|member| {
@@ -229,7 +229,7 @@ fn needs_memory(flow: &Dataflow, storages: &Storages, heap: &Heap) -> bool {
     })
 }
 
-/// Whether an array of one element that this makes lies in a register rather than in memory. Seen alone in programs that
+/// Whether an instruction's result of one element lies in a register rather than in memory. Seen alone in programs that
 /// report no temporaries: copy, abs, add, subtract, multiply, compare, select, and, xor, convert, log, tanh, parameter,
 /// while, conditional; the others are inferred.
 fn makes_scalars_in_registers(opcode: Opcode) -> bool {

@@ -1,4 +1,4 @@
-//! In a fixed order, each group in the smallest gap between those alive at the same time.
+//! Best fit: in a fixed order, each group goes into the smallest gap between those alive at the same time.
 //!
 //! `GlobalDecreasingSizeBestFitHeap` in its two orders (xla/service/heap_simulator/heap_simulator.cc).
 
@@ -59,8 +59,8 @@ fn place(groups: &Table<Group, Group>, order: &[GroupId], alignment: u64) -> Opt
     Some((offsets, height))
 }
 
-/// The start of the smallest gap of at least so many bytes, the lowest of such. A gap starts at the aligned end of what
-/// is below.
+/// The start of the smallest gap of at least `bytes` bytes, the lowest if there are several. A gap starts at the
+/// aligned end of the piece below.
 fn smallest_gap(used: &[(u64, u64)], bytes: u64, alignment: u64) -> Option<u64> {
     let (mut free, mut best) = (0_u64, None::<(u64, u64)>);
     let mut at = 0;

@@ -1,6 +1,6 @@
-//! In the order of definition, each group in the smallest free chunk that holds it.
+//! In the order of definition, each group goes into the smallest free chunk that holds it.
 //!
-//! Free chunks as of `FreeChunksManager` (xla/service/heap_simulator/free_chunks_manager.cc).
+//! Free chunks as in `FreeChunksManager` (xla/service/heap_simulator/free_chunks_manager.cc).
 
 use std::{
     cmp::Reverse,
@@ -35,18 +35,18 @@ pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u
         group.offset = start.checked_next_multiple_of(alignment)?;
         let end = group.offset.checked_add(group.bytes)?;
         free.give_rest(end);
-        // The gap that alignment leaves in front is part of the piece.
+        // The gap that alignment leaves in front belongs to the piece.
         used.push(Reverse((group.high, start, end)));
         height = height.max(end);
     }
     Some(height)
 }
 
-/// Chunks that nothing uses, none touching another.
+/// Free chunks; no two touch.
 struct FreeChunks {
-    /// End by start.
+    /// The end of each chunk, by start.
     by_start: BTreeMap<u64, u64>,
-    /// Room after alignment, and start.
+    /// The room in each chunk after alignment, with its start.
     by_room: BTreeSet<(u64, u64)>,
     /// The end of the chunk that was taken last.
     taken_to: u64,
@@ -75,14 +75,14 @@ impl FreeChunks {
         Some(end)
     }
 
-    /// Takes the whole chunk with the least room that suffices, the lowest of such, and returns its start.
+    /// Takes the whole chunk with the least sufficient room, the lowest if there are several, and returns its start.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         let &(_, start) = self.by_room.range((bytes, 0)..).next()?;
         self.taken_to = self.remove(start)?;
         Some(start)
     }
 
-    /// Gives back what was taken last from here on.
+    /// Gives back the rest of the chunk taken last, starting at `from`.
     fn give_rest(&mut self, from: u64) {
         if from < self.taken_to {
             self.insert(from, self.taken_to);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Items by interval, both ends included. An overlapping query costs what it finds, and a logarithm.
+/// Items by interval, both ends included. A query costs the number of its hits and a logarithm.
 pub(super) struct IntervalIndex<T> {
     /// A segment tree over events: each interval is at the few nodes that it covers.
     covering: Vec<Vec<T>>,
@@ -11,7 +11,7 @@ pub(super) struct IntervalIndex<T> {
 }
 
 impl<T: Copy> IntervalIndex<T> {
-    /// For events before `length`.
+    /// An index for events before `length`.
     pub(super) fn new(length: usize) -> Self {
         let leaves = length.max(1).next_power_of_two();
         Self { covering: vec![Vec::new(); 2 * leaves], starting: BTreeMap::new(), leaves }
@@ -35,7 +35,7 @@ impl<T: Copy> IntervalIndex<T> {
         self.starting.entry(low).or_default().push(item);
     }
 
-    /// Everything that overlaps, once.
+    /// Calls `found` once for each overlapping item.
     pub(super) fn overlapping(&self, low: usize, high: usize, mut found: impl FnMut(T)) {
         let mut node = low.min(self.leaves - 1) + self.leaves;
         while node > 0 {

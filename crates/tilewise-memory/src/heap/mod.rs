@@ -23,21 +23,21 @@ pub(crate) type GroupId = Id<Group>;
 /// Values that share one piece of the heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// Each with the events at which it comes and goes.
+    /// Each with its first and last event.
     pub(crate) members: Vec<Member>,
     pub(crate) bytes: u64,
-    /// From the start of the heap.
+    /// Offset from the start of the heap.
     pub(crate) offset: u64,
     /// The first event of its members.
     low: usize,
-    /// The last.
+    /// The last event of its members.
     high: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) value: ValueId,
-    /// What orders values where nothing else does.
+    /// Tie-break order of values.
     rank: u32,
     low: usize,
     high: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Heap {
     pub(crate) height: u64,
     /// Bytes of the pieces alive at the peak.
     pub(crate) peak_bytes: u64,
-    /// The first event after which they take the most, a definition.
+    /// The first event that reaches the peak, a definition.
     pub(crate) peak_event: Option<usize>,
     events: Vec<Event>,
 }
@@ -105,21 +105,21 @@ impl Heap {
         Some(())
     }
 
-    /// The value that an event is about.
+    /// The value of an event.
     pub(crate) fn value_at(&self, event: usize) -> Option<ValueId> {
         self.events.get(event).map(|event| event.value)
     }
 
-    /// The values alive after an event, with the bytes of the piece that each is in, one for each piece.
+    /// The values alive after an event, one for each piece, each with its group.
     pub(crate) fn alive_at(&self, event: usize) -> impl Iterator<Item = (&Group, &Member)> {
-        // Members follow one another, so the last that has begun is the one to look at.
+        // Members follow one another: the last one alive is the current one.
         self.groups.iter().filter_map(move |(_, group)| {
             let member = group.members.iter().rev().find(|member| member.is_alive_at(event))?;
             Some((group, member))
         })
     }
 
-    /// The event after which the groups alive take the most, the first of such.
+    /// Finds the peak: the first event after which the groups alive take the most. `None` if they exceed 64 bits.
     fn find_peak(&mut self) -> Option<()> {
         let mut alive: Table<Group, usize> = Table::filled(self.groups.len(), 0);
         let mut live = 0_u64;
@@ -152,16 +152,16 @@ struct Replay<'a> {
     buffers: &'a Buffers,
     groups: Table<Group, Group>,
     events: Vec<Event>,
-    /// The value that a buffer began with.
+    /// The value that opened a buffer's group.
     first_of: Table<Buffer, Option<ValueId>>,
-    /// The group of each value, and which of its members it is.
+    /// The group of each value, and its index among the members.
     slots: Table<Value, Option<(GroupId, usize)>>,
-    /// The last logical time of each value that is alive; that of what it gave its place to, once it did.
+    /// The last logical time of each value; `usize::MAX` once it gave its place away.
     ends: Table<Value, usize>,
 }
 
 impl Replay<'_> {
-    /// At each logical time first the definitions, then the releases, each in the order of the values.
+    /// Replays each logical time: first the definitions, then the releases, each in the order of the values.
     fn run(&mut self, packed: &[BufferId]) {
         let mut born: Vec<ValueId> = packed.iter().flat_map(|buffer| &self.buffers.members[*buffer]).copied().collect();
         let ranges = &self.buffers.ranges;
@@ -178,7 +178,7 @@ impl Replay<'_> {
                 self.define(value, time);
             }
             while let Some(value) = dying.next_if(|value| ranges[*value].end == time) {
-                // One that gave its place away was released then.
+                // A value that gave its place away is released already.
                 if self.ends[value] == time {
                     self.release(value);
                 }
@@ -205,7 +205,7 @@ impl Replay<'_> {
                 self.groups.push(Group { members: Vec::new(), bytes: 0, offset: 0, low, high: low })
             }
         };
-        // Once for each buffer: a loop's carry may have as many values as the program has instructions.
+        // Once per buffer: a loop's carry may have one value per instruction of the program.
         let bytes = if is_first { self.buffers.bytes(self.flow, self.storages, buffer) } else { 0 };
         let at = self.events.len();
         let group_data = &mut self.groups[group];

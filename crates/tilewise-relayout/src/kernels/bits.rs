@@ -258,12 +258,12 @@ unsafe fn merge<V: Vector, S: Store<V>>(
     }
 }
 
-/// Where bytes go that hold an element of each of `PARTS` rows: a store for each row. With one part, bytes go as they are.
+/// Splits bytes that hold an element of each of `PARTS` rows: a store for each row. With one part, bytes are unchanged.
 pub(super) struct Rows<V, S, const PARTS: usize> {
     stores: [S; PARTS],
     /// Destination bytes from a row to the next.
     pitch: usize,
-    /// The sign's bit in every byte, 0 where elements have none.
+    /// The sign's bit in every byte, 0 if elements have none.
     sign: V,
 }
 
@@ -292,7 +292,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// The elements of one row, from a vector of bytes that hold all rows'. *Safety*: the CPU has the instructions.
+    /// The elements of one row from a vector of bytes that pack all rows. *Safety*: the CPU has the instructions.
     #[inline(always)]
     unsafe fn part(&self, packed: V, part: usize) -> V {
         // SAFETY: the CPU has the instructions.
@@ -341,7 +341,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// Writes what is left. *Safety*: as for [`Store`], in each row.
+    /// Writes the pending bytes. *Safety*: as for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn finish(&mut self) {
         for store in &mut self.stores {

@@ -41,10 +41,10 @@ pub(super) unsafe fn copy_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut Ke
         && each.bytes.is_multiple_of(V::BYTES)
         && each.bytes < SHORT
     {
-        // SAFETY: the job contract, and each run has so many vectors.
+        // SAFETY: the job contract, and each run has this number of vectors.
         return unsafe { copy_vectors::<V, S>(job, state, each.bytes / V::BYTES) };
     }
-    // What short runs need not decide is not decided for each of them.
+    // Short runs skip the decisions of long ones.
     if let Body::Run { each, .. } = job.body
         && each.bytes >= 4 * V::BYTES
         && !S::NON_TEMPORAL
@@ -55,11 +55,11 @@ pub(super) unsafe fn copy_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut Ke
     }
 }
 
-/// Runs of fewer bytes gain nothing from a store's way to copy long ones.
+/// Runs of fewer bytes gain nothing from a store's own way to copy.
 const SHORT: usize = 512;
 
-/// Short runs of whole vectors: nothing is left to decide in the loop.
-/// *Safety*: the [job contract](super); each run has so many vectors.
+/// Short runs of whole vectors: the loop has nothing to decide.
+/// *Safety*: the [job contract](super); each run has `vectors` vectors.
 #[inline(always)]
 unsafe fn copy_vectors<V: Vector, S: Store<V>>(job: &Job, state: &mut KernelState, vectors: usize) {
     let mut prefetch = state.prefetch;

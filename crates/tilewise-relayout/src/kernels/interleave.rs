@@ -1,4 +1,4 @@
-//! A few rows interleaved, and taken apart again: the (2,1) and (4,1) of TPU layouts, and whatever else interleaves few rows.
+//! A few rows interleaved, and taken apart again: the (2,1) and (4,1) of TPU layouts, and any other few rows.
 
 use super::{
     Body, Job, KernelState,
@@ -22,7 +22,7 @@ pub(crate) struct Interleave {
     pub(crate) columns: usize,
     /// Zeros after the last column.
     pub(crate) zeros: usize,
-    /// Where each row is itself several rows of narrow elements: bits, and source bytes between those.
+    /// If each row is itself several rows of narrow elements: their bits, and source bytes from one to the next.
     pub(crate) merge: Option<(u32, usize)>,
 }
 
@@ -37,10 +37,10 @@ pub(crate) struct Deinterleave {
     pub(crate) pitch: usize,
     /// Columns in all.
     pub(crate) columns: usize,
-    /// Columns after which the source goes on elsewhere, and the distance.
+    /// Columns of a source run; runs are `run_stride` apart.
     pub(crate) run: usize,
     pub(crate) run_stride: usize,
-    /// Where each row is itself several rows of narrow elements: how to unpack them.
+    /// If each row is itself several rows of narrow elements: how to unpack them.
     pub(crate) convert: Convert,
 }
 
@@ -97,7 +97,7 @@ macro_rules! by_unit_and_ways {
 }
 pub(super) use by_unit_and_ways;
 
-/// A vector of each row from a column on; of rows that are not there, zeros. `short` counts the units that are there, if not all are.
+/// A vector of each row from a column on; zeros for missing rows. `short` counts the units present, if not all are.
 /// *Safety*: the CPU has the instructions; those units are readable in each of `body.rows` rows.
 #[inline(always)]
 unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
@@ -190,8 +190,9 @@ pub(super) unsafe fn interleave<V: Vector, S: Store<V>, const U: usize, const WA
     }
 }
 
-/// The same where all rows are there and take whole vectors, and each row is two of 4-bit elements, or, with one part, as it is: nothing
-/// is left to decide in the loop. *Safety*: the [job contract](super); each of `WAYS` rows has whole vectors.
+/// [`interleave`] where all rows exist and take whole vectors: the loop has nothing to decide. With two parts each row
+/// is two rows of 4-bit elements, with one it stays as it is. *Safety*: the [job contract](super); each of `WAYS` rows
+/// has whole vectors.
 #[inline(always)]
 unsafe fn interleave_whole<V: Vector, S: Store<V>, const U: usize, const WAYS: usize, const PARTS: usize>(
     job: &Job,
@@ -252,7 +253,7 @@ pub(super) unsafe fn deinterleave<V: Vector, S: Store<V>, const U: usize, const 
     }
 }
 
-/// [`deinterleave`] where each of the `WAYS` rows is `PARTS` rows of narrow elements, or 1 as it is.
+/// [`deinterleave`] where each of the `WAYS` rows is `PARTS` rows of narrow elements, or with one part is unchanged.
 /// *Safety*: the [job contract](super).
 #[inline(always)]
 unsafe fn deinterleave_into<V: Vector, S: Store<V>, const U: usize, const WAYS: usize, const PARTS: usize>(

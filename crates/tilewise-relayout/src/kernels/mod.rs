@@ -1,4 +1,4 @@
-//! The bodies of loop nests: what is done with bytes once a plan has decided where they lie.
+//! Kernels, the bodies of loop nests: they move bytes between places that a plan has decided.
 //!
 //! Each body is one algorithm, generic over a [vector](vector::Vector) and a [store](store::Store): runs in `copy` and `bits`, rows that
 //! are interleaved in `interleave`, everything else in `transpose`. This module instantiates them for each instruction set of `arch`, and
@@ -11,7 +11,7 @@
 //! - the CPU has the instructions of the kernel's vector;
 //! - every byte that the job's body names, at each of its repeats, lies inside the source buffer where it is read, and inside the destination
 //!   where it is written;
-//! - while the job runs, nobody else accesses those bytes of the destination, and the buffers do not overlap;
+//! - while the job runs, no other code accesses those bytes of the destination, and the buffers do not overlap;
 //! - the [`KernelState`] is new, or was left by a job of the same level on the same destination.
 
 mod arch;
@@ -32,7 +32,7 @@ pub(crate) use interleave::{Deinterleave, Interleave};
 pub(crate) use prefetch::Prefetch;
 pub(crate) use transpose::{Grid, Side, Stride};
 
-/// What one call does, over and over at a distance.
+/// The work of one call: a body, repeated at fixed strides.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) source_start: *const u8,
@@ -54,7 +54,7 @@ impl Repeat {
     pub(crate) const ONCE: Self = Self { count: 1, source_stride: 0, destination_stride: 0 };
 }
 
-/// Does something for every place of a job's loops. (A closure might end up outside the function that has the instructions.)
+/// Runs `$body` at every repeat of a job. (A closure might end up outside the function that has the instructions.)
 macro_rules! repeat {
     ($job:expr, |$from:ident, $to:ident| $body:expr) => {
         let [outer, inner] = $job.repeats;
@@ -71,11 +71,11 @@ macro_rules! repeat {
 }
 use repeat;
 
-/// What one run writes.
+/// The destination bytes of one run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) bytes: usize,
-    /// Zeros behind it.
+    /// Zeros after them.
     pub(crate) zeros: usize,
 }
 
@@ -92,8 +92,8 @@ pub(crate) enum Body {
     Transpose(Grid),
 }
 
-/// What kernels of one pass over a nest hand on: the end of what was written last, so that the next one can go on in the middle of a cache
-/// line, and what reads prefetch.
+/// State that kernels of one pass over a nest hand on: the unwritten end of the last job, so that the next one can go
+/// on in the middle of a cache line, and the prefetches of reads.
 #[repr(align(64))]
 pub(crate) struct KernelState {
     pending: [u8; 64],
@@ -117,8 +117,8 @@ impl KernelState {
     }
 }
 
-/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. Of the two
-/// stores, the first is for vectors that a kernel puts together inside the caches, the second for all non-temporal writes.
+/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once per
+/// job. `$joined` stores vectors that a kernel assembles inside the caches, `$non_temporal` all non-temporal writes.
 macro_rules! level {
     ($name:ident, [$(#[$features:meta])?], $vector:ty, $joined:ty, $non_temporal:ty) => {
         mod $name {
@@ -251,7 +251,7 @@ macro_rules! level {
     };
 }
 
-// Compilers make SSE2 of it on x86-64, and NEON on aarch64.
+// Compiled to SSE2 on x86-64, and to NEON on aarch64.
 level!(portable_level, [], arch::portable::Block, Plain, Plain);
 
 #[cfg(target_arch = "x86_64")]
@@ -280,7 +280,7 @@ pub(crate) unsafe fn run(level: Level, job: &Job, state: &mut KernelState) {
     }
 }
 
-/// Writes what a pass still holds back, and waits until other threads can see all of it.
+/// Writes the pending bytes of a pass, and waits until other threads can see all of its writes.
 /// *Safety*: the CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the
 /// caller's.
 pub(crate) unsafe fn finish(level: Level, state: &mut KernelState) {

@@ -1,19 +1,19 @@
-//! Prefetching while a kernel runs. What to prefetch is decided in [`crate::prefetch`].
+//! Prefetching while a kernel runs. [`crate::prefetch`] decides which addresses.
 
 use super::vector::Vector;
 
-/// What a kernel prefetches with each vector it reads.
+/// The prefetches of a kernel with each vector it reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Prefetch {
-    /// The next address of a linear pass over what is read later, a vector further for every vector read; null for none.
+    /// The next address of a linear pass over bytes read later, a vector further for every vector read; null for none.
     pub(crate) linear: *const u8,
     /// Whether the lines of that pass are prefetched.
     pub(crate) linear_lines: bool,
     /// Whether its page addresses are brought into the TLB.
     pub(crate) linear_tlb: bool,
-    /// Bytes from a read to what the same row goes on with, 0 for none.
+    /// Bytes from a read to its row's continuation, 0 for none.
     pub(crate) row_distance: usize,
-    /// Whether that is prefetched into the first-level cache.
+    /// Whether the continuation is prefetched into the first-level cache.
     pub(crate) row_into_l1: bool,
 }
 
@@ -23,7 +23,7 @@ impl Prefetch {
         Self { linear: core::ptr::null(), linear_lines: false, linear_tlb: false, row_distance: 0, row_into_l1: false }
     }
 
-    /// A vector is read at an address. *Safety*: the CPU has the instructions.
+    /// Prefetches for a vector read at an address. *Safety*: the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn read<V: Vector>(&mut self, at: *const u8) {
         // SAFETY: the CPU has the instructions; a prefetch may name any address.
@@ -48,8 +48,8 @@ const PAGE: usize = 4096;
 /// Pages whose addresses are looked up together.
 const PAGES: usize = 32;
 
-/// Called with every vector of a linear pass, brings the addresses of pages that the pass comes to into the TLB, many at a time, if
-/// that is `worth_it` on this CPU.
+/// Brings the addresses of the next pages of a linear pass into the TLB, many at a time, if that is `worth_it` on this
+/// CPU; called with every vector of the pass.
 ///
 /// Otherwise the pass stops at each new page for a page walk, which takes a few accesses to memory (twice as many in a virtual
 /// machine). Walks that are started together overlap, and neighbours share what they read.

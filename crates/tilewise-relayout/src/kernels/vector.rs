@@ -1,15 +1,16 @@
-//! What the generic kernels ask of an instruction set: vectors that load, store, interleave, and combine bits.
+//! The vectors of generic kernels: they load, store, interleave, and combine bits.
 
 /// A vector register.
-/// *Safety*: every method is unsafe for one reason they share, *the CPU has the instructions*: it may be called only where the CPU has
-/// the instruction set that the implementing type stands for. Methods that take pointers add what they say under *Safety*.
+/// *Safety*: every method is unsafe for one common reason, *the CPU has the instructions*: it may be called only where
+/// the CPU has the instruction set that the implementing type stands for. Methods that take pointers add conditions
+/// under *Safety*.
 pub(super) trait Vector: Copy {
     /// Bytes in the register.
     const BYTES: usize;
 
     /// Zero. *Safety*: the CPU has the instructions.
     unsafe fn zero() -> Self;
-    /// The same byte everywhere. *Safety*: the CPU has the instructions.
+    /// Repeats a byte. *Safety*: the CPU has the instructions.
     unsafe fn splat(byte: u8) -> Self;
     /// Loads from any address. *Safety*: the CPU has the instructions; `BYTES` bytes are readable at `from`.
     unsafe fn load(from: *const u8) -> Self;
@@ -119,14 +120,14 @@ pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut
     }
 }
 
-/// Bytes that large allocations start on a multiple of, and that the shortest vectors have.
+/// Bytes of the shortest vectors; large allocations start at a multiple of them.
 const PIECE: usize = 16;
 
-/// Copies shift_left to three pieces.
+/// Copies up to three pieces.
 /// *Safety*: `n` bytes are readable at `from` and writable at `to`; `n` is a multiple of [`PIECE`] below 64.
 #[inline(always)]
 unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the parts add shift_left to `n`.
+    // SAFETY: the parts add up to `n`.
     unsafe {
         if n & PIECE != 0 {
             to.cast::<[u8; PIECE]>().write_unaligned(from.cast::<[u8; PIECE]>().read_unaligned());

@@ -11,7 +11,7 @@ use crate::{
 pub(crate) struct Innermost<'a> {
     bounds: &'a [u64],
     pub(crate) loops: Vec<Loop>,
-    /// Number of each loop, ragged or not: neighbours in a chain are of one number.
+    /// The number of each loop, ragged or not; neighbours in a chain have the same number.
     numbers: Vec<usize>,
     source_unit: u64,
     pub(crate) unit: u64,
@@ -50,7 +50,7 @@ impl<'a> Innermost<'a> {
         digits
     }
 
-    /// Where whole bytes of narrow elements stay together, on one side or both, makes them the unit; false where they don't.
+    /// Makes whole bytes of narrow elements the unit if they stay together, on one side or both; false if they don't.
     fn fold_bytes(&mut self) -> bool {
         let Elements { bits, source_bits: source, destination_bits: destination, signed } = self.elements;
         let narrow = source.min(destination);
@@ -146,7 +146,7 @@ impl<'a> Innermost<'a> {
         Leaf::Run { source_unit: self.source_unit, unit: self.unit, run, convert: self.convert }
     }
 
-    /// Where rows go on after a piece of so many source bytes of a number.
+    /// Where rows continue after a piece of `piece` source bytes of a number.
     fn row_after(&self, number: Option<usize>, piece: u64) -> RowContinuation {
         let continues = self.loops.iter().zip(&self.numbers).filter(|(_, n)| Some(**n) == number);
         let next = continues.map(|(next, _)| next).min_by_key(|next| next.divisor);
@@ -223,7 +223,7 @@ impl<'a> Innermost<'a> {
             Transpose::Interleave { .. } => (None, None),
             Transpose::Deinterleave { .. } => (next(row, &on_in_destination), None),
             Transpose::Blocks => {
-                // A digit that goes on on both sides helps the one that has less.
+                // A digit that continues both sides goes to the shorter one.
                 let column_after = next(column, &on_in_source);
                 let wanted = |at: &usize| Some(*at) != column_after || rows.count < columns.count;
                 let longer = next(row, &on_in_destination).filter(|at| rows.count * unit < LONG_ROW && wanted(at));

@@ -23,9 +23,9 @@ use innermost::Innermost;
 pub(crate) struct Nest {
     pub(crate) loops: Vec<Loop>,
     pub(crate) leaf: Leaf,
-    /// What the strides count per element: its bytes, or 1 where the leaf is [`Leaf::Elements`].
+    /// Units of stride per element: its bytes, or 1 if the leaf is [`Leaf::Elements`].
     pub(crate) scale: u64,
-    /// The bounds of the numbers that [`Loop::number`] speaks of.
+    /// The bounds of the numbers in [`Loop::number`].
     pub(crate) limits: Vec<u64>,
     /// Whether loops and leaf write the padding that they pass.
     pub(crate) fills: bool,
@@ -44,7 +44,7 @@ impl Nest {
         }
     }
 
-    /// A number whose last few values would keep a whole nest from the kernel that suits the others, and how many values that
+    /// A number whose last values do not fit the kernel that suits the others, and the number of values that this
     /// kernel takes: the elements of a byte, or the units of a short run.
     pub(crate) fn ragged_grain(joint: &JointDigits, elements: Elements) -> Option<(usize, u64)> {
         let Elements { source_bits: source, destination_bits: destination, .. } = elements;
@@ -107,7 +107,7 @@ impl Nest {
         }
     }
 
-    /// The source bytes that one run of the leaf reaches over.
+    /// The span in source bytes of one run of the leaf.
     fn leaf_span(&self) -> u64 {
         let span = |chain: &Chain| {
             let outer = chain.outer.map_or(0, |outer| (outer.count - 1) * outer.source_stride);
@@ -130,13 +130,13 @@ impl Nest {
         }
     }
 
-    /// Where the order of the destination would read a short piece of each of many far places, and come back for the next piece
-    /// when no cache remembers the first, reads the pieces of a few places together: `heads { positions { … } }` becomes
-    /// `transpose of positions { heads { a block of positions { … } } }`.
+    /// Reads pieces of a few places together if the order of the destination would read a short piece at each of many
+    /// distant places, and return for the next piece when no cache holds it any more: `heads { positions { … } }`
+    /// becomes `transpose of positions { heads { a block of positions { … } } }`.
     fn gather_reads(&mut self, tuning: &Tuning) {
-        /// Shorter pieces than this are worth it.
+        /// Source bytes below which a piece is short enough to gain.
         const SHORT: u64 = 1024;
-        /// What a block should at least read in one go.
+        /// Least source bytes for a block to read in one go.
         const READ: u64 = 32 << 10;
         let mut span = self.leaf_span();
         for depth in (0..self.loops.len()).rev() {

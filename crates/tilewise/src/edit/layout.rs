@@ -138,7 +138,8 @@ impl Layout {
         Ok(self.minor_to_major.iter().copied().filter(move |&other| other != dimension))
     }
 
-    /// The layout where each dimension has a new number, or is gone, and its split with it: splits number dimensions of memory.
+    /// The layout with each dimension renumbered, or dropped together with its split: splits number dimensions of
+    /// memory.
     pub(super) fn renumbered(&self, numbers: &[Option<usize>]) -> Self {
         let rank = self.minor_to_major.len();
         let physical = |number: usize| self.minor_to_major[rank - 1 - number];

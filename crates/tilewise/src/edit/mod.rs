@@ -1,7 +1,8 @@
-//! One shape made from another, as XLA's `ShapeUtil` does it.
+//! Edits of shapes, as in XLA's `ShapeUtil`.
 //!
-//! What becomes of a layout is XLA's: most edits keep its tiles and everything else, which then apply to the new dimensions; inserting a
-//! dimension and moving one to major keep the order alone. Each edit says which. The result is checked as any shape is.
+//! Layouts change as in XLA: most edits keep tiles and everything else, which then apply to the new dimensions;
+//! inserting a dimension and moving one to major keep the order alone. Each edit documents it. The result is checked
+//! like any shape.
 
 mod layout;
 
@@ -14,8 +15,8 @@ use crate::{
 use alloc::{format, vec, vec::Vec};
 
 impl Shape {
-    /// The shape with this element type; of a tuple, every leaf. The layout stays as it is, but for its element size: `E(n)` stays where the
-    /// new type has fewer than 8 bits (`pred` is stored in 8), and goes otherwise.
+    /// The shape with this element type; of a tuple, every leaf. The layout stays as it is, but for its element size:
+    /// `E(n)` stays if the new type has fewer than 8 bits (`pred` is stored in 8), and is dropped otherwise.
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`] for a token or an opaque value, also in a tuple; [`ErrorKind::Overflow`].
@@ -102,14 +103,15 @@ impl Shape {
         })
     }
 
-    /// The array with a dimension of this size in front of the one of that number; at the end it is the most minor in memory, elsewhere the
-    /// next more major than the one behind it.
+    /// The array with a dimension of this size in front of dimension `index`; at the end it is the most minor in
+    /// memory, elsewhere the next more major than the one behind it.
     ///
-    /// As in XLA, the order of dimensions is all that stays of the layout, bounded dimensions become static, and a buffer becomes an array.
+    /// As in XLA, only the order of dimensions stays of the layout, bounded dimensions become static, and a buffer
+    /// becomes an array.
     ///
     /// # Errors
-    /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`], [`ErrorKind::Overflow`]; [`ErrorKind::UnboundedDimension`] where there is a
-    /// `?`, which can't be static.
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`], [`ErrorKind::Overflow`];
+    /// [`ErrorKind::UnboundedDimension`] for a dimension `?`, which can't be static.
     ///
     /// ```
     /// let shape: tilewise::Shape = "f32[3,5]{0,1:T(2,2)}".parse()?;
@@ -122,10 +124,10 @@ impl Shape {
         self.insert_dimensions_at_index(index, &[bound])
     }
 
-    /// As [`insert_dimension_at_index`](Self::insert_dimension_at_index), of several dimensions behind each other.
+    /// As [`insert_dimension_at_index`](Self::insert_dimension_at_index), for several consecutive dimensions.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`insert_dimension_at_index`](Self::insert_dimension_at_index).
     ///
     /// ```
     /// let shape: tilewise::Shape = "f32[3,5]".parse()?;
@@ -157,8 +159,8 @@ impl Shape {
         Ok(ArrayShape::new(array.element_type, dimensions, layout)?.into())
     }
 
-    /// The array without the dimension of that number. The layout keeps its tiles, which then apply to the dimensions that are left; a split
-    /// of the dimension goes with it.
+    /// The array without the dimension of that number. The layout keeps its tiles, which then apply to the remaining
+    /// dimensions; a split of the dimension is dropped.
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`].
@@ -200,7 +202,8 @@ impl Shape {
         self.filter_dimensions(|dimension| !is_deleted[dimension])
     }
 
-    /// The array with those dimensions only whose number the predicate is true of; otherwise as [`delete_dimension`](Self::delete_dimension).
+    /// The array with only the dimensions whose number satisfies the predicate; otherwise as
+    /// [`delete_dimension`](Self::delete_dimension).
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`].
@@ -244,8 +247,8 @@ impl Shape {
         self.filter_dimensions(|dimension| bounds[dimension] != Some(1))
     }
 
-    /// The array with its dimensions in another order: dimension i is what dimension `permutation[i]` was. Its layout changes with them, so
-    /// that no byte moves: the two are bitcasts of each other, tiles included.
+    /// The array with its dimensions in another order: dimension i is the old dimension `permutation[i]`. Its layout
+    /// changes with them, so that no byte moves: the two are bitcasts of each other, tiles included.
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`], [`ErrorKind::NotAPermutation`].
@@ -274,8 +277,9 @@ impl Shape {
         })
     }
 
-    /// The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the order of dimensions is all that stays of
-    /// the layout; [`Layout::move_dim_to_major`] keeps the rest. A missing layout counts as the default one.
+    /// The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, only the order of
+    /// dimensions stays of the layout; [`Layout::move_dim_to_major`] keeps the rest. A missing layout counts as the
+    /// default one.
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`] for a token or an opaque value, also in a tuple; [`ErrorKind::IndexOutOfBounds`].
@@ -294,8 +298,8 @@ impl Shape {
         })
     }
 
-    /// The array with its dimensions in the order of memory, major to minor, and the layout `{N-1,…,0}`: the same bytes, tiles included. Index
-    /// and pointer types, splits and the metadata prefix go.
+    /// The array with its dimensions in the order of memory, major to minor, and the layout `{N-1,…,0}`: the same
+    /// bytes, tiles included. Index and pointer types, splits and the metadata prefix are dropped.
     ///
     /// # Errors
     /// [`ErrorKind::NotAnArray`], and [`ErrorKind::MissingLayout`].
@@ -324,11 +328,11 @@ impl Shape {
         })
     }
 
-    /// The shape with every bounded dimension static, leaves of tuples included. The metadata prefix of the array goes; in a tuple, as in XLA,
-    /// only that of arrays which were dynamic.
+    /// The shape with every bounded dimension static, leaves of tuples included. The metadata prefix of an array is
+    /// dropped; in a tuple, as in XLA, only that of dynamic arrays.
     ///
     /// # Errors
-    /// [`ErrorKind::UnboundedDimension`] where there is a `?`: XLA makes a shape of it that is not valid.
+    /// [`ErrorKind::UnboundedDimension`] for a dimension `?`: XLA then makes an invalid shape.
     ///
     /// ```
     /// let shape: tilewise::Shape = "f32[<=3,5]{1,0:M(8)}".parse()?;
@@ -354,10 +358,11 @@ impl Shape {
         Ok(Self::of_nodes(nodes.collect::<Result<_, Error>>()?))
     }
 
-    /// The array whose dimension of that number is dynamic, at most its size, or static. The layout stays as it is.
+    /// The array with this dimension dynamic, bounded by its size, or static. The layout stays as it is.
     ///
     /// # Errors
-    /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`]; [`ErrorKind::UnboundedDimension`] of a `?` that is to be static.
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::IndexOutOfBounds`]; [`ErrorKind::UnboundedDimension`] if a `?` is made
+    /// static.
     ///
     /// ```
     /// let shape: tilewise::Shape = "f32[8,5]{0,1:T(2,2)}".parse()?;
@@ -389,7 +394,7 @@ impl Shape {
         self.as_array().ok_or_else(|| no_array(self.kind().name()))
     }
 
-    /// The array or the buffer's array edited.
+    /// Edits the array, or the buffer's array.
     fn array_edited(&self, edit: impl FnOnce(&ArrayShape) -> Result<ArrayShape, Error>) -> Result<Self, Error> {
         match self.nodes() {
             [Node::Array(array)] => Ok(Self::of_leaf(Node::Array(edit(array)?))),
@@ -398,7 +403,7 @@ impl Shape {
         }
     }
 
-    /// Every array edited, also those in tuples and buffers; an error where there is another leaf.
+    /// Edits every array, also those in tuples and buffers; an error if there is another leaf.
     fn each_array(&self, edit: impl Fn(&ArrayShape) -> Result<ArrayShape, Error>) -> Result<Self, Error> {
         let edited = |node: &Node| {
             Ok(match node {
@@ -412,7 +417,7 @@ impl Shape {
         Ok(Self::of_nodes(self.nodes().iter().map(edited).collect::<Result<_, Error>>()?))
     }
 
-    /// Every array changed in a way that can't make it invalid.
+    /// Changes every array in a way that can't make it invalid.
     fn each_array_unchecked(&self, change: impl Fn(&mut ArrayShape)) -> Self {
         let mut nodes = self.nodes().to_vec();
         for node in &mut nodes {

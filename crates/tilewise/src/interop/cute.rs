@@ -116,7 +116,7 @@ fn leaves(text: &str) -> Option<Vec<Vec<u64>>> {
         }
         before = next;
         rest = &rest[length..];
-        // After the outer tuple, or a number alone, nothing more.
+        // The text ends behind the outer tuple, or a number alone.
         if depth == 0 && !rest.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The derivation as einops patterns: all that lies between two pads is one `rearrange`.
+//! The derivation as einops patterns: all steps between two pads are one `rearrange`.
 
 use super::{
     Line,
@@ -15,11 +15,12 @@ use alloc::{
 };
 use core::fmt;
 
-/// A Python program like [`NumPy`](super::NumPy)'s, which says every reshape and transpose as an einops `rearrange`; made by
+/// A Python program like [`NumPy`](super::NumPy)'s, with every reshape and transpose as an einops `rearrange`; made by
 /// [`Derivation::einops`].
 ///
-/// Axes have the documents' letters (y, x; z, y, x; p, z, y, x) or are d0, d1, …. Cut by a tile, y counts the tiles and y1 is inside
-/// of one; where tiling goes on from y and x merged, that axis is yx; and t is an axis of bound 1 that a tile pads.
+/// Axes have the documents' letters (y, x; z, y, x; p, z, y, x) or are d0, d1, …. If a tile cuts y, y counts the tiles
+/// and y1 is inside of one; if y and x are merged before further tiling, that axis is yx; t is an axis of bound 1 that
+/// a tile pads.
 #[derive(Clone, Copy, Debug)]
 pub struct Einops<'a>(&'a Derivation);
 
@@ -60,12 +61,12 @@ impl fmt::Display for Einops<'_> {
 
 /// The layout of an array that an einops `rearrange` turns into its buffer: `(y y1) (x x1) -> (y x y1 x1)`.
 ///
-/// `lengths` are those of the pattern's names; the first of each dimension may be left out, as in einops, where it is not
-/// inside others. Padding is no part of a pattern: bounds are taken as rounded up to whole tiles.
+/// `lengths` are those of the pattern's names; the first of each dimension may be left out, as in einops, unless it
+/// lies inside others. Padding is no part of a pattern: bounds are taken as rounded up to whole tiles.
 ///
 /// # Errors
-/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for ellipses, and names that are not once on either side
-/// or have no length.
+/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for ellipses, and names that don't occur once on
+/// each side or have no length.
 ///
 /// ```
 /// let layout = tilewise::interop::layout_of_rearrange("(y y1) (x x1) -> (y x y1 x1)", &[("y1", 8), ("x1", 128)])?;
@@ -121,7 +122,7 @@ pub(super) fn of_program(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
     let lengths: Vec<(&str, u64)> = lengths.iter().map(|(name, length)| (&**name, *length)).collect();
     let layout = layout_of_rearrange(pattern, &lengths)?;
     if !padding.is_empty() {
-        // Only what rounds up to the lengths follows from the pattern.
+        // The pattern implies only padding up to its lengths.
         let dimensions = axes(pattern.split_once("->").map_or("", |(left, _)| left))?;
         let known = |name: &&str| lengths.iter().find(|(other, _)| other == name).map_or(1, |&(_, length)| length);
         let tile = |names: &Vec<&str>| names.iter().map(known).fold(1, u64::saturating_mul);
@@ -137,7 +138,7 @@ pub(super) fn of_program(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
     Ok(layout)
 }
 
-/// More names than any pattern has that einops takes.
+/// Most names in a pattern, more than einops takes.
 const MOST_NAMES: usize = 256;
 
 /// The axes of one side, each as the names it is made of.
@@ -159,7 +160,7 @@ fn axes(side: &str) -> Result<Vec<Vec<&str>>, Error> {
             }
             ")" if is_open => is_open = false,
             "(" | ")" => return Err(malformed()),
-            // An axis of bound 1 on its own is a dimension; inside a product it is nothing.
+            // An axis of bound 1 on its own is a dimension; inside a product it has no effect.
             "1" if is_open => {}
             "1" => axes.push(Vec::new()),
             name if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
@@ -190,13 +191,13 @@ type Factors = Vec<Factor>;
 struct Writer {
     /// Names of the logical dimensions.
     letters: Vec<String>,
-    /// How many names each combination of dimensions has.
+    /// The number of names of each combination of dimensions.
     names: BTreeMap<String, usize>,
     /// The axes at the last pad, or the beginning: the left side of the pattern to come.
     start: Vec<Factors>,
     /// The axes now: its right side.
     axes: Vec<Factors>,
-    /// The parts of the layout since then.
+    /// The parts of the layout that caused the steps since then.
     causes: Vec<String>,
     to_buffer: Vec<Line>,
     from_buffer: Vec<Line>,
@@ -358,7 +359,8 @@ fn side(axes: &[Factors]) -> String {
     axes.join(" ")
 }
 
-/// The lengths that einops needs to take products apart: all but the first of each, which it can't find by division where one is 0.
+/// The lengths that einops needs to take products apart: all but the first of each, and that one too if a length is 0,
+/// where it can't be found by division.
 fn lengths(axes: &[Factors]) -> String {
     let empty = axes.iter().flatten().any(|factor| factor.bound == 0);
     let known = if empty { 0 } else { 1 };

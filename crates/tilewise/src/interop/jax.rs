@@ -7,14 +7,14 @@ use core::{fmt, str::FromStr};
 
 /// `jax.experimental.layout.Layout`: printed as the expression that makes it; made by [`Tiled::jax`].
 ///
-/// Where the data lies (`S`) is no part of it but of the sharding beside it, in a `Format(layout, sharding)`.
+/// The memory space (`S`) is no part of it but of the sharding beside it, in a `Format(layout, sharding)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JaxLayout {
     /// Dimension numbers from the slowest-varying to the fastest.
     pub major_to_minor: Vec<usize>,
-    /// The tiles; XLA's `*` is −2^63. `None` is left out.
+    /// The tiles; XLA's `*` is −2^63. `None` is not printed.
     pub tiling: Option<Vec<Vec<i64>>>,
-    /// XLA's `E`; 0 is none.
+    /// XLA's `E`; 0 if the layout has no `E`.
     pub sub_byte_element_size_in_bits: u64,
 }
 
@@ -49,7 +49,7 @@ impl Tiled {
     }
 }
 
-/// The layout of an array that says nothing but order, tiles, `E` and `S`.
+/// The array's layout; an error if it is missing, or has `L` or `SC`.
 pub(super) fn plain<'a>(array: &'a ArrayShape, notation: &str) -> Result<&'a Layout, Error> {
     let layout = array.layout().ok_or_else(|| not_expressible("the shape has no layout"))?;
     if layout.tail_padding_alignment() != 1 {

@@ -109,12 +109,12 @@ fn terms(digits: &[Digit], nested: &[u64]) -> u64 {
 /// The layout of an array whose memory is indexed by the results of an affine map, major → minor: each a dimension, its
 /// `floordiv`, `mod` or both, as [`Tiled::affine_map`] prints it where nothing is merged.
 ///
-/// A map does not say how long its axes are: one that is always 0 is taken to have bound 1, and one without `mod` to end with
-/// its dimension.
+/// A map doesn't give the lengths of its axes: one that is always 0 is taken to have bound 1, and one without `mod` to
+/// end with its dimension.
 ///
 /// # Errors
-/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for other expressions (sums among them), and where the results
-/// are not each part of every dimension once.
+/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for other expressions (sums among them), and unless
+/// the results are each part of every dimension exactly once.
 ///
 /// ```
 /// use tilewise::interop::layout_of_affine_map;
@@ -151,7 +151,8 @@ pub fn layout_of_affine_map(text: &str) -> Result<Layout, Error> {
     }
 }
 
-/// The layout whose offsets are the one result of an affine map: a sum of parts of dimensions, each times its stride.
+/// The modes of the layout whose offsets are the one result of an affine map: a sum of parts of dimensions, each times
+/// its stride.
 pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Error> {
     let text = in_one_line(text);
     let (names, results) = sides(&text)?;
@@ -166,7 +167,7 @@ pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Er
     let mut digits = Vec::new();
     for term in sum.split(" + ").filter(|term| *term != "0") {
         let unknown = || not_expressible(format!("`{term}` isn't part of one dimension times a stride"));
-        // Cut inside a sum of a sum.
+        // The term was cut inside a nested sum.
         if term.matches('(').count() != term.matches(')').count() {
             return Err(not_expressible(format!("`{sum}` has a part of a sum, which no stride has")));
         }
@@ -188,14 +189,14 @@ pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Er
         below[dimension] = divisor.saturating_mul(mode.count);
         modes[dimension].push(mode);
     }
-    // A dimension that is in no term is one element long, or repeats them.
+    // A dimension that is in no term has one element, or repeats elements.
     modes.iter_mut().zip(bounds).filter(|(modes, _)| modes.is_empty()).for_each(|(modes, &bound)| {
         modes.push(Mode { count: bound, stride: 0 });
     });
     Ok(CuTe { modes })
 }
 
-/// How many results a map has; 0 for what is no map.
+/// The number of results of a map; 0 for a text that isn't a map.
 pub(super) fn results_of(text: &str) -> usize {
     sides(&in_one_line(text)).map_or(0, |(_, results)| results.len())
 }

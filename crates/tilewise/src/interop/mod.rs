@@ -1,4 +1,4 @@
-//! Layouts in other systems' words, and back.
+//! Layouts in the notations of other systems, and back.
 //!
 //! | notation | to it | from it |
 //! |---|---|---|
@@ -11,11 +11,11 @@
 //! | CuTe | [`Tiled::cute`](crate::Tiled::cute) | [`CuTe::layout`] |
 //! | einops | [`Einops`] programs | [`layout_of_rearrange`] |
 //!
-//! [`Notation`] has each by its name, as text in both directions.
+//! [`Notation`] lists them by name, as text in both directions.
 //!
-//! Notations of addresses (strides, maps, CuTe, einops) don't say what lies behind the last element; a layout that comes
-//! back from one puts every element at the same offset, with the fewest tiles. What a notation can't say is an error,
-//! [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible), with the reason.
+//! Notations of addresses (strides, maps, CuTe, einops) leave out padding behind the last element; a layout read from
+//! one puts every element at the same offset, with the fewest tiles. A layout that a notation can't express is an
+//! error, [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible), with the reason.
 
 mod cute;
 mod einops;

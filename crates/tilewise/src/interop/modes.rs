@@ -9,7 +9,7 @@ use alloc::{format, string::String, vec, vec::Vec};
 /// A part of a dimension's index, and the elements between its successive values: a mode, in CuTe's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// How many values the part takes.
+    /// The number of values the part takes.
     pub count: u64,
     /// In elements; 0 where the part takes one value.
     pub stride: u64,
@@ -46,8 +46,8 @@ pub(super) fn modes(tiled: &Tiled) -> Result<Vec<Vec<Mode>>, Error> {
     tiled.logical_dimensions().iter().enumerate().map(dimension).collect()
 }
 
-/// The layout with these strides. It has the fewest tiles that put every element there; what lies behind the last element,
-/// strides don't say.
+/// The layout with these strides, and the fewest tiles that put every element there; strides leave out padding behind
+/// the last element.
 pub(super) fn layout(modes: &[Vec<Mode>]) -> Result<Layout, Error> {
     let mut parts: Vec<(u64, Part)> = Vec::new();
     // Parts of padding are more significant than all others, and there are fewer of them.
@@ -62,7 +62,7 @@ pub(super) fn layout(modes: &[Vec<Mode>]) -> Result<Layout, Error> {
             parts.push((mode.stride, part(top + level, mode.count)));
         }
         if parts.len() == before {
-            // It moves nothing, and keeps its place in the order.
+            // It moves no element, and keeps its place in the order.
             parts.push((modes.first().map_or(0, |mode| mode.stride), part(top, 1)));
         }
     }
@@ -70,10 +70,10 @@ pub(super) fn layout(modes: &[Vec<Mode>]) -> Result<Layout, Error> {
     arrange(modes.len(), &with_padding(&parts, top, modes.len())?)
 }
 
-/// The parts with those added that are padding alone, so that each stride is what the parts below fill.
+/// Adds the parts that are only padding, so that each stride is the size that the parts below fill.
 ///
-/// A gap is made by a part beyond the bound of a dimension: of one of bound 1, of one whose parts all lie further in, or of
-/// the dimension of bound 1 that a tile longer than the rank prepends.
+/// A gap becomes a part beyond the bound of a dimension: one of bound 1, one whose parts all lie further in, or the
+/// dimension of bound 1 that a tile longer than the rank prepends.
 fn with_padding(parts: &[(u64, Part)], top: usize, rank: usize) -> Result<Vec<Part>, Error> {
     let is_still = |(_, part): &&(u64, Part)| part.count == Some(1);
     let mut ended = parts.iter().find(is_still).map(|(_, part)| part.dimension);
@@ -122,9 +122,9 @@ fn with_padding(parts: &[(u64, Part)], top: usize, rank: usize) -> Result<Vec<Pa
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) dimension: usize,
-    /// How significant it is in the dimension's index; the least level is the most.
+    /// The significance of the part in the dimension's index; the least level is the most significant.
     pub(super) level: usize,
-    /// How many values it takes; `None` where that follows from the bound.
+    /// The number of values it takes; `None` if that follows from the bound.
     pub(super) count: Option<u64>,
     /// Whether it is the dimension's most significant part, and as long as the bound needs.
     pub(super) is_quotient: bool,

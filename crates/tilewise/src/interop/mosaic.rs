@@ -26,7 +26,7 @@ pub struct TpuTiled {
 pub struct TpuVpad {
     /// Bits of an element.
     pub bitwidth: u64,
-    /// Where the values start in the first tile, in rows and columns; `None` is `*`.
+    /// The row and the column in the first tile at which the values start; `None` is `*`.
     pub offsets: [Option<u64>; 2],
     /// The tile, in rows and columns.
     pub tiling: [u64; 2],
@@ -68,7 +68,8 @@ impl Tiled {
 fn tile_strides(tiled: &Tiled) -> Result<Vec<u64>, Error> {
     let rank = tiled.logical_dimensions().len();
     let tiles = tiled.array().layout().map_or(&[][..], Layout::tiles);
-    // The axes of memory that a tile may cut: the array's, then those inside the first tile, which each tile adds its own to.
+    // The axes of memory that a tile may cut: the array's, then those inside the first tile, to which each tile adds
+    // its own.
     let mut reach = rank;
     for (at, tile) in tiles.iter().enumerate() {
         let axes = tile.dimensions().len();

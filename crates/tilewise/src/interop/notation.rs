@@ -12,7 +12,7 @@ use alloc::{
 };
 use core::{fmt, str::FromStr};
 
-/// Another system's notation for layouts, by the name that `tilewise show --as` knows it by.
+/// Another system's notation for layouts, by its name in `tilewise show --as`.
 ///
 /// ```
 /// use tilewise::{Shape, Tiled, interop::Notation};
@@ -46,7 +46,7 @@ pub enum Notation {
     Einops,
 }
 
-/// Tiles × axes of the longest derivation that is written: each of its steps names the bounds of every axis.
+/// Most tiles × axes of a derivation that is written: each step names the bounds of every axis.
 const LONGEST: usize = 100_000;
 
 impl Notation {
@@ -79,7 +79,7 @@ impl Notation {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl Notation {
             Self::Memref => tiled.memref()?,
             Self::Mosaic => {
                 let memref = tiled.mosaic()?;
-                // What no load fills has a layout in memory alone.
+                // If no load fills registers with the tiles, there is only the layout in memory.
                 let vector = memref.vpad(tiled.stored_bits()).map(|vector| format!("\n{vector}"));
                 format!("{memref}{}", vector.unwrap_or_default())
             }
@@ -131,13 +131,13 @@ impl Notation {
         })
     }
 
-    /// An array in the layout that a text says, in the form that [`write`](Self::write) gives it or any of its lines alone.
+    /// The array in the layout that a text describes, in the form of [`write`](Self::write) or any one of its lines.
     ///
-    /// What the notation doesn't say of `E(n)` and `S(n)` stays as it is in the array.
+    /// The array's `E(n)` and `S(n)` stay if the notation doesn't express them.
     ///
     /// # Errors
-    /// [`ErrorKind::NotExpressible`], with the reason, for a text that is not of this notation, of another array, or says what no
-    /// layout does; as for [`Shape::with_layout`].
+    /// [`ErrorKind::NotExpressible`], with the reason, for a text in another notation, of another array, or that
+    /// describes no layout; as for [`Shape::with_layout`].
     ///
     /// ```
     /// use tilewise::{Shape, interop::Notation};
@@ -170,7 +170,7 @@ impl Notation {
     }
 }
 
-/// The array with that layout, and the parts of its own that the notation has no word for.
+/// The array with that layout, and the parts of its own layout that the notation doesn't express.
 fn relaid(shape: &Shape, mut layout: Layout, says_bits: bool, memory_space: Option<u8>) -> Result<Shape, Error> {
     let own = shape.layout();
     if let (false, Some(bits)) = (says_bits, own.and_then(Layout::element_size_in_bits)) {
@@ -180,7 +180,7 @@ fn relaid(shape: &Shape, mut layout: Layout, says_bits: bool, memory_space: Opti
     shape.clone().with_layout(layout.with_memory_space(space)?)
 }
 
-/// The three forms of the C API; a form that can't say the layout says why.
+/// The three forms of the C API; a form that can't express the layout gives the reason.
 fn pjrt(tiled: &Tiled) -> String {
     let or_why = |text: Result<String, Error>| text.unwrap_or_else(|error| format!("none: {error}"));
     let fields = or_why(tiled.pjrt().map(|fields| fields.to_string()));
@@ -241,7 +241,7 @@ fn other_array(read: &[u64], bounds: &[u64]) -> Error {
     not_expressible(format!("the text is of an array [{}], this one is [{}]", list(read), list(bounds)))
 }
 
-/// The map to the offset, which says more, or that to the index in memory alone.
+/// Reads the map to the offset, which has more information, or else the map to the index in memory.
 fn read_map(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
     let maps = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
     match maps().find(|map| mlir::results_of(map) == 1) {

@@ -18,7 +18,7 @@ pub struct PjrtTiled {
     pub minor_to_major: Vec<i64>,
     /// `tile_dims`: the sizes of all tiles, one tile behind the other; XLA's `*` is −2^63.
     pub tile_dims: Vec<i64>,
-    /// `tile_dim_sizes`: how many of them each tile has.
+    /// `tile_dim_sizes`: the number of sizes of each tile.
     pub tile_dim_sizes: Vec<usize>,
 }
 
@@ -54,8 +54,8 @@ impl Tiled {
     /// The layout as one stride in bytes a dimension: `PJRT_Buffer_MemoryLayout_Strides`, and NumPy's `strides`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) where a tile cuts a dimension in two, or elements
-    /// take no whole bytes.
+    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) if a tile cuts a dimension in two, or elements
+    /// don't take whole bytes.
     ///
     /// ```
     /// let tiled = tilewise::Tiled::new(&"f32[3,5]{0,1}".parse()?)?;

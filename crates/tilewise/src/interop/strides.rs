@@ -13,9 +13,9 @@ use alloc::{
     vec::Vec,
 };
 
-/// Bounds and strides, in elements, by dimension number: what DLPack and strided memrefs hold; made by [`Tiled::strides`].
+/// Bounds and strides, in elements, by dimension number, as in DLPack and strided memrefs; made by [`Tiled::strides`].
 ///
-/// Padding behind the last element has no place in it, nor has the size of the buffer.
+/// Padding behind the last element is no part of it, nor is the size of the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strides {
     /// The bounds.
@@ -129,7 +129,8 @@ impl Strides {
     /// Bounds and strides, in elements, of an array from elsewhere; NumPy's strides divided by the item size.
     ///
     /// # Errors
-    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) unless there are as many strides as bounds.
+    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) unless the numbers of strides and bounds are
+    /// equal.
     pub fn new(dimensions: impl Into<Vec<u64>>, strides: impl Into<Vec<u64>>) -> Result<Self, Error> {
         let (dimensions, strides) = (dimensions.into(), strides.into());
         if dimensions.len() != strides.len() {
@@ -171,7 +172,7 @@ pub(super) fn of_dlpack(text: &str) -> Result<Strides, Error> {
     Strides::new(numbers("shape")?, numbers("strides")?)
 }
 
-/// The parts of each dimension in what [`Tiled::as_strided`] prints.
+/// The parts of each dimension in the text of [`Tiled::as_strided`].
 pub(super) fn of_as_strided(text: &str) -> Result<CuTe, Error> {
     let malformed = || not_expressible("a view is written such as as_strided(x, (3, 5), (5 * x.itemsize, x.itemsize))");
     let read = || {
@@ -209,7 +210,7 @@ pub(super) fn of_as_strided(text: &str) -> Result<CuTe, Error> {
     if parts.next().is_some() { Err(malformed()) } else { Ok(CuTe { modes }) }
 }
 
-/// What a memref type says.
+/// The parts of a memref type.
 pub(super) struct Memref<'a> {
     pub(super) dimensions: Vec<u64>,
     /// `strided<…>`, `affine_map<…>`, another attribute, or nothing.

@@ -18,12 +18,12 @@ pub struct ShapeProto {
     /// An array's layout.
     #[prost(message, optional, tag = "5")]
     pub layout: Option<LayoutProto>,
-    /// For each dimension, whether its size is known only at run time. Empty is none of them.
+    /// For each dimension, whether its size is known only at run time. Empty if all are static.
     #[prost(bool, repeated, tag = "6")]
     pub is_dynamic_dimension: Vec<bool>,
 }
 
-/// How an array lies in memory; the parts are those of [`Layout`](crate::Layout).
+/// An array's layout in memory; the parts are those of [`Layout`](crate::Layout).
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LayoutProto {
     /// Dimension numbers from the fastest-varying to the slowest.
@@ -44,10 +44,10 @@ pub struct LayoutProto {
     /// The physical shape of a sparse array. XLA refuses it on every array, and so does this crate.
     #[prost(message, optional, boxed, tag = "10")]
     pub physical_shape: Option<Box<ShapeProto>>,
-    /// The index type of a sparse array, a number in `PrimitiveType`; 0 is none.
+    /// The index type of a sparse array, a number in `PrimitiveType`; 0 if it has no such type.
     #[prost(int32, tag = "11")]
     pub index_primitive_type: i32,
-    /// The pointer type of a sparse array, a number in `PrimitiveType`; 0 is none.
+    /// The pointer type of a sparse array, a number in `PrimitiveType`; 0 if it has no such type.
     #[prost(int32, tag = "12")]
     pub pointer_primitive_type: i32,
     /// Whether each dimension of a sparse array is unique. XLA drops it, and so does this crate.

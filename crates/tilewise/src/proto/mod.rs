@@ -15,12 +15,12 @@
 //! ```
 //!
 //! Both also go to protobuf's text format and back: [`Shape::to_text_proto`](crate::Shape::to_text_proto),
-//! [`Shape::from_text_proto`](crate::Shape::from_text_proto), and the same of [`Layout`](crate::Layout).
+//! [`Shape::from_text_proto`](crate::Shape::from_text_proto), and [`Layout`](crate::Layout)'s functions of these names.
 //!
-//! # What is read
+//! # Reading
 //!
-//! What a text may say, under the same checks and the same [`ErrorKind`](crate::ErrorKind)s. Beyond those, in XLA's words of
-//! `Shape::FromProto` and `Layout::FromProto`:
+//! Messages are read like texts, with the same checks and the same [`ErrorKind`](crate::ErrorKind)s. Beyond those,
+//! compared with XLA's `Shape::FromProto` and `Layout::FromProto`:
 //!
 //! | field | read as |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! | `dimensions` | −2^63 with the dynamic flag is `?` |
 //! | `is_dynamic_dimension` | absent, or one entry for each dimension, else `invalid_proto` |
 //! | tile `dimensions` | −2^63 (XLA's) and −1 (the documents') are `*`; XLA refuses both, and so can't read what it wrote |
-//! | `tail_padding_alignment_in_elements` | 0 is 1, none |
+//! | `tail_padding_alignment_in_elements` | 0 is read as 1, no tail padding |
 //! | `memory_space` | 0 … 127; XLA silently truncates other numbers to eight bits |
 //! | `physical_shape` | `physical_shape_not_allowed` |
 //! | `dim_level_types`, `dim_unique`, `dim_ordered` | dropped: remains of sparse arrays that XLA drops as well |

@@ -14,10 +14,11 @@ use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use prost::{Message, bytes::Bytes};
 
 impl Shape {
-    /// Reads XLA's message of a shape; the [module](crate::proto) says how.
+    /// Reads XLA's message of a shape, as the [module](crate::proto) describes.
     ///
     /// # Errors
-    /// What a text with the same fault gives ([`Error::span`] is `None`), and [`ErrorKind::InvalidProto`] for what no text can say.
+    /// The error of a text with the same fault, without [`Error::span`]; [`ErrorKind::InvalidProto`] for faults that no
+    /// text has.
     ///
     /// ```
     /// use tilewise::{ErrorKind, Shape, proto::ShapeProto};
@@ -53,7 +54,7 @@ impl Shape {
 }
 
 impl Layout {
-    /// Reads the bytes of XLA's message of a layout, of an array with as many dimensions as it orders.
+    /// Reads the bytes of XLA's message of a layout, for an array of the rank that it orders.
     ///
     /// # Errors
     /// As for [`Shape::decode_proto`].
@@ -122,7 +123,7 @@ fn read<'a, M>(root: M, open: impl Fn(M) -> Result<(Cow<'a, ShapeProto>, Vec<M>)
                 None => return Err(invalid(format!("{number} is not the number of a shape type"))),
             },
         });
-        // A shape is complete: close what ends here.
+        // A shape is complete: close the tuples that end here.
         loop {
             let Some((tuple, elements)) = tuples.last_mut() else { return Ok(Shape::of_nodes(nodes)) };
             if let Some(element) = elements.next() {
@@ -181,7 +182,7 @@ fn dimensions(proto: &ShapeProto) -> Result<InlineVec<Dimension, 6>, Error> {
     bounds.iter().zip(flags).map(dimension).collect()
 }
 
-/// The properties are checked in the order of the text; what needs the bounds is left to [`ArrayShape::new`].
+/// The properties are checked in the order of the text; checks that need the bounds are left to [`ArrayShape::new`].
 pub(super) fn read_layout(proto: &LayoutProto, rank: usize) -> Result<Layout, Error> {
     let mut layout = Layout::of_order(order(&proto.minor_to_major, rank)?);
     for tile in &proto.tiles {
@@ -217,7 +218,7 @@ fn order(minor_to_major: &[i64], rank: usize) -> Result<InlineVec<usize, 6>, Err
     }
 }
 
-/// An index or pointer type; 0 is none.
+/// An index or pointer type; `None` for 0.
 fn sparse_type(number: i32, pointer: bool) -> Result<Option<ElementType>, Error> {
     match ElementType::from_proto_number(number) {
         Some(named) if named.is_index_type() => Ok(Some(named)),

@@ -19,7 +19,8 @@ impl Shape {
     /// Reads a `ShapeProto` in protobuf's text format.
     ///
     /// # Errors
-    /// As for [`from_proto`](Self::from_proto), and [`ErrorKind::InvalidProto`] with the span for what is no such text.
+    /// As for [`from_proto`](Self::from_proto), and [`ErrorKind::InvalidProto`] with the span for a text in another
+    /// format.
     pub fn from_text_proto(text: &str) -> Result<Self, Error> {
         match parse(text, Message::Shape(ShapeProto::default()))? {
             Message::Shape(proto) => Self::from_proto(&proto),
@@ -42,7 +43,7 @@ impl Shape {
     #[must_use]
     pub fn to_text_proto(&self) -> String {
         let mut text = String::new();
-        // For each open tuple, where it ends.
+        // The end of each open tuple.
         let mut ends: Vec<usize> = Vec::new();
         let nodes = self.nodes();
         for (at, node) in nodes.iter().enumerate() {
@@ -179,7 +180,7 @@ enum Message {
 }
 
 impl Message {
-    /// The empty message of a field, if the field is one.
+    /// The empty message of a field, if the field is a message.
     fn of_field(&self, name: &str) -> Option<Self> {
         match (self, name) {
             (Self::Shape(_), "tuple_shapes") | (Self::Layout(_), "physical_shape") => {
@@ -319,7 +320,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Where the next word begins.
+    /// The start of the next word.
     fn next_at(&mut self) -> usize {
         loop {
             let rest = &self.text[self.at..];

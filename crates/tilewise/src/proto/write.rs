@@ -6,7 +6,7 @@ use alloc::{vec, vec::Vec};
 use prost::Message;
 
 impl Shape {
-    /// The shape as XLA's message, field by field what XLA writes.
+    /// The shape as XLA's message, with the fields that XLA writes.
     ///
     /// The message is a tree as deep as the shape, and prost's own functions on it recurse; [`encode_proto`](Self::encode_proto)
     /// gives the same bytes without.
@@ -81,7 +81,7 @@ impl Layout {
     }
 }
 
-/// Where the elements of the tuple at this place start; none for anything else.
+/// The start of each element of the tuple at this place; empty for any other node.
 fn element_positions(nodes: &[Node], tuple: usize) -> impl Iterator<Item = usize> {
     let (mut next, end) = (tuple + 1, tuple + nodes[tuple].extent());
     core::iter::from_fn(move || {
@@ -142,7 +142,7 @@ fn split_proto(config: &SplitConfig) -> SplitConfigProto {
     }
 }
 
-/// No number in a shape is above [`MAX_SIZE`](crate::MAX_SIZE), so nothing is cut here.
+/// No number in a shape is above [`MAX_SIZE`](crate::MAX_SIZE), so none is clamped here.
 fn int64(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }

@@ -1,16 +1,16 @@
 //! A slice as a decision diagram over the digits of the layout.
 //!
-//! Level by level, from the digit with the largest stride to that with the smallest, a *node* stands for what is left of the slice
-//! once the digits above have their values. Values after which the same is left lead to the same node, so there are a handful of
-//! nodes whatever the size of the array: for each level and each dimension "at the slice's first value", "inside", and "at its
-//! last". From the lowest level up every node is told how many runs it has and where they begin and end; so runs are counted
-//! before they are made, and the n-th is found by going down once.
+//! Level by level, from the digit with the largest stride to that with the smallest, a *node* stands for the rest of
+//! the slice once the digits above have their values. Values with the same rest lead to the same node, so there are a
+//! handful of nodes whatever the size of the array: for each level and each dimension "at the slice's first value",
+//! "inside", and "at its last". From the lowest level up, every node gets the number of its runs, their start and their
+//! end; so runs are counted before they are made, and the n-th is found by going down once.
 
 use super::pieces::{Group, Place, Progression, undecided};
 use crate::{Error, Tiled};
 use alloc::{vec, vec::Vec};
 
-/// More nodes than this on one level are refused.
+/// Most nodes on one level; more are refused.
 const MOST_NODES: usize = 1 << 13;
 
 /// A node's number; children have larger numbers than their parents, but for [`ELEMENT`].
@@ -19,16 +19,16 @@ pub(super) type NodeId = u32;
 /// The end of every path: one element.
 pub(super) const ELEMENT: NodeId = 0;
 
-/// What is left of the slice below some digits, with offsets counted from where those put it.
+/// The rest of the slice below some digits, with offsets relative to those digits' own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     /// Its branches: a range of [`Diagram::branches`].
     pub(super) branches: (u32, u32),
-    /// How many runs it has.
+    /// The number of its runs.
     pub(super) runs: u64,
-    /// Where the first run begins.
+    /// The start of the first run.
     pub(super) start: u64,
-    /// Where the last run ends.
+    /// The end of the last run.
     pub(super) end: u64,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Node {
 pub(super) struct Branch {
     /// The offset of the first value.
     pub(super) offset: u64,
-    /// How many values there are.
+    /// The number of values.
     pub(super) count: u64,
-    /// From the offset of one to that of the next.
+    /// The distance from the offset of one value to that of the next.
     pub(super) delta: u64,
     pub(super) child: NodeId,
-    /// The child's own numbers, where the walk needs them.
+    /// A copy of the child's own numbers, for the walk.
     pub(super) runs: u64,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Whether what one value has last and the next has first are one run.
+    /// Whether the last run of one value and the first of the next are one run.
     pub(super) joins: bool,
-    /// Whether that is so of the branch before and this one.
+    /// Whether the last run of the branch before and the first of this one are one run.
     pub(super) joins_before: bool,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Diagram {
 #[derive(Clone, Copy)]
 pub(super) struct Level {
     group: usize,
-    /// Which of the group's digits.
+    /// The number of the digit in its group.
     digit: usize,
     stride: u64,
-    /// The last of its group: what the group allows is decided.
+    /// Whether it is the last level of its group, behind which the group's pieces are decided.
     is_last: bool,
 }
 
-/// The levels of memory's order: by falling stride, for each stride is above what all lower digits add up to.
+/// The levels of memory's order: by falling stride, for each stride is above the sum of all lower digits.
 pub(super) fn levels(tiled: &Tiled, groups: &[Group]) -> Vec<Level> {
     let mut levels = Vec::with_capacity(tiled.digits().len());
     for (group, Group { digits, .. }) in groups.iter().enumerate() {
@@ -112,7 +112,7 @@ impl Diagram {
         Ok(diagram)
     }
 
-    /// Counts a node's runs, from those of its children.
+    /// Sums up a node's runs from those of its children.
     fn sum_up(&mut self, number: usize) {
         let (from, to) = self.nodes[number].branches;
         let (mut runs, mut start, mut end) = (0, 0, None);
@@ -133,24 +133,25 @@ impl Diagram {
 }
 
 impl Branch {
-    /// How many runs begin in the branch.
+    /// The number of runs that begin in the branch.
     pub(super) fn new_runs(&self) -> u64 {
         self.count * (self.runs - u64::from(self.joins)) + u64::from(self.joins) - u64::from(self.joins_before)
     }
 }
 
-/// Makes nodes level by level. A node's state is which pieces of each group the digits so far allow: a bit for each.
+/// Makes nodes level by level. A node's state has a bit for each piece of each group: whether the digits so far allow
+/// it.
 struct Builder<'a> {
     groups: &'a [Group],
-    /// Where the bits of each group begin, in words of a state; at the end how many words there are.
+    /// The first word of each group's bits in a state; at the end, the number of words.
     words: Vec<usize>,
     /// The states of all nodes of a level, and of the next.
     states: Vec<u64>,
     next: Vec<u64>,
     alive: Vec<(Progression, usize)>,
-    /// Branches to be: their values,
+    /// The values of each branch to be made.
     chosen: Vec<Progression>,
-    /// and the bits of their group, one after the other.
+    /// The bits of each such branch's group, one branch after the other.
     bits: Vec<u64>,
 }
 
@@ -218,7 +219,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The values that a level's digit may take in a state, in rising order, and which pieces each leaves.
+    /// Sets `chosen` to the values that a level's digit may take in a state, in rising order, and `bits` to the pieces
+    /// left by each.
     fn choose(&mut self, level: &Level, state: usize) -> Result<(), Error> {
         let group = &self.groups[level.group];
         let here = self.words[level.group]..self.words[level.group + 1];

@@ -1,4 +1,4 @@
-//! Slices as runs: which bits of a buffer the elements of a slice take.
+//! Slices as runs: the bits of a buffer that the elements of a slice take.
 
 mod diagram;
 mod pieces;
@@ -13,8 +13,9 @@ use pieces::Progression;
 impl Tiled {
     /// The runs of bits that the elements `start` ≤ index < `limit` take, in the order of memory, neighbours merged.
     ///
-    /// Runs hold the elements' bits only: padding ends a run, as does what belongs to another element. They are counted, and looked at
-    /// as a whole ([`SliceRuns`]), before any is made, and are made one by one, without a table. An empty slice has none.
+    /// Runs hold the bits of the slice's elements only: padding ends a run, as do the bits of another element.
+    /// [`SliceRuns`] counts and measures them before any is made, and makes them one by one, without a table. An empty
+    /// slice has no runs.
     ///
     /// # Errors
     /// [`ErrorKind::IndexRankMismatch`]; [`ErrorKind::IndexOutOfBounds`] where a limit is above its bound or below its start;
@@ -43,9 +44,9 @@ impl Tiled {
     /// other, hold the slice as a row-major array.
     ///
     /// # Errors
-    /// As for [`slice_runs`](Self::slice_runs), and [`ErrorKind::InvalidDimension`] for a stride of 0; [`ErrorKind::Undecided`] also
-    /// where strides and tiles have no common multiple in sight, and for [`RunOrder::Slice`] where the layout has
-    /// [nested axes](Self::nested_axes).
+    /// As for [`slice_runs`](Self::slice_runs), and [`ErrorKind::InvalidDimension`] for a stride of 0;
+    /// [`ErrorKind::Undecided`] also if strides and tiles have no small common multiple, and for [`RunOrder::Slice`] if
+    /// the layout has [nested axes](Self::nested_axes).
     ///
     /// ```
     /// use tilewise::{RunOrder, Tiled};
@@ -84,7 +85,7 @@ impl Tiled {
         Ok(SliceRuns::of(Diagram::of(&groups, levels)?, elements, bits))
     }
 
-    /// The indices of each dimension; `None` where there are none.
+    /// The indices of each dimension; `None` for an empty slice.
     fn slice(&self, start: &[u64], limit: &[u64], strides: Option<&[u64]>) -> Result<Option<Vec<Progression>>, Error> {
         let bounds = self.logical_dimensions();
         for (what, given) in [("start", Some(start)), ("limit", Some(limit)), ("strides", strides)] {
@@ -115,7 +116,7 @@ impl Tiled {
     }
 }
 
-/// The order in which a slice's runs come.
+/// The order of a slice's runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RunOrder {
     /// By rising offset.
@@ -127,8 +128,8 @@ pub enum RunOrder {
 
 /// The runs of a slice, as ranges of bits from the buffer's start; made by [`Tiled::slice_runs`].
 ///
-/// An iterator that knows how many runs are left, skips any number of them in one step ([`nth`](Iterator::nth)), and answers for all of
-/// them at once, whatever was taken already.
+/// An iterator that knows the number of runs left, skips any number of them in one step ([`nth`](Iterator::nth)), and
+/// measures all of them, including those already taken.
 ///
 /// ```
 /// use tilewise::Tiled;
@@ -148,21 +149,21 @@ pub struct SliceRuns {
     elements: u64,
     bits: u64,
     remaining: u64,
-    /// The nodes from the root to where the walk is.
+    /// The nodes from the root to the walk's position.
     path: Vec<Frame>,
-    /// The run that what follows may still be merged into.
+    /// The next run, which further intervals may still extend.
     pending: Option<Range<u64>>,
 }
 
 /// A node on the walk's path.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// The branch the walk is in, and where the node's end.
+    /// The branch the walk is in, and the end of the node's branches.
     branch: u32,
     end: u32,
-    /// The offset the node is counted from.
+    /// The offset that the node's offsets are relative to.
     base: u64,
-    /// The offset of the branch's next value, and how many values are left.
+    /// The offset of the branch's next value, and the number of values left.
     at: u64,
     left: u64,
 }
@@ -180,13 +181,13 @@ impl SliceRuns {
         runs
     }
 
-    /// How many runs are left.
+    /// The number of runs left.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.remaining
     }
 
-    /// How many runs the slice has.
+    /// The number of the slice's runs.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.diagram.nodes.get(self.diagram.root as usize).map_or(0, |root| root.runs)
@@ -198,7 +199,7 @@ impl SliceRuns {
         self.total() == 1
     }
 
-    /// How many elements the slice has.
+    /// The number of the slice's elements.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.elements
@@ -210,20 +211,20 @@ impl SliceRuns {
         self.elements * self.bits
     }
 
-    /// Bits of the shortest run; 0 if there is none.
+    /// Bits of the shortest run; 0 without runs.
     #[must_use]
     pub fn shortest(&self) -> u64 {
         self.spans().shortest * self.bits
     }
 
-    /// Bits of the longest run; 0 if there is none.
+    /// Bits of the longest run; 0 without runs.
     #[must_use]
     pub fn longest(&self) -> u64 {
         self.spans().longest * self.bits
     }
 
-    /// The largest number of bits that divides where every run begins and ends: 8 · 4096 and its multiples are whole pages, if the
-    /// buffer begins with one. 0 if there is no run.
+    /// The largest number of bits that divides the start and the end of every run: multiples of 8 · 4096 are whole
+    /// pages, if the buffer begins with one. 0 without runs.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         self.spans().alignment * self.bits
@@ -233,7 +234,7 @@ impl SliceRuns {
         if self.elements == 0 { spans::Spans::default() } else { spans::Spans::of(&self.diagram) }
     }
 
-    /// Goes to the run of that number, from the first.
+    /// Moves the walk to the run of that number, 0 the first.
     fn seek(&mut self, mut number: u64) {
         self.path.clear();
         self.pending = None;
@@ -253,7 +254,7 @@ impl SliceRuns {
                     skipped += new;
                     continue;
                 }
-                // The number among the branch's own runs, and which of its values that run begins in.
+                // The number among the branch's own runs, and the value in which that run begins.
                 let (own, joined) = (number - skipped + u64::from(branch.joins_before), u64::from(branch.joins));
                 let (value, inside) = if own < branch.runs {
                     (0, own)
@@ -343,7 +344,7 @@ impl Iterator for SliceRuns {
         }
     }
 
-    /// In one step, however many are skipped.
+    /// Skips any number of runs in one step.
     fn nth(&mut self, n: usize) -> Option<Range<u64>> {
         self.skip_runs(n as u64);
         self.next()

@@ -6,7 +6,7 @@
 use crate::{Digit, DigitSource, Error, ErrorKind, Tiled};
 use alloc::{format, vec, vec::Vec};
 
-/// The values `first`, `first` + `step`, …: `count` of them, never none.
+/// The values `first`, `first` + `step`, …: `count` of them, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Progression {
     pub(super) first: u64,
@@ -35,13 +35,13 @@ impl Progression {
 
 /// Digits that depend on each other and on no others, with the pieces of the slice.
 pub(super) struct Group {
-    /// What becomes of each digit.
+    /// The place of each digit.
     pub(super) digits: Vec<Place>,
     /// The pieces one after the other, a progression a digit.
     pub(super) progressions: Vec<Progression>,
 }
 
-/// Where a digit counts.
+/// The place where a digit counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// In the offset: the number of one of [`Tiled::digits`].
@@ -50,10 +50,10 @@ pub(super) enum Place {
     Axis { axis: usize, weight: u64 },
 }
 
-/// More pieces than this are refused: only a `*` whose merged dimensions a tile cuts across has as many.
+/// Most pieces; more are refused. Only a `*` whose merged dimensions a tile cuts across has more.
 const MOST_PIECES: usize = 1 << 12;
 
-/// The pieces of a slice, of which each dimension takes the values of one progression.
+/// The pieces of a slice that takes one progression of values along each dimension.
 pub(super) fn pieces(tiled: &Tiled, slice: &[Progression]) -> Result<Vec<Group>, Error> {
     let mut groups = Vec::with_capacity(slice.len());
     for (dimension, &values) in slice.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn pieces(tiled: &Tiled, slice: &[Progression]) -> Result<Vec<Group>,
     Ok(groups)
 }
 
-/// The digits that are cut from a source, the most significant first, and where each counts.
+/// The digits that are cut from a source, the most significant first, each with its place.
 fn digits_of(tiled: &Tiled, source: DigitSource) -> Result<Vec<(Digit, Place)>, Error> {
     let own = |digit: &&Digit| digit.source == source;
     let memory = tiled.digits().iter().enumerate().filter(|(_, digit)| own(digit));
@@ -85,7 +85,8 @@ fn digits_of(tiled: &Tiled, source: DigitSource) -> Result<Vec<(Digit, Place)>, 
 }
 
 impl Group {
-    /// The group with other digits behind its own: the rows are the digits it keeps, each with the values that the others are cut from.
+    /// The group with other digits behind its own. Each row has the values of the digits it keeps, and those that the
+    /// others are cut from.
     fn cut(mut self, digits: &[(Digit, Place)], rows: &[(Vec<Progression>, Vec<Progression>)]) -> Result<Self, Error> {
         self.digits.extend(digits.iter().map(|&(_, place)| place));
         self.progressions.clear();
@@ -100,13 +101,13 @@ impl Group {
         Ok(self)
     }
 
-    /// Each piece.
+    /// The pieces, each a progression for every digit.
     pub(super) fn pieces(&self) -> impl ExactSizeIterator<Item = &[Progression]> {
         self.progressions.chunks_exact(self.digits.len().max(1))
     }
 }
 
-/// Cuts values into digits, and adds to `out` a row for each piece: what is in `piece` already, then its digits.
+/// Cuts values into digits, and adds to `out` a row for each piece: the contents of `piece`, then its digits.
 fn cut(
     values: Progression,
     digits: &[(Digit, Place)],
@@ -137,7 +138,7 @@ fn cut(
     if start == end {
         return with(Progression::single(start), Progression::new(first % divisor, step, count));
     }
-    // What one value of the digit has of the progression.
+    // The part of the progression at one value of the digit.
     let part = |value: u64| {
         let base = value * divisor;
         let from = if base <= first { first } else { first + (base - first).div_ceil(step) * step };
@@ -164,7 +165,7 @@ fn cut(
     Ok(())
 }
 
-/// Makes one group of those a nested axis is made of, with the axis' own digits instead of its parts.
+/// Joins the groups that a nested axis is made of into one, with the axis' own digits instead of its parts.
 fn nest(tiled: &Tiled, axis: usize, groups: &mut Vec<Group>) -> Result<(), Error> {
     let weight = |place: &Place| match *place {
         Place::Axis { axis: number, weight } if number == axis => Some(weight),
@@ -195,7 +196,7 @@ fn nest(tiled: &Tiled, axis: usize, groups: &mut Vec<Group>) -> Result<(), Error
 }
 
 impl Group {
-    /// Every piece of one beside every piece of the other.
+    /// Every piece of one group with every piece of the other.
     fn times(&self, other: &Self) -> Result<Self, Error> {
         if self.pieces().len() * other.pieces().len() > MOST_PIECES {
             return Err(undecided());

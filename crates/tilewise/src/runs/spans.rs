@@ -1,30 +1,32 @@
-//! What all runs of a slice have in common, from the diagram alone.
+//! The lengths and the alignment of all runs of a slice, from the diagram alone.
 
 use super::diagram::{Branch, Diagram, ELEMENT};
 use alloc::{vec, vec::Vec};
 
-/// How long the runs are and where they may begin, in elements.
+/// The lengths and the alignment of the runs, in elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spans {
     pub(super) shortest: u64,
     pub(super) longest: u64,
-    /// The largest number that divides where every run begins and ends.
+    /// The largest number that divides the start and the end of every run.
     pub(super) alignment: u64,
 }
 
-/// The runs of a node, or of some of its values, by what its parent needs: the first and the last may grow, those between can't.
+/// The runs of a node, or of some of its values, as its parent needs them: the first and the last may grow, those
+/// between can't.
 #[derive(Clone, Copy)]
 struct Chain {
     runs: u64,
-    /// Where the first run begins and the last ends.
+    /// The start of the first run and the end of the last.
     start: u64,
     end: u64,
     /// The first run's length, and the last's.
     head: u64,
     tail: u64,
-    /// Of the runs between.
+    /// The least and the largest length of the runs between.
     inner: Option<(u64, u64)>,
-    /// Where runs begin and end, but for `start` and `end`: one such place, and what divides its distance to all others.
+    /// The starts and ends of runs, but for `start` and `end`: one of them, and a divisor of its distance to all
+    /// others.
     places: Option<(u64, u64)>,
 }
 
@@ -51,7 +53,7 @@ impl Spans {
 /// The runs of a branch: its child's, for each value.
 fn of_branch(branch: &Branch, chains: &[Chain]) -> Chain {
     let child = chains[branch.child as usize].shifted(branch.offset);
-    // Twice as many values a step, from the highest bit of their number on.
+    // The number of values doubles with each step, from the highest bit of their count on.
     let mut values = 1;
     let mut chain = child;
     for bit in (0..branch.count.ilog2()).rev() {
@@ -71,7 +73,7 @@ impl Chain {
         Self { start: self.start + by, end: self.end + by, places, ..self }
     }
 
-    /// One after the other.
+    /// The runs of both, one after the other.
     fn then(self, next: Self) -> Self {
         let joins = self.end == next.start;
         let mut between: Vec<u64> = Vec::new();

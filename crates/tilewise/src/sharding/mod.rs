@@ -1,4 +1,4 @@
-//! Shardings: which device holds which part of an array, in XLA's notation.
+//! Shardings: the part of an array that each device holds, in XLA's notation.
 
 mod resharding;
 mod text;
@@ -8,7 +8,7 @@ use alloc::{format, vec, vec::Vec};
 
 pub use resharding::{Resharding, ShardCopy};
 
-/// How an array is divided between devices: XLA's `HloSharding` of one array.
+/// The division of an array between devices: XLA's `HloSharding` of one array.
 ///
 /// Read from XLA's text, with or without its braces: `{replicated}`, `{maximal device=3}`, `{devices=[2,2]<=[4]}`,
 /// `{devices=[4,1]0,2,1,3}`, `{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}`. Along each dimension the array is cut into shards of
@@ -41,15 +41,15 @@ enum Division {
         replicas: usize,
         /// The devices by shard, row-major, those of a shard side by side.
         devices: Vec<u64>,
-        /// For each device its place in `devices`.
+        /// The place of each device in `devices`.
         places: Vec<u32>,
     },
 }
 
-/// A part of an array: from which index to below which.
+/// A part of an array: its first index, and the limit behind its last, along each dimension.
 type Part = (Vec<u64>, Vec<u64>);
 
-/// More devices than any machine has; a text can't make anybody count further.
+/// Most devices, more than any machine has: a bound on the work that a text can cause.
 const MOST_DEVICES: u64 = 1 << 20;
 
 impl Sharding {
@@ -65,8 +65,8 @@ impl Sharding {
         Self(Division::Maximal(device))
     }
 
-    /// So many shards along each dimension, and the devices that hold them: by shard in row-major order, and as many for each as there
-    /// are.
+    /// An array cut into `tiles` shards along each dimension, with the devices that hold them: by shard in row-major
+    /// order, the same number for each shard.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidSharding`] unless each of the devices 0 … N−1 is named once, and N is a multiple of the number of shards.
@@ -89,7 +89,8 @@ impl Sharding {
         Ok(Self(Division::Tiled { tiles, replicas, devices, places }))
     }
 
-    /// How many devices there are; `None` where the sharding doesn't say: of a replicated array, or one on a single device.
+    /// The number of devices; `None` if the sharding leaves it open, as for a replicated array, or one on a single
+    /// device.
     #[must_use]
     pub fn devices(&self) -> Option<u64> {
         match &self.0 {
@@ -112,8 +113,9 @@ impl Sharding {
         })
     }
 
-    /// What a device holds of an array: from which index to below which; `None` if it holds none. A shard at the end may be smaller than
-    /// [`shard_dimensions`](Self::shard_dimensions), or empty: then both are the same in some dimension.
+    /// The part of an array that a device holds, its first index and its limit; `None` if it holds no part. A shard at
+    /// the end may be smaller than [`shard_dimensions`](Self::shard_dimensions), or empty: then index and limit are
+    /// equal in some dimension.
     ///
     /// # Errors
     /// As for [`shard_dimensions`](Self::shard_dimensions).
@@ -154,7 +156,7 @@ impl Sharding {
         }
     }
 
-    /// Which part of the array a shard is, from its number.
+    /// The part of the array that a shard is, from the shard's number.
     fn bounds_of(&self, shard: usize, size: &[u64], bounds: &[u64]) -> Part {
         let tiles = self.tiles(bounds.len());
         let (mut start, mut limit) = (vec![0; bounds.len()], bounds.to_vec());

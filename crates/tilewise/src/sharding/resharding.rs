@@ -1,13 +1,13 @@
-//! From one sharding to another: which device copies what to which.
+//! From one sharding to another: the copies between devices.
 
 use super::{Division, Sharding, invalid};
 use crate::{Error, ErrorKind, Layout, Shape};
 use alloc::{format, vec, vec::Vec};
 
-/// How the shards of an array become those of another sharding: a list of copies.
+/// The copies that make the shards of another sharding from those of an array.
 ///
-/// Every element that a device shall hold is copied to it once: from its own shard where it has the element already, else from one of the
-/// devices that have it, each in turn. No fewer bytes could go over links.
+/// Every element that a device shall hold is copied to it once: from its own shard if it has the element already, else
+/// from one of the devices that have it, each in turn. This takes the fewest bytes over links.
 ///
 /// ```
 /// use tilewise::Resharding;
@@ -39,16 +39,16 @@ pub struct ShardCopy {
     pub destination: u64,
     /// The first index that is copied, for each dimension.
     pub start: Vec<u64>,
-    /// The first that isn't any more.
+    /// The limit behind the last index that is copied, for each dimension.
     pub limit: Vec<u64>,
-    /// Where `start` lies in the source's shard.
+    /// The index of `start` in the source's shard.
     pub source_start: Vec<u64>,
-    /// Where `start` lies in the destination's shard.
+    /// The index of `start` in the destination's shard.
     pub destination_start: Vec<u64>,
 }
 
 impl ShardCopy {
-    /// How many elements are copied.
+    /// The number of elements that are copied.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.start.iter().zip(&self.limit).map(|(start, limit)| limit - start).product()
@@ -60,13 +60,13 @@ impl ShardCopy {
         self.source == self.destination
     }
 
-    /// Behind the last index that is copied, in the source's shard.
+    /// The limit behind the last index that is copied, in the source's shard.
     #[must_use]
     pub fn source_limit(&self) -> Vec<u64> {
         self.limit_from(&self.source_start)
     }
 
-    /// Behind the last index that is copied, in the destination's shard.
+    /// The limit behind the last index that is copied, in the destination's shard.
     #[must_use]
     pub fn destination_limit(&self) -> Vec<u64> {
         self.limit_from(&self.destination_start)
@@ -78,14 +78,14 @@ impl ShardCopy {
     }
 }
 
-/// More copies than this are refused.
+/// Most copies; more are refused.
 const MOST_COPIES: usize = 1 << 20;
 
 impl Resharding {
     /// The copies from the shards of an array, each in the layout of `from`, to those of the same array in the layout of `to`.
     ///
-    /// The shapes are those of the whole array. Where neither sharding says how many devices there are, there is one, or as many as the
-    /// maximal one's number needs.
+    /// The shapes are those of the whole array. If neither sharding gives the number of devices, it is 1, or as large
+    /// as the device of a maximal sharding needs.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidSharding`] where a sharding doesn't fit the array, the numbers of devices differ, or there are more than 2^20
@@ -95,7 +95,7 @@ impl Resharding {
         Self::of([from, to], [from_sharding, to_sharding], None)
     }
 
-    /// The same on so many devices, where the shardings leave that open.
+    /// As [`new`](Self::new), on `devices` devices; a sharding with another number is an error.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -134,7 +134,7 @@ impl Resharding {
         let sizes = [from_sharding.shard_dimensions(&bounds)?, to_sharding.shard_dimensions(&bounds)?];
         let tiles = from_sharding.tiles(bounds.len());
         let mut copies = Vec::new();
-        // Which of the holders of a shard is next.
+        // The turn of each shard's holders: the number of copies so far.
         let mut turns = vec![0_usize; tiles.iter().product::<u64>().try_into().unwrap_or(0)];
         for destination in 0..devices {
             let Some(own) = to_sharding.shard_of(destination) else { continue };
@@ -184,7 +184,7 @@ impl Resharding {
         &self.shards[1]
     }
 
-    /// How many devices there are.
+    /// The number of devices.
     #[must_use]
     pub fn devices(&self) -> u64 {
         self.devices[0]
@@ -196,7 +196,7 @@ impl Resharding {
         &self.copies
     }
 
-    /// How many elements go from one device to another.
+    /// The number of elements that go from one device to another.
     #[must_use]
     pub fn elements_over_links(&self) -> u64 {
         self.copies.iter().filter(|copy| !copy.is_local()).map(ShardCopy::elements).sum()
@@ -222,7 +222,7 @@ impl Sharding {
     }
 }
 
-/// The number of devices: as wanted, as both shardings have, or as few as they need.
+/// The number of devices: as wanted, as in both shardings, or as few as they need.
 fn count_devices(from: &Sharding, to: &Sharding, wanted: Option<u64>) -> Result<u64, Error> {
     let least = |sharding: &Sharding| match sharding.0 {
         Division::Maximal(device) => device.saturating_add(1),

@@ -9,8 +9,8 @@ impl FromStr for Sharding {
     type Err = Error;
 
     /// # Errors
-    /// [`InvalidSharding`](crate::ErrorKind::InvalidSharding) with the span of what is wrong; `manual`, `unknown` and tuples of shardings are refused, since they say
-    /// nothing of where an array lies.
+    /// [`InvalidSharding`](crate::ErrorKind::InvalidSharding) with the span of the error; `manual`, `unknown` and
+    /// tuples of shardings are refused, since they don't place an array.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut reader = Reader { text, at: 0 };
         let braced = reader.eat("{");
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         Ok(number)
     }
 
-    /// Numbers between commas, up to what closes them.
+    /// Numbers between commas, up to `close`.
     fn numbers(&mut self, close: Option<&str>) -> Result<Vec<u64>, Error> {
         let mut numbers = Vec::new();
         if close.is_some_and(|close| self.eat(close)) {

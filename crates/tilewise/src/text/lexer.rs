@@ -72,13 +72,13 @@ impl<'a> Lexer<'a> {
         Ok(found)
     }
 
-    /// Consumes the byte, or says that it was expected.
+    /// Consumes the byte, or fails with the error that `what` was expected.
     #[inline]
     pub(super) fn expect(&mut self, byte: u8, what: &str) -> Result<(), Error> {
         if self.eat(byte)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    /// Consumes what follows an item of a list: `,` gives false, the closing bracket true.
+    /// Consumes the separator behind an item of a list: `,` gives false, the closing bracket true.
     #[inline]
     pub(super) fn list_ends(&mut self, close: u8, what: &str) -> Result<bool, Error> {
         let next = self.peek()?;
@@ -126,7 +126,7 @@ impl<'a> Lexer<'a> {
         start + rest.iter().position(|&byte| !continues_identifier(byte)).unwrap_or(rest.len())
     }
 
-    /// Consumes an INT, `[-]DIGIT{DIGIT}`; `what` says what it would have been.
+    /// Consumes an INT, `[-]DIGIT{DIGIT}`; `what` names it in errors.
     #[inline(always)]
     pub(super) fn int(&mut self, what: &str) -> Result<i64, Error> {
         // Most numbers in layouts have one digit.
@@ -143,7 +143,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn any_int(&mut self, what: &str) -> Result<i64, Error> {
-        /// Any number of so many digits fits.
+        /// Any number of at most these digits fits.
         const SAFE_DIGITS: usize = 18;
         self.peek()?;
         let start = self.position;
@@ -202,7 +202,8 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whether a character shows nothing, so that its number names it: control characters, blanks but ASCII's, and marks of no width.
+/// Whether a character is invisible, so that its number names it: control characters, blanks but ASCII's, and marks of
+/// no width.
 fn is_unseen(c: char) -> bool {
     let has_no_width =
         matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}');

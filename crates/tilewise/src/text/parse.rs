@@ -19,7 +19,8 @@ impl FromStr for Shape {
     /// Reads XLA's text of a shape. A missing layout becomes the default, major to minor, as in XLA.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its bytes. Whatever XLA accepts by accident, or crashes on, is refused with a named error.
+    /// The first error, with its bytes. Texts that XLA accepts by accident, or crashes on, are refused with a named
+    /// error.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut shape = Shape::token();
         Parser::new(text, Missing::Default).whole(&mut shape)?;
@@ -30,8 +31,8 @@ impl FromStr for Shape {
 impl Shape {
     /// Reads XLA's text of a shape and leaves a missing layout missing.
     ///
-    /// Memory reports and messages print shapes such as `f32[20000,12]` that say nothing of tiles; asking the size of such a
-    /// shape is an error, never the row-major answer.
+    /// Memory reports and messages print shapes such as `f32[20000,12]` without tiles; asking the size of such a shape
+    /// is an error, never the row-major answer.
     ///
     /// # Errors
     /// As for [`str::parse`].
@@ -50,7 +51,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Reads the shape that the text begins with, as written, and says how many bytes it took.
+    /// Reads the shape that the text begins with, as written, and returns the number of bytes read, too.
     ///
     /// For readers of HLO text, where `f32[42] {` opens a computation: `{` starts a layout only in front of a number or `:`,
     /// as in XLA's lexer.
@@ -76,7 +77,7 @@ impl Shape {
 impl FromStr for Layout {
     type Err = Error;
 
-    /// Reads a layout alone, `{1,0:T(8,128)}`, with its braces or without: of an array with as many dimensions as it orders.
+    /// Reads a layout alone, `{1,0:T(8,128)}`, with its braces or without, for an array of the rank that it orders.
     ///
     /// # Errors
     /// As for a shape's text; the span is in this one.
@@ -95,7 +96,7 @@ impl FromStr for Layout {
         let is_braced = inner.starts_with('{');
         let order = inner.trim_start_matches('{').split([':', '}']).next().unwrap_or_default();
         let rank = if order.trim().is_empty() { 0 } else { order.split(',').count() };
-        // Of an array's bounds, a layout's text needs those that it splits.
+        // A layout's text depends on bounds only where it splits dimensions.
         let in_array = |bound: u64| -> Result<Shape, Error> {
             let before =
                 format!("pred[{}]{}", vec![bound.to_string(); rank].join(","), if is_braced { "" } else { "{" });
@@ -108,10 +109,10 @@ impl FromStr for Layout {
     }
 }
 
-/// What stands where a shape should.
+/// The help for a text without a shape where one is expected.
 const SHAPE: &str = "a shape begins with its element type, such as `f32[2,3]{0,1:T(2,2)}`; a layout alone is `{0,1}`";
 
-/// What a layout that is not written becomes.
+/// The treatment of a missing layout.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
     Default,
@@ -181,7 +182,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads one shape into its final place: moving a shape costs as much as reading it.
+    /// Reads one shape into its final place: moving a shape takes as long as reading it.
     fn shape(&mut self, out: &mut Shape) -> Result<(), Error> {
         let mut nodes = Vec::new();
         let mut frames: Vec<Frame> = Vec::new();
@@ -211,7 +212,7 @@ impl<'a> Parser<'a> {
                     }
                 }
             }
-            // A shape is complete: close what ends here.
+            // A shape is complete: close the brackets that end here.
             loop {
                 let Some(frame) = frames.last() else {
                     *out = Shape::of_nodes(nodes);
@@ -244,7 +245,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Consumes `(` or `b(`, and says whether it opens a buffer.
+    /// Consumes `(` or `b(`, and returns whether it opens a buffer; `None` if neither is next.
     fn opening(&mut self) -> Result<Option<bool>, Error> {
         match self.lexer.peek()? {
             Some(b'(') => {
@@ -321,7 +322,7 @@ impl<'a> Parser<'a> {
             self.layout(layout, &array.dimensions)?;
         } else {
             self.lexer.rewind(after);
-            // XLA prints nothing for a scalar's empty layout, so a scalar without one has it all the same.
+            // XLA doesn't print a scalar's empty layout, so a scalar without one has it all the same.
             if self.missing == Missing::Default || array.dimensions.is_empty() {
                 let layout = array.layout.insert(Layout::of_order(InlineVec::new()));
                 layout.minor_to_major.extend((0..array.dimensions.len()).rev());

@@ -36,7 +36,7 @@ impl fmt::Display for WithoutLayout<'_> {
 }
 
 fn print(nodes: &[Node], with_layout: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // For each open tuple: where it ends, and how many of its elements are printed.
+    // For each open tuple, its end, and the number of its elements that are printed.
     let mut open = alloc::vec::Vec::<(usize, usize)>::new();
     for (at, node) in nodes.iter().enumerate() {
         close(&mut open, at, f)?;
@@ -79,7 +79,7 @@ fn print_array(array: &ArrayShape, with_layout: bool, f: &mut fmt::Formatter<'_>
     join(f, &array.dimensions)?;
     f.write_char(']')?;
     match &array.layout {
-        // XLA never prints `{}`: a scalar shows its layout only if it says something.
+        // XLA never prints `{}`: a scalar's layout is printed only if it has more than an order.
         Some(layout) if with_layout && (array.rank() > 0 || layout.says_more_than_order()) => layout.fmt(f),
         _ => Ok(()),
     }

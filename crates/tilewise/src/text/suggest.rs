@@ -4,7 +4,7 @@ use crate::{ElementType, Error, ErrorKind};
 use alloc::{format, vec::Vec};
 use core::ops::Range;
 
-/// What people call types elsewhere: NumPy, C and PyTorch.
+/// Names of types in NumPy, C and PyTorch.
 const ELSEWHERE: [(&str, &str); 12] = [
     ("bool", "pred"),
     ("float", "f32"),

@@ -40,21 +40,21 @@ pub struct TileFormat {
     cut: Cut,
 }
 
-/// How a format cuts an array.
+/// The way a format cuts an array.
 #[derive(Clone, Debug)]
 enum Cut {
     /// With these tiles, in this order of dimensions (minor to major), or in the shape's.
     Tiles { order: Option<Vec<usize>>, tiles: Vec<Tile> },
-    /// With these tiles, and elements of so many bits.
+    /// With these tiles, and elements of `bits` bits.
     Packed { tiles: Vec<Tile>, bits: u64 },
-    /// With as many rows in a tile as the second-minor dimension needs.
+    /// With the rows of a tile that the second-minor dimension needs.
     Compact,
     /// Into blocks of these dimensions, in the shape's order: (dimension, size), major → minor.
     Dimensions(Vec<(usize, u64)>),
 }
 
 impl TileFormat {
-    /// Every format; of those with a parameter in their name, some examples.
+    /// Every format; for those with a parameter in their name, some examples.
     ///
     /// ```
     /// use tilewise::TileFormat;
@@ -83,9 +83,9 @@ impl TileFormat {
         Self::all().filter(|format| format.name.starts_with("tpu-")).find(has_tiles)
     }
 
-    /// The format that XLA's tiled-layout document names for an array of this type and these bounds on a TPU, in this order; `None` where
-    /// it names none: below rank 2, and for types below 8 bits. Predicates are those of 4 bytes each. Compilers have come to choose others
-    /// ([`tpu`](crate::tpu)).
+    /// The format that XLA's tiled-layout document gives for an array of this type, bounds and order on a TPU; `None`
+    /// below rank 2, and for types below 8 bits. Predicates are taken as 4 bytes each. Compilers now choose other
+    /// formats ([`tpu`](crate::tpu)).
     ///
     /// ```
     /// use tilewise::{Shape, TileFormat};
@@ -118,19 +118,19 @@ impl TileFormat {
         &self.name
     }
 
-    /// How names of this kind are written, such as `kleidiai-NRxKR`; `None` where the name has no parameter.
+    /// The pattern of names of this kind, such as `kleidiai-NRxKR`; `None` if the name has no parameter.
     #[must_use]
     pub fn pattern(&self) -> Option<&'static str> {
         self.entry.pattern
     }
 
-    /// Who lays out arrays so, and for what.
+    /// The machine or library that lays out arrays this way, and its purpose.
     #[must_use]
     pub fn used_by(&self) -> &'static str {
         self.entry.used_by
     }
 
-    /// Where the vendor defines the format.
+    /// The vendor's definition of the format.
     #[must_use]
     pub fn source(&self) -> &'static str {
         self.entry.source
@@ -138,7 +138,7 @@ impl TileFormat {
 
     /// The layout in XLA's notation: `{0,1:T(32,1)}`, or `T(32,32)(16,16)` where the order is the shape's.
     ///
-    /// What depends on the shape's order (`linalg-pack-…`) is given for a row-major array.
+    /// A layout that depends on the shape's order (`linalg-pack-…`) is given for a row-major array.
     #[must_use]
     pub fn layout(&self) -> String {
         let row_major =
@@ -155,8 +155,9 @@ impl TileFormat {
         }
     }
 
-    /// The shape in this format. Its layout, if it has one, keeps all but its order, which must agree with the format's;
-    /// what [`str::parse`] reads always has one, [`Shape::parse_as_written`] leaves it open.
+    /// The shape in this format. Its layout, if it has one, gets the format's tiles and keeps the rest; its order must
+    /// agree with the format's. A shape read by [`str::parse`] always has a layout, [`Shape::parse_as_written`] leaves
+    /// it open.
     ///
     /// # Errors
     /// [`ErrorKind::TileFormatConflict`] if the shape has tiles, or another order than the format;
@@ -286,7 +287,7 @@ impl Shape {
 }
 
 impl Entry {
-    /// The format, if the name is of this kind; an error where the name starts like it and goes wrong.
+    /// The format, if the name is of this kind; an error if the name has the kind's prefix but not its pattern.
     fn read(&'static self, name: &str) -> Option<Result<TileFormat, Error>> {
         let format = |cut| TileFormat { name: name.to_owned(), entry: self, cut };
         let tiles =
@@ -320,7 +321,7 @@ impl Entry {
 
 /// `(8,128)(2,1)`: tiles as XLA writes them.
 fn tiles_as_written(tiles: &str) -> Result<Cut, Error> {
-    // Of what stands behind tiles in a layout, nothing is part of a format.
+    // Other parts of a layout, behind its tiles, are no part of a format.
     // The span would be in another text.
     let without_span = |error: Error| Error::new(error.kind(), error.to_string());
     let layout: Layout = format!("{{:T{tiles}}}").parse().map_err(without_span)?;
@@ -383,14 +384,14 @@ fn shown(name: &str) -> String {
     name.chars().take(40).collect()
 }
 
-/// The help for a name that is none: the three most alike.
+/// The help for an unknown name: the three most similar ones.
 fn nearest(name: &str) -> String {
     let name = shown(name).to_ascii_lowercase();
     let mut known: Vec<(usize, &str)> = FORMATS
         .iter()
         .flat_map(|entry| entry.names)
         .map(|known| {
-            // What people leave out is the vendor or the variant: a name inside the other is near.
+            // The vendor or the variant is often left out: a name inside another is near.
             let contained = !name.is_empty() && known.to_ascii_lowercase().contains(&*name);
             (if contained { 0 } else { distance(&name, &known.to_ascii_lowercase()) }, *known)
         })

@@ -1,15 +1,15 @@
 //! The table of names.
 
-/// Names of one kind, and what they mean.
+/// Names of one kind, and their meaning.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// The names; of those with a parameter, examples.
+    /// The names; examples of those with a parameter.
     pub(super) names: &'static [&'static str],
-    /// How names with a parameter are written.
+    /// The pattern of names with a parameter.
     pub(super) pattern: Option<&'static str>,
     pub(super) rule: Rule,
     pub(super) used_by: &'static str,
-    /// Where the vendor defines it.
+    /// The vendor's definition.
     pub(super) source: &'static str,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Entry {
 pub(super) enum Rule {
     /// These tiles, in this order of dimensions (minor to major) or the shape's.
     Tiles { order: Option<&'static [usize]>, tiles: &'static [&'static [u64]] },
-    /// The same with elements of so many bits, in the shape's order.
+    /// These tiles, in the shape's order, and elements of `bits` bits.
     Packed { tiles: &'static [&'static [u64]], bits: u64 },
     /// A TPU's tile of fewer rows where the second-minor dimension has fewer.
     Compact,
@@ -198,7 +198,7 @@ pub(super) const FORMATS: &[Entry] = &[
     },
 ];
 
-/// What has a name and is no tiling, and why; `…` stands for any ending.
+/// Known formats that are no tiling, with the reason; `…` stands for any ending.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     (
         "swizzle-…",

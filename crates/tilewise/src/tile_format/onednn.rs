@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 /// The dimensions in logical order: by letters of the alphabet, of activations, of weights with groups.
 const FAMILIES: [&str; 3] = ["abcdefghijkl", "ncdhw", "goidhw"];
 
-/// What a tag means; `None` if it is none.
+/// The cut that a tag describes; `None` if the text isn't a tag.
 pub(super) fn cut(tag: &str) -> Option<Result<Cut, Error>> {
     let end = tag.find(|c: char| c.is_ascii_digit()).unwrap_or(tag.len());
     let (plain, blocked) = tag.split_at(end);
@@ -43,7 +43,7 @@ pub(super) fn cut(tag: &str) -> Option<Result<Cut, Error>> {
     })
 }
 
-/// The letters that a tag uses, in the order of dimension numbers, if they are all of this family and each is there once.
+/// The letters that a tag uses, in the order of dimension numbers, if all are of this family and occur once.
 fn logical(family: &str, used: &str) -> Option<Vec<char>> {
     let letters: Vec<char> = family.chars().filter(|&letter| used.contains(letter)).collect();
     // The alphabet has no gaps; activations have images and channels, weights outputs and inputs.

@@ -1,23 +1,24 @@
-//! What a TPU's compiler sets aside for an array.
+//! The bytes that a TPU's compiler allocates for an array.
 
 use crate::{ArrayShape, Error, checked, tiled::Tiling, tiled::too_large};
 
-/// Arrays without tiles fill whole blocks of so many bytes, but in the memories that [`allocated_bytes`] names.
+/// Arrays without tiles fill whole blocks of this size, except in the memory spaces that [`allocated_bytes`] names.
 pub const UNTILED_BLOCK_BYTES: u64 = 4096;
 
-/// Bytes that the TPU compiler sets aside for an array, in the memory space that its layout names.
+/// Bytes that the TPU compiler allocates for an array, in the memory space of its layout.
 ///
 /// For an array with tiles they are its layout's own, [`Sizes::physical_bytes`](crate::Sizes::physical_bytes), but
 /// - in space 2, the semaphores, tiles and tail padding are ignored: `u32[]{:T(128)S(2)}` takes 4 bytes;
 /// - an array without tiles fills blocks of [`UNTILED_BLOCK_BYTES`], save in space 2 and in the SparseCores' spaces
 ///   (8, 10, 11 and 12).
 ///
-/// What of them holds no data is this minus [`Sizes::logical_bytes`](crate::Sizes::logical_bytes), which is never more.
+/// The bytes without data are this minus [`Sizes::logical_bytes`](crate::Sizes::logical_bytes), which is never larger.
 ///
-/// Source: `argument_size` and `output_size` of `memory_analysis()`, and the sizes of values in dumped buffer assignments, of
-/// 347 programs compiled by [`CHECKED_WITH`](super::CHECKED_WITH) for v2 to v7x; this gives all of them. There each later tile
-/// divides the first; where one does not, as in `f32[7,130]{1,0:T(4,128)(3,1)}`, all levels count. Tuples are no arrays:
-/// for the tables that they are see [`Generation::tuple_table_granule_bytes`](super::Generation::tuple_table_granule_bytes).
+/// Source: `argument_size` and `output_size` of `memory_analysis()`, and the sizes of values in dumped buffer
+/// assignments, of 347 programs compiled by [`CHECKED_WITH`](super::CHECKED_WITH) for v2 to v7x; this gives all of
+/// them. There each later tile divides the first; where one does not, as in `f32[7,130]{1,0:T(4,128)(3,1)}`, all levels
+/// count. Tuples are no arrays: for their tables see
+/// [`Generation::tuple_table_granule_bytes`](super::Generation::tuple_table_granule_bytes).
 ///
 /// # Errors
 /// As for [`Tiled::of_array`](crate::Tiled::of_array).

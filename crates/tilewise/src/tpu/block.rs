@@ -1,4 +1,4 @@
-//! The tiles of a Pallas kernel's blocks, which are not an array's: [`default_layout`](super::default_layout) has those.
+//! The tiles of a Pallas kernel's blocks; for those of arrays see [`default_layout`](super::default_layout).
 
 use super::Generation;
 use crate::{ElementType, Error, ErrorKind, checked, tiled::too_large};
@@ -37,7 +37,7 @@ impl PaddedBlock {
     /// The block of these bounds, in elements; a squeezed dimension counts 1.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedElementType`] for 1-, 6-, 64- and 128-bit types, whose blocks were never seen,
+    /// [`ErrorKind::UnsupportedElementType`] for 1-, 6-, 64- and 128-bit types, whose blocks were never observed,
     /// [`ErrorKind::InvalidDimension`] for a bound of 0, [`ErrorKind::Overflow`] above 2^63 − 1 bytes.
     pub fn of(element_type: ElementType, bounds: &[u64], generation: Generation) -> Result<Self, Error> {
         let element_bits = element_bits(element_type)?;

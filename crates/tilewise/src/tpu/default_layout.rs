@@ -1,4 +1,4 @@
-//! The rule by which libtpu lays an array out; the module above says how it was found and where it stops.
+//! The rule by which libtpu lays an array out; the module above has the evidence for it, and its limits.
 //!
 //! Written from observations of PJRT's `get_default_layout`, libtpu 0.0.51, seven generations; the layouts quoted are among them. "Old" is
 //! v2 and v3, "new" everything since; inside each group all layouts agreed.
@@ -11,17 +11,17 @@ use crate::{ElementType, Error, ErrorKind, Layout, Shape, Tile, inline::InlineVe
 use alloc::format;
 use core::num::NonZeroU64;
 
-/// A shape with the layout a TPU would give it.
+/// A shape with a TPU's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prediction {
     /// The shape, layout included.
     pub shape: Shape,
-    /// What the compiler was left to choose.
+    /// The part of the layout that the compiler chose.
     pub policy: Policy,
 }
 
-/// What the compiler was left to choose of a layout.
+/// The part of a layout that the compiler chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
@@ -42,12 +42,13 @@ impl Policy {
     }
 }
 
-/// The shape with the layout a TPU of this generation gives it, where the shape leaves that open.
+/// The shape with the layout a TPU of this generation gives it, as far as the shape leaves that open.
 ///
-/// A shape without a layout gets the [default](default_layout), and so does a scalar. One with a layout keeps its order of dimensions and
-/// its memory space, and gets the [tiles for that order](layout_for_order): tiles, element size and everything else the layout may say
-/// are replaced. Read texts with [`Shape::parse_as_written`], since `parse` fills in a row-major order that nobody asked for. Dynamic
-/// dimensions count with their bounds and stay dynamic; a buffer stays a buffer.
+/// A shape without a layout gets the [default](default_layout), and so does a scalar. One with a layout keeps its order
+/// of dimensions and its memory space, and gets the [tiles for that order](layout_for_order): tiles, element size and
+/// everything else in the layout are replaced. Read texts with [`Shape::parse_as_written`], since `parse` fills in a
+/// row-major order for a missing layout. Dynamic dimensions count with their bounds and stay dynamic; a buffer stays a
+/// buffer.
 ///
 /// # Errors
 /// [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`], and [`ErrorKind::Overflow`] where the size without padding is above
@@ -102,11 +103,12 @@ pub fn default_layout(element_type: ElementType, bounds: &[u64], generation: Gen
 /// An array with its dimensions in this order, the fastest-varying first, and the tiles a TPU of this generation then gives it. Bounds
 /// are in elements.
 ///
-/// This is what becomes of an order that a program fixes itself: jax's `Layout(major_to_minor=…)`, a custom call's operands. 950 of 950
-/// compiled programs agreed.
+/// This holds for an order that a program fixes itself: jax's `Layout(major_to_minor=…)`, a custom call's operands. 950
+/// of 950 compiled programs agreed.
 ///
 /// # Errors
-/// As for [`default_layout`]; [`ErrorKind::NotAPermutation`] and [`ErrorKind::LayoutRankMismatch`] if the order is none of these dimensions.
+/// As for [`default_layout`]; [`ErrorKind::NotAPermutation`] and [`ErrorKind::LayoutRankMismatch`] unless the order is
+/// one of these dimensions.
 ///
 /// ```
 /// use tilewise::{ElementType, tpu::{self, Generation}};
@@ -131,14 +133,14 @@ fn unbounded(number: usize) -> Error {
         .with_help("write a bound, such as `<=1024`")
 }
 
-/// What the element type and the generation make of the rule.
+/// The rule for one element type and generation.
 struct Rule {
     old: bool,
     /// Bits of an element, at most 32.
     bits: u64,
     /// Bits an element is stored in.
     stored: u64,
-    /// Elements in a granule, the least a buffer is made of.
+    /// Elements in a granule, the unit of buffers.
     granule: u64,
 }
 
@@ -156,12 +158,13 @@ impl Rule {
         Self { old, bits, stored, granule: 8 * generation.granule_bytes() / stored }
     }
 
-    /// Elements of a 32-bit word, which the last tile, `(pack,1)`, gathers from as many rows.
+    /// Elements of a 32-bit word, which the last tile, `(pack,1)`, gathers from `pack` rows.
     const fn pack(&self) -> u64 {
         32 / self.stored
     }
 
-    /// What `pack` would be without the bytes of v2 and v3: there, 1- and 2-bit types keep the heights of their own size.
+    /// `pack` for the type's own bits: on v2 and v3, which store them as bytes, 1- and 2-bit types keep the heights of
+    /// their own size.
     const fn want(&self) -> u64 {
         32 / self.bits
     }

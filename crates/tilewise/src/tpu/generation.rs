@@ -54,21 +54,21 @@ impl Generation {
         }
     }
 
-    /// Whether this is v2 or v3: of all that follows from the generation, layouts depend on nothing else.
+    /// Whether this is v2 or v3: layouts depend on nothing else of the generation.
     pub(crate) const fn is_old(self) -> bool {
         matches!(self, Self::V2 | Self::V3)
     }
 
-    /// The least an array in HBM is made of, in bytes: 1024 on v2 and v3, 512 since. A scalar takes one.
+    /// The granule of arrays in HBM, in bytes: 1024 on v2 and v3, 512 since. A scalar takes one.
     ///
-    /// Observed: `f32[]` is `{:T(256)}` on v2 and v3, `{:T(128)}` elsewhere, and programs are charged as much.
+    /// Observed: `f32[]` is `{:T(256)}` on v2 and v3, `{:T(128)}` elsewhere, and programs are charged these bytes.
     #[must_use]
     pub const fn granule_bytes(self) -> u64 {
         if self.is_old() { 1024 } else { 512 }
     }
 
-    /// What a tuple's table of pointers, 4 bytes an element, is rounded up to, in bytes: 1024 on v2 and v3, 512 on v4
-    /// and v5e, 32 on v5p, v6e and v7x.
+    /// The granule of a tuple's table of pointers, 4 bytes an element, in bytes: 1024 on v2 and v3, 512 on v4 and v5e,
+    /// 32 on v5p, v6e and v7x.
     ///
     /// Observed: the sizes that libtpu 0.0.51 reports for arguments and results that are tuples.
     ///
@@ -88,11 +88,11 @@ impl Generation {
 
     /// HBM one device offers to programs, in bytes.
     ///
-    /// The figure is the compiler's own (libtpu 0.0.51), from its out-of-memory messages ("exceeds available HBM (15.75G)").
-    /// Messages cut it to two decimals, so it is good to 0.01 GiB.
+    /// The figure is the compiler's own (libtpu 0.0.51), from its out-of-memory messages ("exceeds available HBM
+    /// (15.75G)"), which truncate it to two decimals: its precision is 0.01 GiB.
     ///
-    /// A device is a chip on v4, whose two cores JAX drives as one ("megacore"), as public messages have it ("of 30.75G
-    /// hbm"); of single cores see [`core_hbm_bytes`](Self::core_hbm_bytes).
+    /// On v4 a device is a chip, whose two cores JAX drives as one ("megacore"), as in public messages ("of 30.75G
+    /// hbm"); for single cores see [`core_hbm_bytes`](Self::core_hbm_bytes).
     ///
     /// ```
     /// use tilewise::tpu::Generation;
@@ -113,8 +113,9 @@ impl Generation {
         (hundredths_of_gib << 30) / 100
     }
 
-    /// HBM a program has that is compiled for one core of a chip whose cores otherwise are one device, in bytes: on v4, where
-    /// `get_topology_desc("v4:2x2x1")` without `chip_config_name="megacore"` has eight devices with 15.25 GiB, not four.
+    /// HBM for a program compiled for one core of a chip whose cores are otherwise one device, in bytes: on v4, where
+    /// `get_topology_desc("v4:2x2x1")` without `chip_config_name="megacore"` has eight devices with 15.25 GiB, not
+    /// four. `None` elsewhere.
     ///
     /// ```
     /// use tilewise::tpu::Generation;
@@ -130,7 +131,7 @@ impl Generation {
         }
     }
 
-    /// SMEM, scalar memory, offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
+    /// SMEM, scalar memory, offered to programs, in bytes; `None` if no message of the compiler with it was seen.
     ///
     /// From "would exceed memory (size=1048576) … space=smem" on v5e and v6e.
     #[must_use]
@@ -166,7 +167,7 @@ fn bare(name: &str) -> &str {
     name.strip_prefix("tpu").map_or(name, |rest| rest.trim_start_matches([' ', '-', '_']))
 }
 
-/// What tells the generation in a name of lower case: `5e` of `v5e:2x2`.
+/// The part of a lower-case name that gives the generation: `5e` of `v5e:2x2`.
 fn version(name: &str) -> Option<&str> {
     let bare = bare(name);
     // `tpu7x` has no `v`, and a bare `7x` is no name.
@@ -178,8 +179,8 @@ fn version(name: &str) -> Option<&str> {
     }
 }
 
-/// What is known of a generation that JAX names (`ChipVersion` and `TpuInfo`, `jax/_src/tpu_info.py` of JAX 0.12) and no libtpu up to
-/// 0.0.52 compiles for, so that its layouts would be a guess.
+/// A description of a generation that JAX names (`ChipVersion` and `TpuInfo`, `jax/_src/tpu_info.py` of JAX 0.12) but
+/// no libtpu up to 0.0.52 compiles for, so that its layouts are unknown.
 fn without_compiler(name: &str) -> Option<&'static str> {
     match version(&name.trim().to_ascii_lowercase())? {
         "8t" => Some("TPU8t (16 sublanes, 128 MiB of VMEM)"),

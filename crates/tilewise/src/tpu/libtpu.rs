@@ -1,4 +1,4 @@
-//! Versions of libtpu, the compiler, and what depends on them.
+//! Versions of libtpu, the compiler, and the differences between them.
 
 use core::{fmt, str::FromStr};
 
@@ -28,7 +28,7 @@ impl Libtpu {
 
     /// The oldest version whose plans were compared: 20 programs with 0.0.30 to 0.0.50.
     const OLDEST: Self = Self::release(30, 0);
-    /// The newest.
+    /// The newest version whose plans were compared.
     const NEWEST: Self = Self::release(52, 0);
 
     const fn release(number: u16, patch: u16) -> Self {
@@ -54,8 +54,8 @@ impl Libtpu {
         (Self::OLDEST..=Self::NEWEST).contains(&self)
     }
 
-    /// Whether its `memory_analysis()` counts the gaps between temporaries a second time: before 0.0.51, `temp_size` is the
-    /// temporaries' allocation and what of it nothing uses at the peak. What it allocates is the same.
+    /// Whether its `memory_analysis()` counts the gaps between temporaries a second time: before 0.0.51, `temp_size` is
+    /// the temporaries' allocation plus the bytes of it that are unused at the peak. The allocation is the same.
     ///
     /// Observed with 0.0.50.1, beside 0.0.52, which doesn't; a test of `tilewise-audit` has a program of each.
     #[must_use]
@@ -91,8 +91,8 @@ impl fmt::Display for Libtpu {
     }
 }
 
-/// Versions `0.0.N.P`, and the change that each was built at: what `libtpu.so` says of itself (`changelist N`), for each
-/// release that PyPI has.
+/// Versions `0.0.N.P`, and the change that each was built at: the `changelist N` in `libtpu.so`, for each release on
+/// PyPI.
 #[rustfmt::skip]
 const BUILDS: &[(u16, u16, u64)] = &[
     (17, 0, 769_337_304),

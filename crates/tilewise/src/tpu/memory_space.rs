@@ -2,10 +2,11 @@
 
 use alloc::{borrow::Cow, format};
 
-/// What TPU programs put into a memory space: `hbm`, `vmem`, `semaphore`, `cmem`, `smem`, `host`, `scalar`, else `space_N`.
+/// The name of a memory space, by its use in TPU programs: `hbm`, `vmem`, `semaphore`, `cmem`, `smem`, `host`,
+/// `scalar`, else `space_N`.
 ///
-/// The names follow what compiled programs of each generation keep there, and agree with jax's own table
-/// (`MemorySpace.color`) where it names one. The labels in memory-usage reports come from a table that does not fit.
+/// The names follow the use of the space by compiled programs of each generation, and agree with jax's own table
+/// (`MemorySpace.color`) where it has one. The labels in memory-usage reports come from a table that does not fit.
 ///
 /// ```
 /// assert_eq!(tilewise::tpu::memory_space_name(1), "vmem");

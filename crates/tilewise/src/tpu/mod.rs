@@ -1,9 +1,10 @@
-//! What a TPU would choose: default layouts, tiles for a given order, memories, and what it sets aside for an array.
+//! A TPU's choices: default layouts, tiles for a given order, memories, and the bytes allocated for an array.
 //!
-//! On a TPU nobody writes tiles. The compiler picks them from the element type, the bounds and the generation, and where the order
-//! of dimensions is left open it picks that too. The rule lives in libtpu, not in XLA's sources. What stands here was inferred from
-//! libtpu's answers and checked against them, without a TPU: PJRT's `get_default_layout` for defaults, the entry layouts of compiled
-//! programs for fixed orders. All figures are of [`CHECKED_WITH`]; another compiler may choose differently.
+//! On a TPU tiles aren't written by hand. The compiler picks them from the element type, the bounds and the generation,
+//! and where the order of dimensions is left open it picks that too. The rule lives in libtpu, not in XLA's sources.
+//! The one here was inferred from libtpu's answers and checked against them, without a TPU: PJRT's `get_default_layout`
+//! for defaults, the entry layouts of compiled programs for fixed orders. All figures are of [`CHECKED_WITH`]; another
+//! compiler may choose differently.
 //!
 //! ```
 //! use tilewise::{ElementType, Tiled, tpu::{self, Generation}};
@@ -14,7 +15,7 @@
 //! # Ok::<(), tilewise::Error>(())
 //! ```
 //!
-//! # How well it holds
+//! # Accuracy
 //!
 //! When the rule was found, it gave libtpu's answer for
 //! - 9,097,200 of 9,097,200 default layouts: random shapes of rank 0 to 8, 30 element types, 7 generations, fewer than 2^44 elements;
@@ -23,7 +24,7 @@
 //!
 //! This code is tested against the rows kept in `conformance/facts`: 41,650 defaults, 2,615 entry layouts, 481 fixed orders, all equal.
 //!
-//! # Where it stops
+//! # Limits
 //!
 //! - **Huge arrays.** From 2^63 bits with padding on, libtpu's costs wrap and its choice becomes arbitrary, as for
 //!   `c128[127,63,1,2887,847,1023,32,1]`. Here costs are exact, so the answers differ. Nothing smaller ever disagreed.

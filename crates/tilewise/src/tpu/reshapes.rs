@@ -1,4 +1,4 @@
-//! In which orders of dimensions a reshape is free on a TPU.
+//! The orders of dimensions in which a reshape is free on a TPU.
 
 use super::{Generation, layout_for_order, slice_orders::permutations};
 use crate::{Dimension, Error, Shape, Tiled};
@@ -16,11 +16,12 @@ pub struct TpuReshape {
     pub physical_bytes: u64,
 }
 
-/// The orders of an array's dimensions for which a reshape to other bounds is free with the tiles that a TPU of this generation gives
-/// both, the fewest bytes first, then the most like row-major. Of several orders of the reshaped array there is one.
+/// The orders of an array's dimensions for which a reshape to other bounds is free with the tiles that a TPU of this
+/// generation gives both, the fewest bytes first, then the most like row-major. Only one order of the reshaped array is
+/// listed for each.
 ///
-/// The array's own layout makes no difference. A program fixes an order by jax's `Layout(major_to_minor=…)`. [`Shape::free_reshape`]
-/// answers for one layout, and with any tiles.
+/// The array's own layout makes no difference. A program fixes an order by jax's `Layout(major_to_minor=…)`.
+/// [`Shape::free_reshape`] is for one layout, and any tiles.
 ///
 /// # Errors
 /// [`ErrorKind::NotAnArray`](crate::ErrorKind::NotAnArray); as for [`layout_for_order`] and [`Shape::free_reshape`]; [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) for more than six

@@ -1,4 +1,4 @@
-//! In which order of dimensions a slice lies together, and what that order costs.
+//! The runs of a slice, and the bytes of the array, in each order of dimensions.
 
 use super::{Generation, layout_for_order};
 use crate::{ElementType, Error, ErrorKind, Shape, Tiled};
@@ -10,7 +10,7 @@ use alloc::{format, vec::Vec};
 pub struct SliceOrder {
     /// The array, with the tiles that the TPU gives it in this order.
     pub shape: Shape,
-    /// How many runs the slice is; 1 where a single copy moves it.
+    /// The number of runs of the slice; 1 if a single copy moves it.
     pub runs: u64,
     /// Bits of the shortest run.
     pub shortest: u64,
@@ -18,13 +18,13 @@ pub struct SliceOrder {
     pub physical_bytes: u64,
 }
 
-/// More dimensions have too many orders to try each.
+/// Most dimensions whose orders are all tried.
 const MOST_DIMENSIONS: usize = 6;
 
 /// Every order of an array's dimensions, with the tiles that a TPU of this generation then gives it, and the runs of a slice: the fewest runs
 /// first, then the fewest bytes.
 ///
-/// For a KV cache this is which order keeps a block of tokens together, and what its padding costs.
+/// For a KV cache this finds the order that keeps a block of tokens together, and its padding.
 ///
 /// # Errors
 /// As for [`layout_for_order`] and [`Tiled::slice_runs`]; [`ErrorKind::Undecided`] for more than six dimensions.
@@ -60,7 +60,7 @@ pub fn slice_orders(
     Ok(orders)
 }
 
-/// All orders of so many dimensions, minor to major, row-major first.
+/// All orders of `rank` dimensions, minor to major, row-major first.
 ///
 /// # Errors
 /// [`ErrorKind::Undecided`] for more than six dimensions.

@@ -1,4 +1,4 @@
-//! Axes: which dimension of which array is which dimension of which other.
+//! Axes: the correspondence of dimensions between a module's arrays.
 
 mod relate;
 
@@ -14,10 +14,11 @@ use super::{
     reach::{Edges, Reached},
 };
 
-/// Which dimensions of a module's arrays are one: [`Factors`](super::factors::Factors) that operations, loops, calls and fusions pass from array to array
-/// are one *axis*. Where a reshape makes a dimension a product, so are all that are one with it.
+/// The dimensions of a module's arrays that are one: [`Factors`](super::factors::Factors) that operations, loops, calls
+/// and fusions pass from array to array are one *axis*. If a reshape makes a dimension a product, so are all that are
+/// one with it.
 ///
-/// Axes don't see order: after a `sort`, what is sorted still is the same axis. What happens along it is told by its
+/// Axes ignore order: after a `sort`, a sorted dimension is still the same axis. The operations along it are its
 /// [events](Self::events).
 ///
 /// ```
@@ -43,11 +44,11 @@ use super::{
 #[derive(Debug, Default)]
 pub struct Axes {
     axes: Table<Axis, Axis>,
-    /// The dimensions of instructions' arrays, each with where its own axes begin.
+    /// For each dimension of instructions' arrays, the start of its axes in `parts`.
     slots: Vec<u32>,
     parts: Vec<AxisId>,
     events: Vec<Event>,
-    /// Of each instruction, its first slot, and its form.
+    /// For each instruction, its first slot and its form.
     instructions: Vec<(u32, u32)>,
     forms: Vec<Form>,
     edges: Edges,
@@ -57,13 +58,13 @@ pub struct Axes {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Axis {
-    /// How many places it has, at least 2.
+    /// The number of its places, at least 2.
     pub size: u64,
-    /// Where among all events its own begin, and where they end.
+    /// The start and the end of its own among all events.
     events: (u32, u32),
 }
 
-/// What an instruction does along an axis but pass it on.
+/// An instruction's operation along an axis, other than passing it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
@@ -71,23 +72,23 @@ pub struct Event {
     pub axis: AxisId,
     /// The [index](Instruction::index) of the instruction.
     pub instruction: usize,
-    /// What it does.
+    /// The kind of operation.
     pub kind: EventKind,
 }
 
-/// A sort of event.
+/// The kinds of [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// It is a dimension of an argument of the program: of this of its arrays, this dimension.
+    /// A dimension of an argument of the program: the number of its array, and the dimension.
     Argument(usize, usize),
-    /// It begins: counted, drawn, a part or a repetition of something, or made of what isn't known.
+    /// The axis begins: counted, drawn at random, a part or a repetition of something, or made in an unknown way.
     Made(FactorKind),
-    /// It ends: summed, reduced, or taken a part of.
+    /// The axis ends: summed, reduced, or cut to a part.
     Ends(FactorKind),
     /// Places move or meet.
     Mixed,
-    /// It is a dimension of a result of the program: of this of its arrays, this dimension.
+    /// A dimension of a result of the program: the number of its array, and the dimension.
     Result(usize, usize),
 }
 
@@ -98,8 +99,8 @@ impl Axes {
         &self.axes
     }
 
-    /// The axes that a dimension of an instruction's array is the product of, from the major to the minor one: none where it has
-    /// size 1, or isn't there. Of a tuple the array is a leaf, by its number.
+    /// The axes whose product a dimension of an instruction's array is, from the major to the minor one: none if it has
+    /// size 1, or doesn't exist. An array in a tuple is a leaf, by its number.
     #[must_use]
     pub fn of_dimension(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> &[AxisId] {
         let Some((first, form)) = self.instructions.get(instruction.index()) else { return &[] };
@@ -112,28 +113,28 @@ impl Axes {
         &self.parts[self.slots[slot] as usize..self.slots[slot + 1] as usize]
     }
 
-    /// The same of all dimensions of an array.
+    /// The axes of each dimension of an array.
     pub fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> impl Iterator<Item = &[AxisId]> {
         let form = self.instructions.get(instruction.index()).map(|(_, form)| &self.forms[*form as usize]);
         let rank = form.and_then(|form| form.leaves.get(leaf)).map_or(0, |array| array.bounds.len());
         (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
     }
 
-    /// How many arrays an instruction's result has.
+    /// The number of arrays in an instruction's result.
     #[must_use]
     pub fn leaves(&self, instruction: usize) -> usize {
         self.instructions.get(instruction).map_or(0, |(_, form)| self.forms[*form as usize].leaves.len())
     }
 
-    /// What is done along an axis, in the order of the text.
+    /// The events along an axis, in the order of the text.
     #[must_use]
     pub fn events(&self, axis: AxisId) -> &[Event] {
         let (start, end) = self.axes[axis].events;
         &self.events[start as usize..end as usize]
     }
 
-    /// What follows from these arrays, instructions with numbers of leaves, and they themselves: through loops, calls and fusions,
-    /// but not through instructions where it stops.
+    /// The arrays that follow from these, given as instructions with numbers of leaves, and these themselves: through
+    /// loops, calls and fusions, but not through instructions for which `stops` holds.
     ///
     /// ```
     /// # use tilewise_hlo::{Module, dataflow::Dataflow};
@@ -153,8 +154,8 @@ impl Axes {
         self.edges.reach(from, stops, true)
     }
 
-    /// The same of what has their elements or is worked out of these, whatever order that is in: of a sort, each result follows from
-    /// one operand.
+    /// As [`reach`](Self::reach), for the arrays that have their elements or are computed from these, in any order:
+    /// each result of a sort follows from one operand.
     ///
     /// ```
     /// # use tilewise_hlo::{Module, dataflow::Dataflow};
@@ -191,9 +192,9 @@ impl Axes {
 #[derive(Debug)]
 struct Form {
     leaves: Vec<Array>,
-    /// Of each leaf, how many dimensions those before it have.
+    /// For each leaf, the number of dimensions of those before it.
     slots_before: Vec<u32>,
-    /// Of each element of a tuple, the leaf that it ends before.
+    /// For each element of a tuple, the first leaf behind it.
     ends: Vec<u32>,
     slots: u32,
 }
@@ -222,7 +223,7 @@ impl Form {
     }
 }
 
-/// A module has no more dimensions than bytes of text, of which the reader keeps fewer than 2^32.
+/// A module has no more dimensions than bytes of text, which are fewer than 2^32.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

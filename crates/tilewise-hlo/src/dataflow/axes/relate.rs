@@ -1,4 +1,4 @@
-//! How axes are found: what operations, loops, calls and fusions pass from array to array is made one.
+//! Finds axes: unites the dimensions that operations, loops, calls and fusions pass from array to array.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -40,10 +40,11 @@ struct Builder<'m> {
     module: &'m Module,
     axes: Axes,
     classes: Classes,
-    /// What is done along a node's class.
+    /// The events along each node's class.
     events: Vec<(u32, usize, EventKind)>,
     computations: HashMap<usize, Rc<Ends>>,
-    /// Of the steps of asynchronous chains, the start; of that, what it has been handed, and the leaves of all of it.
+    /// The start of each step of an asynchronous chain; `handed` has, for each start, its operands so far and their
+    /// number of leaves.
     starts: HashMap<usize, usize>,
     handed: HashMap<usize, (Vec<Option<usize>>, usize)>,
     pieces: Pieces,
@@ -59,7 +60,7 @@ impl<'m> Builder<'m> {
         let mut known: HashMap<&'m str, u32> = HashMap::new();
         for instruction in module.instructions() {
             let form = *known.entry(instruction.shape_text()).or_insert_with(|| {
-                // Of a shape that can't be read nothing is related.
+                // A shape that can't be read has no dimensions to relate.
                 let form = instruction.shape().map_or_else(|_| Form::of(&Shape::tuple([])), |shape| Form::of(&shape));
                 axes.forms.push(form);
                 number(axes.forms.len() - 1)
@@ -83,7 +84,8 @@ impl<'m> Builder<'m> {
         self.axes.instructions[instruction].0 + self.form(instruction).slots_before[leaf]
     }
 
-    /// So many leaves of one instruction, from one on, are those of another, which follow from them.
+    /// Relates `count` leaves of one instruction, from `from` on, to those of another, from `to` on, which follow from
+    /// them.
     fn same(&mut self, (one, from): (usize, usize), (other, to): (usize, usize), count: usize) {
         for k in 0..count {
             steps::take(1);
@@ -108,7 +110,7 @@ impl<'m> Builder<'m> {
         self.same((one, 0), (other, 0), count);
     }
 
-    /// A leaf of an operand is a leaf of the result.
+    /// Relates leaves of an operand to the leaves of the result that they are.
     fn pass(&mut self, at: &Instruction<'_>, operand: Option<usize>, leaves: &[(usize, usize)]) {
         let Some(operand) = operand else { return };
         for (from, to) in leaves {
@@ -122,7 +124,8 @@ impl<'m> Builder<'m> {
         let operand = |number: usize| at.operand_indices().nth(number).flatten();
         match at.opcode() {
             Parameter | AfterAll | Infeed | Outfeed => {}
-            // What is moved as bytes is the array again where its slices are joined; between, tiles would cut its dimensions.
+            // An array that is moved as bytes is itself again once its slices are joined; between, tiles would cut its
+            // dimensions.
             Bitcast if at.reads_bytes() => {}
             Tuple => {
                 for (element, operand) in at.operand_indices().enumerate() {
@@ -176,7 +179,7 @@ impl<'m> Builder<'m> {
                     self.pass(at, operand, &[(0, number)]);
                 }
             }
-            // (copy, what is copied, context)
+            // (copy, operand, context)
             CopyStart => self.pass(at, operand(0), &[(0, 0), (0, 1)]),
             CopyDone | Send | RecvDone => self.pass(at, operand(0), &[(0, 0)]),
             // (operand, result, …), or ((operands), (results), …)
@@ -272,7 +275,7 @@ impl<'m> Builder<'m> {
                 let product: Vec<u32> = of_places.collect();
                 self.classes.unite(&[slot], &product)
             };
-            // A dimension that is the product of other axes elsewhere is none of these.
+            // A dimension that is the product of other axes elsewhere isn't one of these.
             let is_operand = first.array < factors.operand_count();
             let kind = if is_operand { EventKind::Ends } else { EventKind::Made };
             self.events.extend(united.apart.into_iter().map(|node| (node, instruction, kind(FactorKind::Mix))));
@@ -293,7 +296,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// What is handed to a computation is its parameters, and its result is the caller's.
+    /// Relates operands to a computation's parameters, and its root to the caller's result.
     fn call(&mut self, callee: &Computation<'m>, operands: &[Option<usize>], result: usize) {
         let ends = self.ends(callee);
         for (parameter, operand) in ends.0.iter().zip(operands) {
@@ -312,8 +315,8 @@ impl<'m> Builder<'m> {
         Rc::clone(known)
     }
 
-    /// A step of an asynchronous chain: ((operands), (results), …). What the start and updates are handed goes to what is run, and
-    /// that's result is that of the last step.
+    /// Relates a step of an asynchronous chain: ((operands), (results), …). The operands of the start and the updates
+    /// go to its computation, whose result is that of the last step.
     fn asynchronous(&mut self, at: &Instruction<'m>) {
         let this = at.index();
         let operands: Vec<Option<usize>> = at.operand_indices().collect();
@@ -330,7 +333,7 @@ impl<'m> Builder<'m> {
             (start, own)
         };
         self.starts.insert(this, start);
-        // Some name what they run at the start alone.
+        // Some chains name their computation at the start alone.
         let first = self.module.instruction(start).unwrap_or(*at);
         let callee = callee(&first, &[CallRole::Calls, CallRole::ToApply, CallRole::Called]);
         let callee = callee.map(|callee| self.ends(&callee));
@@ -346,7 +349,7 @@ impl<'m> Builder<'m> {
                 self.same_all(operand, *parameter);
             }
         }
-        // The result is made once all operands are there: by the done, or else by what is there of the chain.
+        // The result is made once all operands are there: by the done, or else by the steps that the text has.
         let results = if at.opcode() == Opcode::AsyncDone {
             0..self.form(this).leaves.len()
         } else {
@@ -360,7 +363,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Notes what a `pad` or a `slice` has of a dimension.
+    /// Notes the parts of dimensions that a `pad` or a `slice` has.
     fn note_pieces(&mut self, at: &Instruction<'_>) {
         let (this, operand) = (at.index(), at.operand_indices().next().flatten());
         let Some(operand) = operand else { return };
@@ -403,7 +406,7 @@ impl<'m> Builder<'m> {
         let Self { mut axes, mut classes, events, edges, .. } = self;
         axes.edges.fill(&edges);
         let slots = axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].slots as usize).sum::<usize>();
-        // By the node that stands for a class, its axis.
+        // The axis of each class, by the node that stands for it.
         let mut numbers: Vec<Option<AxisId>> = vec![None; classes.len()];
         let mut parts = Vec::new();
         let mut found = |axes: &mut Axes, classes: &mut Classes, node: usize, of_node: &mut Vec<AxisId>| {
@@ -440,7 +443,7 @@ impl<'m> Builder<'m> {
     }
 }
 
-/// What an instruction runs.
+/// The computation that an instruction calls in one of these roles.
 fn callee<'m>(at: &Instruction<'m>, roles: &[CallRole]) -> Option<Computation<'m>> {
     at.calls().find(|call| roles.contains(&call.role)).and_then(|call| call.computation())
 }

@@ -1,9 +1,9 @@
-//! What the computation that an instruction applies makes of a dimension.
+//! The effect on a dimension of the computation that an instruction applies.
 
 use super::FactorKind;
 use crate::{CallRole, Instruction, Opcode};
 
-/// What a computation that is applied to two elements, or to two of each array, does to all along a dimension.
+/// The reduction of a dimension by a computation that is applied to two elements, or to two of each array.
 pub(super) fn reduction(at: &Instruction<'_>) -> FactorKind {
     let applied = at.calls().find(|call| matches!(call.role, CallRole::ToApply | CallRole::Calls));
     let root = applied.and_then(|call| call.computation()).and_then(|computation| computation.root());
@@ -14,7 +14,7 @@ pub(super) fn reduction(at: &Instruction<'_>) -> FactorKind {
     };
     match () {
         () if are_all(Opcode::Add) => FactorKind::Sum,
-        // What is written last stays.
+        // The last element written stays.
         () if are_all(Opcode::Parameter) => FactorKind::Mix,
         () => FactorKind::Reduce,
     }

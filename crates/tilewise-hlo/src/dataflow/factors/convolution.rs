@@ -1,19 +1,19 @@
-//! The factors of a `convolution`, as which a TPU's compiler writes all products of matrices.
+//! The factors of a `convolution`, the form in which a TPU's compiler writes all matrix products.
 
 use crate::{Instruction, WindowDimension};
 
 use super::{Array, FactorKind, Factors};
 
-/// What a spatial dimension of a convolution is.
+/// The kind of a spatial dimension of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spatial {
     /// Each place of the output has a window of its own: the input's dimension is the output's times the window. Without window
     /// it is the output's; with one place, it is summed over.
     Windows,
-    /// The same with a window in reverse.
+    /// As `Windows`, with a window in reverse.
     ReversedWindows,
-    /// Each place of the input is spread over a window of the output: that's dimension is the input's times the window. With one
-    /// place of the input, it is the kernel's.
+    /// Each place of the input is spread over a window of the output: the output's dimension is the input's times the
+    /// window. With one place of the input, it is the kernel's.
     Spread,
     /// Each place of the output is made of the same place of the input and of the kernel.
     Batch,
@@ -32,7 +32,7 @@ pub(super) fn add_convolution(at: &Instruction<'_>, arrays: &[&Array], found: &m
 
     let groups = dimensions.feature_groups;
     let batch_groups = dimensions.batch_groups;
-    // Groups are the major part of what they divide.
+    // Groups are the major part of the dimensions they divide.
     found.add(Pass, groups, [(0, input.feature), (1, kernel.batch), (2, output.feature)]);
     found.add(Pass, batch_groups, [(0, input.batch), (1, kernel.batch), (2, output.feature)]);
     found.add(Pass, result_batch.min(batch), [(0, input.batch), (2, output.batch)]);
@@ -106,8 +106,8 @@ fn spatial_of(along: &WindowDimension, input: u64, output: u64) -> Spatial {
     Spatial::Neighbours
 }
 
-/// Whether the diagonal is all that meets: off it, i − j = ±(k − j) · window dilation / base dilation has a solution in whole numbers
-/// below the size only if the smallest one fits.
+/// Whether elements meet only on the diagonal: off it, i − j = ±(k − j) · window dilation / base dilation has a
+/// solution in whole numbers below the size only if the smallest one fits.
 fn is_diagonal_only(size: i64, base_dilation: i64, window_dilation: i64, is_reversed: bool) -> bool {
     let divisor = {
         let (mut one, mut other) = (base_dilation, window_dilation);
@@ -126,7 +126,7 @@ fn is_diagonal_only(size: i64, base_dilation: i64, window_dilation: i64, is_reve
 mod tests {
     use super::*;
 
-    /// Of all small windows, those that are said to be of a kind have the meetings of that kind, and all that have them are.
+    /// Exactly those small windows are classified as a kind whose elements meet as in that kind.
     #[test]
     fn kinds_are_those_of_a_walk() {
         let mut known = 0;

@@ -22,7 +22,7 @@ pub(super) fn add_gather(at: &Instruction<'_>, arrays: &[&Array], found: &mut Fa
     Some(())
 }
 
-/// Operands, then indices, then as many updates, then as many results.
+/// Arrays are the operands, then indices, then an update for each operand, then a result for each.
 pub(super) fn add_scatter(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors) -> Option<()> {
     let count = arrays.len().checked_sub(1)? / 3;
     let (operand, updates) = (arrays.first()?, arrays.get(count + 1)?);
@@ -52,7 +52,7 @@ pub(super) fn add_scatter(at: &Instruction<'_>, arrays: &[&Array], found: &mut F
             }
         }
     }
-    // What updates go to stays where it is, and is told by its index.
+    // Updated elements stay in place, by their indices, so these dimensions are mixed.
     for (dimension, size) in operand.bounds.iter().enumerate().filter(|(at, _)| !is_known[*at]) {
         found.add(FactorKind::Mix, *size, in_both(dimension));
     }
@@ -65,7 +65,8 @@ fn of_operand(dimensions: &IndexedDimensions, of_indices: usize) -> Option<usize
     dimensions.operand_batch.get(number).copied()
 }
 
-/// A part of an array where it says, or the array with a part of it written anew: `slice`, `dynamic-slice`, `dynamic-update-slice`.
+/// The factors of a part of an array, or of an array with a part overwritten: `slice`, `dynamic-slice`,
+/// `dynamic-update-slice`.
 pub(super) fn add_part(opcode: Opcode, arrays: &[&Array], found: &mut Factors) -> Option<()> {
     let result = arrays.len().checked_sub(1)?;
     let whole = &arrays.first()?.bounds;

@@ -1,9 +1,10 @@
-//! How an operation relates the dimensions of its operands and of its results.
+//! The relation between the dimensions of an operation's operands and of its results.
 //!
-//! The model is that of Shardy's *op sharding rules* (`OpShardingRuleAttr`, shardy/dialect/sdy/ir/attrs.td): an operation has
-//! *factors*, each of a size, and each dimension of an array is a product of some of them. The rules of each opcode are those of
-//! `op_sharding_rule_registry.cc`, but for two kinds: what an operation does differently from place to place is
-//! [`Mix`](FactorKind::Mix) here, also where a partitioner could correct indices, and sums are told from other reductions.
+//! The model is that of Shardy's *op sharding rules* (`OpShardingRuleAttr`, shardy/dialect/sdy/ir/attrs.td): an
+//! operation has *factors*, each of a size, and each dimension of an array is a product of some of them. The rules of
+//! each opcode are those of `op_sharding_rule_registry.cc`, but for two kinds: an operation that differs from place to
+//! place is [`Mix`](FactorKind::Mix) here, even if a partitioner could correct indices, and sums are distinct from
+//! other reductions.
 
 mod applied;
 mod convolution;
@@ -19,10 +20,10 @@ use crate::Instruction;
 
 pub(super) use rules::add_factors;
 
-/// What an operation does along a factor.
+/// The kind of an operation along a factor.
 ///
-/// Where a factor passes, the operation may be done in parts along it, and their results concatenated; along a sum, the
-/// parts' results added up.
+/// Along a factor that passes, the operation may be done in parts and their results concatenated; along a sum, the
+/// parts' results are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FactorKind {
@@ -31,11 +32,12 @@ pub enum FactorKind {
     Pass,
     /// All places are added up: the contracting dimensions of a `dot`, a `reduce` or a `scatter` that adds.
     Sum,
-    /// All places are reduced to one otherwise: a maximum, a product.
+    /// All places are reduced to one in another way: a maximum, a product.
     Reduce,
-    /// Places meet, move, or are treated each in its own way: what is sorted, sliced, padded or indexed, and whatever isn't known.
+    /// Places meet, move, or are each treated differently: sorted, sliced, padded or indexed dimensions, and unknown
+    /// ones.
     Mix,
-    /// All places of the result are the same: what a `broadcast` adds.
+    /// All places of the result are equal: dimensions that a `broadcast` adds.
     Repeat,
 }
 
@@ -43,9 +45,9 @@ pub enum FactorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Factor {
-    /// How many places it has, at least 2.
+    /// The number of its places, at least 2.
     pub size: u64,
-    /// What the operation does along it.
+    /// The kind of the operation along it.
     pub kind: FactorKind,
 }
 
@@ -63,7 +65,7 @@ pub struct Place {
 
 /// The factors of an operation on arrays.
 ///
-/// They print as Shardy's rules do, sums as `reduction` and what is mixed as `need_replication`:
+/// They print as Shardy's rules do, but with the kinds `sum`, `reduce`, `mix` and `repeat`:
 ///
 /// ```
 /// use tilewise_hlo::{Module, dataflow::Factors};
@@ -91,8 +93,8 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// The factors of an operation on arrays, operands and results alike; `None` where a shape isn't known, or an operand is a
-    /// tuple.
+    /// The factors of an operation on arrays, operands and results alike; `None` if a shape is unknown, or an operand
+    /// is a tuple.
     #[must_use]
     pub fn of(instruction: &Instruction<'_>) -> Option<Self> {
         let mut arrays: Vec<Array> = Vec::new();
@@ -118,14 +120,14 @@ impl Factors {
         &self.factors
     }
 
-    /// Where factors are: by array, then by dimension, then from the major to the minor one. A dimension of size 0 or 1 has none;
-    /// of any other, they multiply to its size.
+    /// The places of factors: by array, then by dimension, then from the major to the minor one. A dimension of size 0
+    /// or 1 has none; those of any other multiply to its size.
     #[must_use]
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// How many operands there are: the arrays of the result are numbered from there on.
+    /// The number of operands: the arrays of the result are numbered from there on.
     #[must_use]
     pub fn operand_count(&self) -> usize {
         self.operands
@@ -138,7 +140,7 @@ impl Factors {
         self.places[first..].iter().take_while(is_it).map(|place| place.factor)
     }
 
-    /// Begins anew, so that what is allocated serves again.
+    /// Clears the factors, and keeps their allocations.
     fn clear(&mut self, arrays: &[&Array], operands: usize) {
         self.factors.clear();
         self.places.clear();
@@ -182,7 +184,7 @@ impl Factors {
         self.renumber();
     }
 
-    /// Numbers factors as they first appear, and forgets those that are in no place.
+    /// Numbers factors as they first appear, and drops those without a place.
     fn renumber(&mut self) {
         let is_in_order = {
             let mut next = 0;
@@ -261,10 +263,10 @@ impl fmt::Display for Factors {
     }
 }
 
-/// An array as factors see it.
+/// An array's bounds and shape.
 #[derive(Clone, Debug)]
 pub(super) struct Array {
-    /// 0 where a bound isn't known.
+    /// 0 for an unknown bound.
     pub(super) bounds: Vec<u64>,
     pub(super) shape: Shape,
 }

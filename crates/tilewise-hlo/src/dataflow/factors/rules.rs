@@ -34,10 +34,11 @@ const OF_MATRICES: &[&str] = &[
     "QrDecompositionBlock",
 ];
 
-/// Custom calls that rank what lies along the last dimension.
+/// Custom calls that rank the elements along the last dimension.
 const RANKING: &[&str] = &["ApproxTopK", "PartialReduce", "TopK"];
 
-/// Finds the factors of an operation on these arrays: its operands, then its results. What it doesn't relate is mixed.
+/// Finds the factors of an operation on these arrays: its operands, then its results. Dimensions that it doesn't relate
+/// are mixed.
 pub(in super::super) fn add_factors(
     at: &Instruction<'_>,
     opcode: Opcode,
@@ -46,7 +47,7 @@ pub(in super::super) fn add_factors(
     found: &mut Factors,
 ) {
     found.clear(arrays, operands);
-    // What isn't as its opcode has it, or isn't told, relates nothing.
+    // An operation that doesn't fit its opcode, or is unknown, relates no dimensions.
     if add(at, opcode, arrays, operands, found).is_none() {
         found.clear(arrays, operands);
     }
@@ -124,7 +125,7 @@ fn add(at: &Instruction<'_>, opcode: Opcode, arrays: &[&Array], operands: usize,
             except(arrays, &[0, operands], is_padded, found);
         }
         Opcode::AllGather | Opcode::ReduceScatter | Opcode::AllToAll | Opcode::RaggedAllToAll => {
-            // A collective of several operands has as many results.
+            // A collective of several operands has a result for each.
             let along = at.dimensions().unwrap_or_else(|| vec![0]);
             for number in 0..operands.min(arrays.len() - operands) {
                 let (from, to) = (arrays[number], arrays[operands + number]);
@@ -153,7 +154,7 @@ fn add(at: &Instruction<'_>, opcode: Opcode, arrays: &[&Array], operands: usize,
             let features: Vec<(usize, usize)> = places.collect();
             let is_alike = |array: &&Array| array.bounds == first || array.bounds == [size];
             arrays.iter().all(is_alike).then_some(())?;
-            // What is normalized by given numbers is each place's own.
+            // Normalized by given numbers, each place is independent.
             let kind = mixed(opcode != Opcode::BatchNormInference);
             for (dimension, size) in first.iter().enumerate().filter(|(dimension, _)| *dimension != feature) {
                 let like = arrays.iter().enumerate().filter(|(_, array)| array.bounds == first);
@@ -174,7 +175,7 @@ fn add(at: &Instruction<'_>, opcode: Opcode, arrays: &[&Array], operands: usize,
     Some(())
 }
 
-/// What an operation does along a factor that it mixes, or passes.
+/// The kind of a factor that is mixed, or passes.
 const fn mixed(is_mixed: bool) -> FactorKind {
     if is_mixed { FactorKind::Mix } else { FactorKind::Pass }
 }
@@ -192,7 +193,7 @@ fn of_like(arrays: &[&Array], bounds: &[u64], kind: impl Fn(usize) -> FactorKind
     }
 }
 
-/// The same for each operand and the result of its number.
+/// A factor for each dimension of an operand and of the result of its number, if they have the same bounds.
 fn of_each(arrays: &[&Array], operands: usize, kind: impl Fn(usize) -> FactorKind, found: &mut Factors) {
     for number in 0..operands.min(arrays.len() - operands) {
         let (from, to) = (&arrays[number].bounds, &arrays[operands + number].bounds);
@@ -219,7 +220,8 @@ fn all(arrays: &[&Array]) -> Vec<usize> {
     (0..arrays.len()).collect()
 }
 
-/// A factor for each dimension but these that the first of some arrays has in common with others of its rank.
+/// A factor for each dimension, but those left out, that the first of some arrays has in common with others of its
+/// rank.
 fn except(arrays: &[&Array], of: &[usize], is_left_out: impl Fn(usize) -> bool, found: &mut Factors) {
     let bounds = |number: &usize| arrays.get(*number).map_or(&[][..], |array| &array.bounds);
     let first = of.first().map_or(&[][..], bounds);
@@ -235,7 +237,7 @@ fn except_last(arrays: &[&Array], found: &mut Factors) {
     except(arrays, &all(arrays), |dimension| dimension == last, found);
 }
 
-/// Arrays, then what each begins with, then a result for each.
+/// Operands are arrays, then their start values; results are one for each array.
 fn reduce(at: &Instruction<'_>, arrays: &[&Array], operands: usize, found: &mut Factors) -> Option<()> {
     let (over, count) = (at.dimensions()?, operands / 2);
     let mut to = 0;
@@ -276,7 +278,8 @@ fn dot(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors) -> Option<(
     Some(())
 }
 
-/// A triangle by right sides that are each solved by themselves: columns where it is on the left, rows where it is on the right.
+/// A triangle with right sides that are each solved independently: columns if it is on the left, rows if it is on the
+/// right.
 fn triangular_solve(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors) -> Option<()> {
     let [triangle, sides, _] = arrays else { return None };
     let batch = triangle.bounds.len().checked_sub(2)?;
@@ -288,7 +291,7 @@ fn triangular_solve(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors
     Some(())
 }
 
-/// Windows over arrays, what each begins with, a result for each.
+/// Windows over arrays, with a start value and a result for each.
 fn windows(at: &Instruction<'_>, arrays: &[&Array], operands: usize, found: &mut Factors) -> Option<()> {
     let window = at.window()?;
     let (first, result) = (arrays.first()?, arrays.get(operands)?);

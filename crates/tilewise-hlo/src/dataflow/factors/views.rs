@@ -1,4 +1,4 @@
-//! The dimensions of an array that has other bounds while its elements stay where they are.
+//! The dimensions of an array that gets other bounds while its elements stay in place.
 
 use tilewise::{DigitSource, Tiled};
 
@@ -28,7 +28,7 @@ pub(super) fn add_reshape(arrays: &[&Array], found: &mut Factors) {
     }
 }
 
-/// Adds the factors of a `bitcast`: bytes are the same in both arrays, and where each element lies [`Tiled`] says.
+/// Adds the factors of a `bitcast`: bytes are the same in both arrays, and [`Tiled`] gives the place of each element.
 pub(super) fn add_bitcast(arrays: &[&Array], found: &mut Factors) {
     if let [from, to] = arrays {
         let digits = in_memory(from).zip(in_memory(to));
@@ -64,8 +64,8 @@ fn in_memory(array: &Array) -> Option<Vec<Digit>> {
     Some(digits)
 }
 
-/// The digits that two arrays have in common, which have them by rising stride: both are cut where either begins another digit.
-/// What doesn't divide is in common with nothing.
+/// The digits that two arrays, with digits by rising stride, have in common: both are cut where either begins another
+/// digit. Parts that don't divide are in common with none.
 fn joint(mut from: Vec<Digit>, mut to: Vec<Digit>) -> Vec<Joint> {
     from.reverse();
     to.reverse();
@@ -83,7 +83,7 @@ fn joint(mut from: Vec<Digit>, mut to: Vec<Digit>) -> Vec<Joint> {
                 found.push(Joint { from, to, count });
                 (is_one_done, is_other_done) = (take(one, count), take(other, count));
             } else {
-                // They have nothing in common up to where the first of them ends.
+                // They have no digit in common up to the end of the first of them.
                 is_one_done = one.count <= other.count;
                 is_other_done = other.count <= one.count;
             }
@@ -109,7 +109,7 @@ fn raise(digit: &mut Digit, stride: u128) -> bool {
     is_cut
 }
 
-/// Takes the minor part of a digit away, and says whether that was all.
+/// Takes the minor part of a digit away, and returns whether that was all.
 fn take(digit: &mut Digit, count: u64) -> bool {
     digit.divisor = digit.divisor.saturating_mul(count);
     digit.stride = digit.stride.saturating_mul(u128::from(count));
@@ -141,7 +141,7 @@ fn merged(mut digits: Vec<Joint>) -> Vec<Joint> {
     digits
 }
 
-/// Adds a factor for each digit that both arrays have, and for what lies between them in a dimension one that is mixed.
+/// Adds a factor for each digit that both arrays have, and a mixed one for each gap between them in a dimension.
 fn add(mut digits: Vec<Joint>, from: &Array, to: &Array, found: &mut Factors) {
     // A padded dimension that stays whole: its last tile has fewer places.
     for digit in &mut digits {
@@ -178,11 +178,11 @@ fn add(mut digits: Vec<Joint>, from: &Array, to: &Array, found: &mut Factors) {
     }
 }
 
-/// A digit of a dimension: its divisor, its count, and which of the digits in common it is.
+/// A digit of a dimension: its divisor, its count, and its number among the digits in common.
 type Piece = (u64, u64, Option<usize>);
 
-/// The digits of a dimension from the major one on, with what lies between those that are known; the whole dimension, as what isn't
-/// known, where one straddles another, or they don't multiply to its bound.
+/// The digits of a dimension from the major one on, with the gaps between the known ones; the whole dimension, as
+/// unknown, if one digit straddles another, or they don't divide its bound.
 fn filled(mut own: Vec<Piece>, bound: u64) -> Vec<Piece> {
     let unknown = || (bound > 1).then_some((1, bound, None)).into_iter().collect();
     own.sort_unstable();

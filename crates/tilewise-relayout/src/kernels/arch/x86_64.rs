@@ -12,7 +12,7 @@ macro_rules! intrinsics {
     };
 }
 
-/// What differs in the names of intrinsics only.
+/// Methods that differ only in the names of intrinsics.
 macro_rules! basics {
     ($zero:ident, $splat:ident, $load:ident, $store:ident, $and:ident, $or:ident, $xor:ident, $sub:ident) => {
         #[inline(always)]

@@ -4,8 +4,8 @@ use super::{KernelState, Prefetch, Store, warm_tlb};
 use crate::kernels::arch::x86_64::places;
 use core::arch::x86_64::*;
 
-/// Writes whole cache lines from whatever address on: the part of a line that is known is kept in a register until the rest comes, which
-/// takes one permutation a line. A store across two lines takes longer than that, in a cache too.
+/// Writes whole cache lines from any address on: the known part of a line is kept in a register until the rest comes,
+/// which takes one permutation a line. A store across two lines takes longer than that, in a cache too.
 pub(in crate::kernels) struct LineBuffer<const NON_TEMPORAL: bool> {
     /// The next byte to append.
     at: *mut u8,
@@ -169,7 +169,7 @@ impl<const NON_TEMPORAL: bool> Store<__m512i> for LineBuffer<NON_TEMPORAL> {
         intrinsics!({
             let phase = self.phase();
             let end = phase + n;
-            // What would be at the start of the line, were the run that long.
+            // The source address of the line's start, were the run that long.
             let start = from.wrapping_sub(phase);
             if end < 64 {
                 self.pending = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), start.cast());

@@ -12,22 +12,22 @@ use super::{
 pub(super) use line_buffer::LineBuffer;
 
 /// A cursor in the destination that kernels append to.
-/// *Safety*: every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the caller's*: what a
-/// method writes, from where the store is on, is inside the destination, and nobody else accesses it until the store is finished.
-/// Methods that take a source pointer add what must be readable.
+/// *Safety*: every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the
+/// caller's*: the bytes that a method writes, from the store's address on, are inside the destination, and no other
+/// code accesses them until the store is finished. Methods that take a source pointer add what must be readable.
 pub(super) trait Store<V: Vector>: Sized {
     /// Whether stores are non-temporal.
     const NON_TEMPORAL: bool;
-    /// Continues where the kernel before left off, once it is told where to [seek](Self::seek).
+    /// Continues where the previous kernel left off, after a [seek](Self::seek).
     /// *Safety*: the CPU has the instructions; the state is of kernels with the same store on the same destination.
     unsafe fn resume(state: &KernelState) -> Self;
-    /// Leaves what is not written yet to the next kernel. *Safety*: the CPU has the instructions.
+    /// Leaves pending bytes to the next kernel. *Safety*: the CPU has the instructions.
     unsafe fn save(self, state: &mut KernelState);
     /// Starts at an address. *Safety*: the CPU has the instructions.
     unsafe fn start(at: *mut u8, state: &KernelState) -> Self;
-    /// Writes what is left. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
+    /// Writes the pending bytes. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn finish(&mut self);
-    /// Goes on at an address, which usually is where the store is.
+    /// Goes on at an address, usually the store's own.
     /// *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn seek(&mut self, to: *mut u8);
     /// Appends a vector. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
@@ -46,14 +46,14 @@ pub(super) trait Store<V: Vector>: Sized {
     unsafe fn zeros(&mut self, n: usize);
 }
 
-/// Plain stores, for what fits into a cache.
+/// Plain stores, for buffers that fit into a cache.
 pub(super) type Plain = Direct<false>;
 
 /// Non-temporal stores in pieces of 16 bytes, where addresses are multiples of 16; the CPU's write-combining buffers make lines of them.
 #[cfg(target_arch = "x86_64")]
 pub(super) type NonTemporal = Direct<true>;
 
-/// Stores that do not depend on what was stored before.
+/// Stores that leave no bytes pending.
 pub(super) struct Direct<const NON_TEMPORAL: bool> {
     at: *mut u8,
     warms_tlb: bool,
@@ -99,7 +99,7 @@ impl<V: Vector, const NON_TEMPORAL: bool> Store<V> for Direct<NON_TEMPORAL> {
 
     #[inline(always)]
     unsafe fn copy(&mut self, mut from: *const u8, n: usize, prefetch: &mut Prefetch) {
-        // A line that gets both kinds of stores is slow, so it is one kind for the whole run.
+        // A line with both kinds of stores is slow: the whole run gets one kind.
         let is_non_temporal = NON_TEMPORAL && (self.at.addr() | n).is_multiple_of(16);
         // SAFETY: `n` bytes are readable, and the caller's at the store; the parts add up to `n`.
         unsafe {
@@ -139,7 +139,7 @@ impl<V: Vector, const NON_TEMPORAL: bool> Store<V> for Direct<NON_TEMPORAL> {
     }
 }
 
-/// Writes what a state still holds back.
+/// Writes the pending bytes of a state.
 /// *Safety*: the CPU has the instructions; the state was left by a kernel with the same store, whose destination is still the caller's.
 #[inline(always)]
 pub(super) unsafe fn finish<V: Vector, S: Store<V>>(state: &mut KernelState) {

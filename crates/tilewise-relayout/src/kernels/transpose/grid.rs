@@ -1,4 +1,4 @@
-//! What a transpose is made of, and the parts of it that are done together.
+//! The sides of a transpose, and the parts of it that are done together.
 
 use super::micro_kernel::{LINE, Rows};
 
@@ -82,8 +82,8 @@ impl Grid {
         self.rows.has_one_run() || self.rows.destination_stride.jump == self.rows.run * self.unit
     }
 
-    /// Whether each column follows the one before it in the destination without a gap, and a run of columns the one with the rows
-    /// before its own; all runs are whole.
+    /// Whether each column follows the one before it in the destination without a gap, and each run of columns the run
+    /// with the previous rows; all runs are whole.
     pub(super) fn columns_follow(&self) -> bool {
         let (rows, columns) = (&self.rows, &self.columns);
         let bytes = rows.run.min(rows.count) * self.unit;
@@ -96,7 +96,7 @@ impl Grid {
             && runs_follow
     }
 
-    /// The rows from one on that make (at most) one line of each column.
+    /// The number of rows from `row` on that make at most one line of each column.
     pub(super) fn piece(&self, row: usize, phase: usize) -> usize {
         let rows = &self.rows;
         let to_line = (LINE - (phase + rows.place(rows.destination_stride, row)) % LINE).div_ceil(self.unit);
@@ -105,8 +105,8 @@ impl Grid {
     }
 }
 
-/// Columns that are taken together, in groups of as many as a vector has; in the grid's first group are only so many as make the others
-/// start on cache lines.
+/// Columns that are taken together, in groups as wide as a vector; the grid's first group is narrower if that lets the
+/// others start on cache lines.
 pub(super) struct Strip {
     pub(super) first: usize,
     pub(super) end: usize,
@@ -115,7 +115,7 @@ pub(super) struct Strip {
 }
 
 impl Strip {
-    /// How many columns there are in the group that starts with one.
+    /// The number of columns in the group that starts at `column`.
     #[inline(always)]
     pub(super) fn group(&self, column: usize) -> usize {
         let wanted = if column == 0 && self.unaligned != 0 { self.unaligned } else { self.wide };

@@ -1,19 +1,19 @@
 //! The micro-kernel: one block of a transpose, in registers.
 //!
-//! A block is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes of a vector are
-//! a *lane*. First, rows are transposed lane by lane, as many together as a lane has units; what comes out is kept in a
-//! scratch that stays in the first-level cache. Then each column's lanes are put together to its line. Where a whole block fits into
-//! registers, both are done there.
+//! A block is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes
+//! of a vector are a *lane*. First, rows are transposed lane by lane, as many together as a lane has units; the result
+//! is kept in a scratch that stays in the first-level cache. Then each column's lanes are put together to its line. If
+//! a whole block fits into registers, both are done there.
 
 use crate::kernels::vector::{Vector, copy_short};
 
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// Rows that make a line, by where they start; more than there are units in a line are not used.
+/// The starts of the rows that make a line; entries beyond the units of a line are unused.
 pub(super) type Rows = [*const u8; LINE];
 
-/// A block of bytes, of which some may never be written.
+/// A block of bytes; some may never be written.
 #[repr(align(64))]
 pub(super) struct ScratchLines(pub(super) [u8; LINE * LINE]);
 
@@ -23,7 +23,7 @@ impl ScratchLines {
     }
 }
 
-/// What blocks go through.
+/// Scratch space of blocks.
 pub(super) struct Scratch {
     /// Rows too short for a vector.
     pub(super) staged: ScratchLines,
@@ -120,7 +120,7 @@ pub(super) unsafe fn transpose_in_registers<V: Vector, const U: usize, const K: 
     }
 }
 
-/// Copies rows of which a vector is too long: `bytes` of each, from `skip` bytes on.
+/// Copies rows shorter than a vector: `bytes` of each, from `skip` bytes on.
 /// *Safety*: `bytes`, fewer than a line, are readable in each of `present` rows.
 #[inline(always)]
 pub(super) unsafe fn stage_short_rows(

@@ -35,14 +35,14 @@ pub(super) unsafe fn transpose<V: Vector, S: Store<V>, const U: usize, const K: 
     });
 }
 
-/// The columns before the first that starts a cache line in all rows; 0 if there is none.
+/// The columns before the first that starts a cache line in all rows; 0 if no column does.
 fn unaligned_columns<V: Vector, const U: usize>(source: *const u8, rows: &Side) -> usize {
     let possible = rows.is_in_lines(rows.source_stride) && source.addr().is_multiple_of(U);
     if possible { source.addr().wrapping_neg() % LINE / U % (V::BYTES / U) } else { 0 }
 }
 
-/// The end of the first strip: where a page may end too, since the CPU's own prefetcher stops there. What comes after the first
-/// `unaligned` columns is a multiple of a vector.
+/// The end of the first strip, at a multiple of strips: a page may end there, too, where the CPU's own prefetcher
+/// stops. The columns after the first `unaligned` are a multiple of a vector.
 fn first_strip(source: *const u8, unit: usize, strip: usize, (unaligned, wide): (usize, usize)) -> usize {
     let end = strip - source.addr() / unit % strip;
     let end = if end < strip / 2 { end + strip } else { end };

@@ -8,19 +8,20 @@ use crate::kernels::vector::{Vector, copy_short, short_line};
 
 /// The state of a strip of columns that follow each other in the destination, where no column begins on a line.
 ///
-/// Whole lines of a column start [`head`](Self::head) rows on. So the last line of each run of rows has the end of that run in one
-/// column, and the head of a run in the column that follows: the next one in the same run, or, after the last of a run of columns,
-/// the first in the rows below. Rows are taken a line at a time, and those of such a line are the end of a run and the head
-/// of the one below: its blocks have both, at their places in the line. Heads are kept until their line comes.
+/// Whole lines of a column start [`head`](Self::head) rows on. So the last line of each run of rows holds the end of
+/// that run in one column, and the head of a run in the following column: the next one in the same run, or, after the
+/// last column of a run, the first one in the rows below. Rows are read a line at a time, and the rows of such a line
+/// are the end of one run and the head of the one below: its blocks hold both, at their places in the line. Heads are
+/// kept until their line is written.
 pub(super) struct Straddle {
     /// Rows before the first whole line of a run.
     pub(super) head: usize,
     /// Columns of a run.
     run: usize,
-    /// A line for each column of the strip and the one behind it, when the runs before these ended.
+    /// A line for each column of the strip and the one behind it, from the end of the previous runs.
     before: Vec<Line>,
-    /// The same for the runs that end here. From 4 bytes on most of them are joined in registers: what was just stored would wait for
-    /// all the stores in front of it.
+    /// The lines of the runs that end now. For units of 4 bytes and more, most are joined in registers: a load of the
+    /// lines just stored would wait for all the stores before it.
     now: Vec<Line>,
 }
 
@@ -42,7 +43,7 @@ impl Straddle {
         LINE - self.head * U
     }
 
-    /// Starts a strip: with the heads of the first run of rows. Those before which no line ends are written.
+    /// Starts a strip with the heads of the first run of rows. Heads with no line end before them are written.
     /// *Safety*: the [job contract](crate::kernels); the strip is in the grid, which has a vector's width of columns.
     #[inline(always)]
     pub(super) unsafe fn begin<V: Vector, const U: usize, const K: usize, const N: usize>(
@@ -76,7 +77,7 @@ impl Straddle {
         }
     }
 
-    /// Where lines of a group of columns are kept.
+    /// The kept lines of a group of columns.
     #[inline(always)]
     fn keep<const N: usize>(&mut self, column: usize, grid: &Grid, strip: &Strip) -> &mut [Line] {
         if column == strip.first {
@@ -85,7 +86,7 @@ impl Straddle {
         &mut self.now[column.min(grid.columns.count - N) - strip.first..][..N]
     }
 
-    /// Writes the lines in which runs of a group of columns end, but for those of the last columns of runs.
+    /// Writes the lines in which runs of a group of columns end, except those of the last columns of runs.
     /// *Safety*: the [job contract](crate::kernels); [`begin`](Self::begin) was called for the strip, and then this for all pieces
     /// and groups before.
     #[inline(always)]
@@ -133,7 +134,7 @@ impl Straddle {
         }
     }
 
-    /// Writes those lines of the last columns of runs, when all groups are done.
+    /// Writes the lines of the last columns of runs, when all groups are done.
     /// *Safety*: the [job contract](crate::kernels); [`write`](Self::write) was called for all groups of the strip with this piece.
     #[inline(always)]
     pub(super) unsafe fn write_run_ends<V: Vector, const U: usize>(
@@ -178,7 +179,7 @@ impl Straddle {
     }
 }
 
-/// Gives a line the bytes of the one that follows it, from some byte on.
+/// Replaces a line's bytes from `from` on by those of the line that follows it.
 /// *Safety*: the CPU has the instructions; the vector has a line's length.
 #[inline(always)]
 unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
@@ -191,7 +192,7 @@ unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
     }
 }
 
-/// A line of each of a vector's width of columns. *Safety*: rows and columns are in the grid.
+/// Writes a line of each of a vector's width of columns. *Safety*: rows and columns are in the grid.
 #[inline(always)]
 unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
     rows: &Rows,
@@ -209,7 +210,7 @@ unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
     }
 }
 
-/// One column's line. *Safety*: the column is in the grid.
+/// Copies one column's line. *Safety*: the column is in the grid.
 #[inline(always)]
 unsafe fn gather<const U: usize>(rows: &Rows, column: usize, line: &mut Line) {
     for (unit, row) in line.0.chunks_exact_mut(U).zip(rows) {

@@ -1,22 +1,22 @@
-//! Prefetching by strips: what a transpose reads after the strip it is in.
+//! Prefetching by strips: the rows that a transpose reads after its current strip.
 
 use super::{grid::Places, micro_kernel::LINE};
 use crate::kernels::vector::Vector;
 
-/// Prefetches what a transpose reads next: rows of a strip, one after the other.
+/// Prefetches the next rows of a transpose: those of a strip, one after the other.
 pub(super) struct StripPrefetch {
     source: *const u8,
     rows: Places,
     rows_left: usize,
     /// Bytes of each row.
     row_bytes: usize,
-    /// Where the row starts, and how much of it has been prefetched.
+    /// The row's start, and its bytes that are prefetched already.
     row: *const u8,
     done: usize,
 }
 
 impl StripPrefetch {
-    /// `count` rows of so many bytes, whose starts are `rows` away from `source`.
+    /// Prefetches `count` rows of `row_bytes` bytes, whose starts are `rows` away from `source`.
     pub(super) fn new(source: *const u8, rows: Places, count: usize, row_bytes: usize) -> Self {
         Self { source, rows, rows_left: count, row_bytes, row: source, done: usize::MAX }
     }

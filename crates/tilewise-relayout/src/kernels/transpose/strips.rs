@@ -28,7 +28,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 ) {
     /// Source bytes of one row that are read together, at least.
     const STRIP: usize = 1024;
-    /// So many blocks on either side are worth it that those at the edges are done in pieces.
+    /// Least blocks on either side for which it pays to do those at the edges in pieces.
     const MANY: usize = 8;
     let prefetches = non_temporal && tuning.has(Mechanism::StripPrefetch);
     let Grid { rows, columns, .. } = grid;
@@ -84,7 +84,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
                 }
                 below += piece.count;
             }
-            // Below, or at the top of the next strip.
+            // The next reads: below, or at the top of the next strip.
             let (later_rows, later_columns) = if below < rows.count {
                 ((next, rows.count - below), (first, strip.end))
             } else {
@@ -135,7 +135,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
     }
 }
 
-/// One line, or less, of each of a few columns.
+/// Writes one line, or less, of each of a few columns.
 /// *Safety*: rows and columns are inside the grid; `offset` bytes into each column are those rows.
 #[inline(always)]
 unsafe fn line<V: Vector, const U: usize, const K: usize, const N: usize>(

@@ -1,4 +1,4 @@
-//! Short columns that follow each other in the destination leave in one piece.
+//! Transposes of short columns that follow each other in the destination, written in one piece.
 
 use super::{
     first_strip,
@@ -13,10 +13,10 @@ use crate::{
 };
 use core::mem::MaybeUninit;
 
-/// Rows that there is room for.
+/// Most rows of such a transpose.
 pub(super) const MOST_ROWS: usize = 256;
 
-/// How many bytes ahead of use a row is prefetched, where rows are prefetched in turn.
+/// How many bytes ahead of use a row is prefetched, if rows are prefetched in turn.
 const ROW_DISTANCE: usize = 1024;
 
 /// *Safety*: the [job contract](crate::kernels); the grid is linear and has at most [`MOST_ROWS`] rows.

@@ -4,12 +4,12 @@ use super::{Array, Kernel, Limits, Memory, Operand, Unsupported};
 use crate::{Error, checked, tiled::too_large, tpu::Generation, tpu::PaddedBlock};
 use alloc::{format, string::String, vec::Vec};
 
-/// What windows in VMEM are rounded up to, in bytes.
+/// The granule of windows in VMEM, in bytes.
 const WINDOW_GRANULE: u64 = 1024;
-/// What scratch, and all of SMEM, is rounded up to, in bytes.
+/// The granule of scratch, and of all of SMEM, in bytes.
 const GRANULE: u64 = 512;
 
-/// What a kernel takes of VMEM and SMEM on a generation.
+/// The VMEM and SMEM of a kernel on a generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
@@ -25,13 +25,13 @@ pub struct Budget {
     pub vmem_bytes: u64,
     /// Declared bytes of SMEM.
     pub smem_bytes: u64,
-    /// What the body is guessed to take of VMEM besides, where a guess was given.
+    /// The guessed VMEM of the body, if a guess was given.
     pub guess_bytes: Option<u64>,
     /// The limit of VMEM in force; `None` on v2, for a kernel that asks for none.
     pub limit_bytes: Option<u64>,
-    /// What the generation has.
+    /// The limits of the generation; `None` on v2.
     pub limits: Option<Limits>,
-    /// Whether it fits; `None` where there is no limit.
+    /// Whether it fits; `None` without a limit.
     pub verdict: Option<Verdict>,
 }
 
@@ -42,7 +42,7 @@ impl Budget {
         self.windows.iter().filter(|window| window.may_be_kept).map(|window| window.bytes).sum()
     }
 
-    /// Bytes that all windows move over the whole grid; `None` where one of them isn't known.
+    /// Bytes that all windows move over the whole grid; `None` if that of one is unknown, or above 2^63 − 1.
     #[must_use]
     pub fn moved_bytes(&self) -> Option<u64> {
         let windows = self.windows.iter().filter(|window| window.buffers > 0);
@@ -50,8 +50,8 @@ impl Budget {
         moved.try_fold(0_u64, |sum, moved| sum.checked_add(moved?)).filter(|&sum| sum <= crate::MAX_SIZE)
     }
 
-    /// A `vmem_limit_bytes` that what is declared needs, with the guess and its margin if there is one, in whole MiB or the
-    /// cap; `None` where even the cap is too small.
+    /// The `vmem_limit_bytes` that the declared memory needs, with the guess and its margin if there is one, in whole
+    /// MiB or the cap; `None` if even the cap is too small, and on v2.
     #[must_use]
     pub fn limit_needed(&self) -> Option<u64> {
         let cap = self.limits?.cap_bytes;
@@ -60,17 +60,17 @@ impl Budget {
     }
 }
 
-/// Whether a kernel fits. Nothing says "fits" without a word on the body, which only the compiler knows.
+/// Whether a kernel fits. No verdict is "fits" without the body, whose memory only the compiler knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// What is declared is more than the limit of VMEM, or than SMEM has.
+    /// The declared memory is more than the limit of VMEM, or than SMEM.
     DoesNotFit,
-    /// What is declared fits; no guess of the body was given.
+    /// The declared memory fits; no guess of the body was given.
     DeclaredFits,
-    /// What is declared fits, but not with the guess and a tenth of it.
+    /// The declared memory fits, but not with the guess and a tenth of it.
     ProbablyDoesNotFit,
-    /// What is declared fits with the guess and a tenth of it.
+    /// The declared memory fits with the guess and a tenth of it.
     ProbablyFits,
 }
 
@@ -87,41 +87,41 @@ impl Verdict {
     }
 }
 
-/// What an operand takes.
+/// The memory of an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Window {
-    /// Which it is: `in0`, `out1`.
+    /// Its name: `in0`, `out1`.
     pub name: String,
     /// The operand, as the kernel has it.
     pub operand: Operand,
-    /// Its block with padding; `None` where it has no window.
+    /// Its block with padding; `None` without a window.
     pub padded: Option<PaddedBlock>,
-    /// Blocks that are held at a time; 0 where it has no window.
+    /// Blocks that are held at a time; 0 without a window.
     pub buffers: u64,
-    /// Why so many.
+    /// The reason for that number of buffers.
     pub cause: BufferCause,
     /// Bytes of all buffers, rounded up to 1024 in VMEM and to 512 in SMEM.
     pub bytes: u64,
-    /// Bytes that are copied to or from the window over the whole grid: a block whenever its index changes. `None` where it
-    /// has no window, where only the run knows the grid, and above 2^63 − 1.
+    /// Bytes that are copied to or from the window over the whole grid: a block whenever its index changes. `None`
+    /// without a window, for a grid known only at run time, and above 2^63 − 1.
     pub moved_bytes: Option<u64>,
     /// Whether the array is small enough for XLA to keep it in VMEM as a whole. Then the window is not allocated, and
-    /// the kernel takes fewer bytes; nothing tells before compiling.
+    /// the kernel takes fewer bytes; that is unknown before compiling.
     pub may_be_kept: bool,
-    /// Why the compiler will refuse the block.
+    /// The reason why the compiler will refuse the block, if it will.
     pub unsupported: Option<Unsupported>,
 }
 
-/// Why an operand has as many buffers as it has.
+/// The reason for an operand's number of buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BufferCause {
     /// The block moves over the grid: one buffer is filled while the other is read.
     Moves,
-    /// `pl.Buffered(n)` asks for so many.
+    /// `pl.Buffered(n)` asks for `n`.
     AsAsked,
-    /// Its index depends on no axis of the grid with more than one step. `pl.Buffered(n)` changes nothing.
+    /// Its index depends on no axis of the grid with more than one step. `pl.Buffered(n)` has no effect.
     Constant,
     /// The grid has one step.
     OneStep,
@@ -149,24 +149,24 @@ impl BufferCause {
     }
 }
 
-/// What scratch or a prefetched array takes.
+/// The memory of scratch or of a prefetched array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allocation {
-    /// Which it is: `scratch0`, `prefetch1`.
+    /// Its name: `scratch0`, `prefetch1`.
     pub name: String,
-    /// Where it lies.
+    /// The memory it lies in.
     pub memory: Memory,
-    /// What it holds; `None` for semaphores.
+    /// The array it holds; `None` for semaphores.
     pub array: Option<Array>,
-    /// The array with padding; `None` where it takes nothing of VMEM and SMEM.
+    /// The array with padding; `None` if it takes neither VMEM nor SMEM.
     pub padded: Option<PaddedBlock>,
-    /// Bytes; of scratch rounded up to 512.
+    /// Bytes; those of scratch are rounded up to 512.
     pub bytes: u64,
 }
 
 impl Kernel {
-    /// What the kernel takes on a generation.
+    /// The memory of the kernel on a generation.
     ///
     /// # Errors
     /// Those of [`PaddedBlock::of`], and [`ErrorKind::Overflow`](crate::ErrorKind::Overflow) if a total is above
@@ -250,7 +250,7 @@ impl Kernel {
         let granule = if operand.memory == Memory::Smem { GRANULE } else { WINDOW_GRANULE };
         let bytes = padded.window_bytes().checked_mul(buffers);
         let bytes = bytes.and_then(|bytes| checked::round_up(bytes, granule)).ok_or_else(too_large)?;
-        // An array that is larger than all of VMEM can't be kept there. Its own tiles pad it at least as much.
+        // An array that is larger than all of VMEM can't be kept there. Its own tiles pad it no less than these.
         let whole = PaddedBlock::of(array.element_type, &array.dimensions, generation);
         let may_be_kept = operand.memory == Memory::Vmem
             && whole
@@ -260,7 +260,8 @@ impl Kernel {
         Ok(Window { name, operand, padded: Some(padded), buffers, cause, bytes, moved_bytes, may_be_kept, unsupported })
     }
 
-    /// How often a block is copied: at each step of the axes down to the innermost that its index depends on.
+    /// The number of copies of a block: one at each step of the axes down to the innermost that its index depends on.
+    /// `None` if unknown.
     fn copies(&self, operand: &Operand) -> Option<u64> {
         let axes = operand.index.iter().flatten().copied();
         let innermost = axes.filter(|&axis| self.grid.get(axis).is_some_and(|&steps| steps != Some(1))).max();
@@ -268,7 +269,7 @@ impl Kernel {
         self.grid[..count].iter().try_fold(1_u64, |copies, &steps| copies.checked_mul(steps?))
     }
 
-    /// How many blocks of an operand are held at a time, and why.
+    /// The number of blocks of an operand that are held at a time, and the reason.
     fn buffers(&self, operand: &Operand) -> (u64, BufferCause) {
         if !matches!(operand.memory, Memory::Vmem | Memory::Smem) {
             return (0, BufferCause::NoWindow);
@@ -296,8 +297,8 @@ impl Kernel {
     }
 }
 
-/// A guess with a tenth of it: with as much the verdicts on nine matrix products, each just below the limit or above it,
-/// are the compiler's.
+/// A guess plus a tenth of it: with this margin, the verdicts on nine matrix products, each just below the limit or
+/// above it, are the compiler's.
 const fn with_margin(guess: u64) -> u64 {
     guess.saturating_add(guess.div_ceil(10))
 }

@@ -1,8 +1,8 @@
-//! What a kernel may have of VMEM and SMEM.
+//! The VMEM and SMEM that a kernel may have.
 
 use crate::tpu::Generation;
 
-/// What one kernel may have on a generation, in bytes.
+/// The limits of one kernel on a generation, in bytes.
 ///
 /// Measured without a TPU, by compiling kernels: the physical size from "would exceed memory (size=…)", the default from
 /// "Scoped allocation with size … and limit …", the cap from `scoped_memory_configs` of a kernel compiled with
@@ -14,15 +14,16 @@ pub struct Limits {
     pub physical_bytes: u64,
     /// VMEM of a kernel that asks for no limit.
     pub default_bytes: u64,
-    /// The largest `vmem_limit_bytes` that is honoured; a larger one is cut to this without a word.
+    /// The largest `vmem_limit_bytes` that is honoured; a larger one is silently cut to this.
     pub cap_bytes: u64,
     /// The largest SMEM scratch that compiles; the compiler keeps the rest.
     pub smem_bytes: u64,
 }
 
 impl Limits {
-    /// The versions of libtpu that these are of. Measured with the first; with the last, SMEM, the default, and what the
-    /// largest limit lets a kernel take were found again, but for v7x, whose largest limit is the last one's.
+    /// The versions of libtpu that the limits are of. Measured with the first; with the last, SMEM, the default, and
+    /// the memory of a kernel under the largest limit were found again, but for v7x, whose largest limit is the last
+    /// version's.
     pub const LIBTPU: &'static str = "0.0.42.1 to 0.0.52";
 
     /// The limits of a generation; `None` for v2, for which no kernel was compiled.
@@ -36,7 +37,7 @@ impl Limits {
     #[must_use]
     pub const fn of(generation: Generation) -> Option<Self> {
         const MIB: u64 = 1 << 20;
-        /// What the compiler keeps of the VMEM of v5p, v6e and v7x.
+        /// The part of VMEM that the compiler keeps on v5p, v6e and v7x.
         const RESERVED: u64 = 64 << 10;
         let (physical_bytes, default_bytes, cap_bytes, smem_bytes) = match generation {
             Generation::V2 => return None,
@@ -46,7 +47,7 @@ impl Limits {
             Generation::V5e => (128 * MIB, 16 * MIB, 128 * MIB, 1_046_528),
             Generation::V5p => (64 * MIB, 16 * MIB, 64 * MIB - RESERVED, 1_046_528),
             Generation::V6e => (128 * MIB, 32 * MIB, 128 * MIB - RESERVED, 1_046_528),
-            // libtpu 0.0.42.1 kept nothing of it, 0.0.52 does.
+            // libtpu 0.0.42.1 kept no part of it, 0.0.52 does.
             Generation::V7x => (64 * MIB, 32 * MIB, 64 * MIB - RESERVED, 1_046_528),
         };
         Some(Self { physical_bytes, default_bytes, cap_bytes, smem_bytes })
@@ -64,10 +65,10 @@ impl Limits {
 }
 
 impl Generation {
-    /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
+    /// VMEM offered to programs, in bytes; `None` if no message of the compiler with it was seen.
     ///
-    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: what one kernel may ask for at most,
-    /// [`Limits::cap_bytes`]. If it asks for nothing it has less: 16 MiB on v5e.
+    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: the most that one kernel may ask for,
+    /// [`Limits::cap_bytes`]. A kernel that asks for no limit has less: 16 MiB on v5e.
     #[must_use]
     pub const fn vmem_bytes(self) -> Option<u64> {
         match (self, Limits::of(self)) {

@@ -1,8 +1,9 @@
-//! What a Pallas kernel takes of VMEM and SMEM, before it is compiled.
+//! The VMEM and SMEM of a Pallas kernel, before it is compiled.
 //!
-//! A kernel *declares* memory: the windows through which it sees blocks of its operands, its scratch, and the scalars that
-//! are prefetched for its index maps. These are known to the byte. The compiler adds what the *body* needs: registers that
-//! it spills, and values too large for them. That is not known before compiling, so that [`Budget`] keeps the two apart.
+//! A kernel *declares* memory: the windows through which it sees blocks of its operands, its scratch, and the scalars
+//! that are prefetched for its index maps. These are known to the byte. The compiler adds the memory of the *body*:
+//! registers that it spills, and values too large for them. That is unknown before compiling, so [`Budget`] keeps the
+//! two apart.
 //!
 //! ```
 //! use tilewise::tpu::{Generation, kernel::{Kernel, Verdict}};
@@ -20,7 +21,7 @@
 //! # Ok::<(), tilewise::Error>(())
 //! ```
 //!
-//! # How well it holds
+//! # Accuracy
 //!
 //! 464 kernels were generated and compiled for v4, v5e, v5p, v6e and v7x with libtpu 0.0.42.1, ahead of time. VMEM and SMEM are
 //! the compiler's to the byte for 450. In the other 14 XLA kept operands in VMEM, whose windows then are not allocated: for
@@ -44,7 +45,7 @@ use crate::{ElementType, text};
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-/// A kernel's grid, operands, scalars and scratch: what its `pallas_call` says.
+/// A kernel's grid, operands, scalars and scratch: the arguments of its `pallas_call`.
 ///
 /// It is read from a text of a line each:
 ///
@@ -65,26 +66,26 @@ use core::fmt;
 /// body 2MiB                          # what the body is guessed to take
 /// ```
 ///
-/// Behind `@` stands, for each dimension, the axis of the grid that its block index depends on; `-` is none. As a bound of a
-/// block, `-` is a dimension that the kernel doesn't see (`None`, `pl.Squeezed()`).
+/// Behind `@` stands, for each dimension, the axis of the grid that its block index depends on, or `-` without one. As
+/// a bound of a block, `-` is a dimension that the kernel doesn't see (`None`, `pl.Squeezed()`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Kernel {
-    /// What it is called.
+    /// The kernel's name.
     pub name: Option<String>,
     /// The generation that the text names.
     pub generation: Option<Generation>,
-    /// Steps along each axis; `None` for a bound that only the run knows, which counts as more than 1.
+    /// Steps along each axis; `None` for a bound known only at run time, which counts as more than 1.
     pub grid: Vec<Option<u64>>,
     /// Scalars that are in SMEM before the first step.
     pub prefetched: Vec<Array>,
     /// Inputs and outputs, each in its order.
     pub operands: Vec<Operand>,
-    /// `scratch_shapes`, and what `pl.run_scoped` and `emit_pipeline` allocate inside the body.
+    /// `scratch_shapes`, and the allocations of `pl.run_scoped` and `emit_pipeline` inside the body.
     pub scratch: Vec<Scratch>,
     /// `vmem_limit_bytes`.
     pub limit_bytes: Option<u64>,
-    /// What the body is guessed to take of VMEM.
+    /// The guessed VMEM of the body.
     pub body_bytes: Option<u64>,
 }
 
@@ -115,7 +116,7 @@ pub struct Operand {
     pub is_output: bool,
     /// The whole array.
     pub array: Array,
-    /// Where the kernel sees it.
+    /// The memory in which the kernel sees it.
     pub memory: Memory,
     /// The block's bounds, one a dimension; `None` is squeezed.
     pub block: Vec<Option<u64>>,
@@ -128,7 +129,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// The block's bounds with 1 for what is squeezed.
+    /// The block's bounds with 1 for squeezed dimensions.
     pub(super) fn bounds(&self) -> Vec<u64> {
         self.block.iter().map(|bound| bound.unwrap_or(1)).collect()
     }
@@ -143,9 +144,9 @@ impl Operand {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scratch {
-    /// Where it lies.
+    /// The memory it lies in.
     pub memory: Memory,
-    /// What it holds; `None` for semaphores.
+    /// The array it holds; `None` for semaphores.
     pub array: Option<Array>,
 }
 

@@ -1,11 +1,11 @@
-//! A kernel's text: a line for each thing that it declares.
+//! A kernel's text: a line for each declaration.
 
 use super::{Array, Kernel, Memory, Operand, Scratch};
 use crate::{ByteSize, Error, ErrorKind, MAX_SIZE, Shape, text::distance};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::{ops::Range, str::FromStr};
 
-/// The texts of several kernels, divided by lines of `---`. What follows the last divider counts if it is not blank.
+/// The texts of several kernels, divided by lines of `---`. The text behind the last divider counts if it is not blank.
 ///
 /// ```
 /// use tilewise::tpu::kernel;
@@ -38,8 +38,8 @@ impl FromStr for Kernel {
     /// Reads a kernel's text; [`parts`] divides a text of several.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its bytes: [`ErrorKind::Syntax`], [`ErrorKind::InvalidKernel`] where the lines
-    /// contradict each other, and those of shapes and generations.
+    /// The first error, with its bytes: [`ErrorKind::Syntax`], [`ErrorKind::InvalidKernel`] if the lines contradict
+    /// each other, and those of shapes and generations.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut reader = Reader::default();
         let mut start = 0;
@@ -64,7 +64,7 @@ impl FromStr for Kernel {
 #[derive(Default)]
 struct Reader {
     kernel: Kernel,
-    /// Lines of which there is one at most.
+    /// The keywords read so far that begin at most one line.
     seen: Vec<&'static str>,
     /// Axes that blocks depend on, checked when the grid is known.
     axes: Vec<(usize, Range<usize>)>,
@@ -195,7 +195,7 @@ fn scratch(line: &mut Line<'_>) -> Result<Scratch, Error> {
     if memory != Memory::Semaphore {
         return Ok(Scratch { memory, array: Some(line.array()?) });
     }
-    // Semaphores take nothing of VMEM and SMEM, however many there are: `scratch dma [2]`.
+    // Semaphores take neither VMEM nor SMEM, whatever their number: `scratch dma [2]`.
     while line.word().is_some() {}
     Ok(Scratch { memory, array: None })
 }
@@ -235,7 +235,7 @@ fn positive(text: &str) -> Option<u64> {
 /// A cursor over one line.
 struct Line<'a> {
     text: &'a str,
-    /// Where the line begins in the kernel's text.
+    /// The start of the line in the kernel's text.
     start: usize,
     position: usize,
 }
@@ -251,13 +251,13 @@ impl<'a> Line<'a> {
         self.position == self.text.len()
     }
 
-    /// From that byte of the kernel's text to the cursor, without spaces in front.
+    /// The span from that byte of the kernel's text to the cursor, without spaces in front.
     fn since(&self, from: usize) -> Range<usize> {
         let text = &self.text[from - self.start..self.position];
         from + text.len() - text.trim_start().len()..self.start + self.position
     }
 
-    /// Takes what ends before the first character that `ends` names.
+    /// Takes the text before the first character that `ends` accepts.
     fn take(&mut self, ends: impl Fn(char) -> bool) -> (&'a str, Range<usize>) {
         self.skip_spaces();
         let rest = &self.text[self.position..];
@@ -271,7 +271,7 @@ impl<'a> Line<'a> {
         Some(self.take(char::is_whitespace)).filter(|(word, _)| !word.is_empty())
     }
 
-    /// All of the line that is left.
+    /// Takes the rest of the line.
     fn rest(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Error> {
         if self.is_at_end() {
             return Err(self.expected(what));

@@ -8,7 +8,7 @@ use crate::{
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Why a kernel with such a block can't be compiled, with the nearest block that can.
+/// The reason why a kernel with such a block can't be compiled, with the nearest block that can.
 ///
 /// The rules are those of JAX 0.10.2's lowering of Pallas to Mosaic (`_check_block_mappings`), and of the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,17 +28,17 @@ pub enum Unsupported {
     },
     /// A window has at least one dimension.
     Scalar,
-    /// What is left in its memory has no blocks.
+    /// An operand that is left in its memory has no blocks.
     BlockOutsideWindow,
     /// Windows that move have one or two buffers.
     Buffers {
-        /// How many were asked for.
+        /// The number that was asked for.
         asked: u64,
     },
 }
 
 impl Unsupported {
-    /// The nearest block that can be compiled, where the block's bounds are the cause.
+    /// The nearest block that can be compiled, if the block's bounds are the cause.
     #[must_use]
     pub fn nearest(&self) -> Option<&[u64]> {
         match self {
@@ -55,7 +55,7 @@ impl Unsupported {
             Memory::Semaphore => return None,
             Memory::Smem | Memory::Vmem => {}
         }
-        // What has no window has no buffers either, and none that were asked for.
+        // An operand without a window has no buffers, so not the number it asked for.
         if !(1..=2).contains(&buffers) && operand.buffered == Some(buffers) {
             return Some(Self::Buffers { asked: buffers });
         }
@@ -100,7 +100,7 @@ impl fmt::Display for Unsupported {
     }
 }
 
-/// The bound, or what of the multiples and the whole dimension is nearest to it; of two the smaller.
+/// The bound if it is allowed, else the nearest of the multiples and the whole dimension; of two the smaller.
 fn nearest_multiple(bound: u64, whole: u64, multiple: u64) -> u64 {
     if bound == whole || bound % multiple == 0 {
         return bound;
@@ -109,7 +109,7 @@ fn nearest_multiple(bound: u64, whole: u64, multiple: u64) -> u64 {
     nearest_of(bound, [below, below.saturating_add(multiple), whole])
 }
 
-/// The bound, or what a block of rank 1 may have instead.
+/// The bound if a block of rank 1 may have it, else the nearest one that it may have.
 fn nearest_line(bound: u64, whole: u64, least: u64) -> u64 {
     let power = bound.checked_next_power_of_two().unwrap_or(1 << 63);
     if bound == whole || bound % (SUBLANES * LANES) == 0 || (bound >= least && power == bound) {
