@@ -101,10 +101,10 @@ impl Message {
     /// Of temporaries: the message's own total counts those that it doesn't list, too.
     fn temporary_padding(&self) -> Option<u64> {
         let utilization = self.requirement.as_ref().and_then(|requirement| requirement.utilization.as_ref());
-        if let Some(utilization) = utilization {
-            return Some(utilization.padded.bytes().saturating_sub(utilization.unpadded.bytes()));
-        }
-        of_entries(self.entries.iter().filter(|entry| entry.section == Section::Allocations))
+        let total = utilization.map(|of| of.padded.bytes().saturating_sub(of.unpadded.bytes()));
+        let listed = of_entries(self.entries.iter().filter(|entry| entry.section == Section::Allocations));
+        // The totals are rounded to hundredths of a gigabyte.
+        total.map(|total| total.max(listed.filter(|_| total > 0).unwrap_or(0))).or(listed)
     }
 
     /// Of arguments, and of results that lie in none of them.

@@ -11,7 +11,7 @@ pub enum Framework {
     /// PyTorch without XLA, whose own allocator or Triton speaks: `CUDA out of memory. Tried to allocate …`,
     /// `triton.runtime.errors.OutOfResources`.
     Torch,
-    /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`.
+    /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`, `PJRT_DEVICE`.
     TorchXla,
     /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`, `op_type="Conv2D"`.
     TensorFlow,
@@ -21,7 +21,20 @@ pub enum Framework {
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
 const SIGNS: [(&[&str], Framework); 6] = [
-    (&["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__"], Framework::TorchXla),
+    (
+        &[
+            "torch_xla",
+            "xla_client/",
+            "Bad StatusOr access",
+            "XRTExecute",
+            "XRTCompile",
+            "aten__",
+            "PJRT_DEVICE",
+            "XRT_TPU_CONFIG",
+            "XLA_USE_BF16",
+        ],
+        Framework::TorchXla,
+    ),
     (
         &[
             "torch.cuda.",

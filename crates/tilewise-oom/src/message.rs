@@ -57,6 +57,8 @@ pub struct Message {
     pub framework: Option<Framework>,
     /// The server whose log the text is, where it names one.
     pub server: Option<Server>,
+    /// The folder that the job dumps its programs to, where the text shows its `--xla_dump_to`.
+    pub dump: Option<String>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
     /// memory.
     pub kernel: Option<String>,
@@ -93,6 +95,7 @@ impl Message {
             truncated: true,
             framework: None,
             server: None,
+            dump: None,
             kernel: None,
             block_sizes: Vec::new(),
             quote: None,

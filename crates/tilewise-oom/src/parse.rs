@@ -42,15 +42,29 @@ impl Message {
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
-        let kernel = kernel_name::of(&text);
+        let (kernel, dump) = (kernel_name::of(&text), dump_of(&text));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
-            Self { framework, server, kernel: kernel.clone().filter(|_| is_of_core), block_sizes, ..message }
+            Self {
+                framework,
+                server,
+                dump: dump.clone(),
+                kernel: kernel.clone().filter(|_| is_of_core),
+                block_sizes,
+                ..message
+            }
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
+}
+
+/// The folder of `--xla_dump_to=FOLDER`.
+fn dump_of(text: &str) -> Option<String> {
+    let (_, folder) = text.split_once("--xla_dump_to=")?;
+    let end = folder.find(|c: char| c.is_whitespace() || "\"'`,;)$".contains(c)).unwrap_or(folder.len());
+    (end > 0).then(|| folder[..end].to_owned())
 }
 
 /// The sizes of the blocks of the kernel that a message about a core's memory names: the one whose stack doesn't fit, else that of the

@@ -1,4 +1,4 @@
-//! What to do, best first: each piece of advice with what it frees, or at most frees.
+//! Advice, best first, each with an exact or a greatest saving.
 
 use super::{kernel, run_time};
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
 };
 use tilewise_oom::{Budget, Form, Framework, Verdict};
 
-/// The most that is recommended: readers stop here.
+/// Most recommendations: readers stop here.
 const MOST: usize = 4;
 
-/// What to do about a message of a program that ran out of memory.
+/// Advice on a message of a program that ran out of memory.
 pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
     let message = listing.message;
     let framework = message.framework.unwrap_or(Framework::Jax);
@@ -32,12 +32,12 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
     }
 }
 
-/// About a program that does not fit into HBM.
+/// Advice on a program that does not fit into HBM.
 fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<Recommendation> {
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
-    // If padding is the cause, what works on padding comes first.
+    // If padding is the cause, advice that reduces it comes first.
     let works_on_padding = |piece: &Recommendation| match piece.change {
         Change::Chunk | Change::Checkpoint | Change::Donate => false,
         Change::Narrow => piece.target == Target::Compiler,
@@ -47,7 +47,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let are_most = |arguments: u64| arguments > budget.used_bytes.unwrap_or_default() / 2;
     let is_size = verdict == Verdict::Size && budget.argument_bytes.is_some_and(are_most);
     if verdict == Verdict::Arguments || is_size {
-        // Donation takes no time: where it is enough, nothing comes before it.
+        // Donation takes no time: if it is enough, it stays first.
         let is_enough = |piece: &Recommendation| {
             piece.change == Change::Donate
                 && piece.saving.bytes().zip(budget.missing_bytes).is_some_and(|(it, missing)| it >= missing)
@@ -79,18 +79,21 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     };
     if let Some(lacks) = lacks {
         let shrink = shrink(&budget).filter(|_| lacks != MessageLacks::Rest);
-        advice.push(new(MemoryFinding::LookInside { lacks, shrink }, Target::Process));
+        advice.push(new(
+            MemoryFinding::LookInside { lacks, shrink, dump: listing.message.dump.clone() },
+            Target::Process,
+        ));
     }
     advice
 }
 
-/// What advice frees together at most; what has no figure may free all that is missing.
+/// The most bytes that the advice frees together; advice without a figure may free all that is missing.
 fn freed(advice: &[Recommendation]) -> u64 {
     let freed = advice.iter().map(|piece| piece.saving.bytes().unwrap_or(u64::MAX));
     freed.fold(0, u64::saturating_add)
 }
 
-/// By how much, rounded up.
+/// The percentage by which temporaries, or else all used bytes, must shrink, rounded up.
 fn shrink(budget: &Budget) -> Option<Shrink> {
     let missing = budget.missing_bytes?;
     let temporaries = budget.temporary_bytes.filter(|bytes| *bytes > missing);
@@ -99,7 +102,7 @@ fn shrink(budget: &Budget) -> Option<Shrink> {
     (missing > 0 && percent < 100).then_some(Shrink { is_of_temporaries: temporaries.is_some(), percent })
 }
 
-/// Where one array is larger than the memory, and nothing tells what would make it smaller.
+/// The finding that one array exceeds the memory, with no known way to make it smaller.
 fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
     let capacity = budget.capacity_bytes?;
     // Devices that leave room beside it.
@@ -112,14 +115,14 @@ fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
     Some(MemoryFinding::OneArray { bytes, devices: bytes.and_then(enough) })
 }
 
-/// Where the results take more than all else.
+/// The finding that the results take more than all else.
 pub(super) fn results(budget: &Budget) -> Option<MemoryFinding> {
     let (bytes, temporaries) = (budget.output_bytes?, budget.temporary_bytes?);
     let arguments = budget.argument_bytes?;
     (bytes > arguments.saturating_add(temporaries)).then_some(MemoryFinding::Results { bytes, arguments })
 }
 
-/// Where the arguments alone do not fit.
+/// The finding that the arguments alone do not fit.
 fn arguments(budget: &Budget) -> MemoryFinding {
     let bytes = budget.argument_bytes.unwrap_or_default();
     // Half of the memory is for the program itself.

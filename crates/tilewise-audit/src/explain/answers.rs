@@ -1,5 +1,5 @@
-//! What to do about messages that aren't judged by what fills a TPU's memory: warnings, logs, kernels that can't be compiled,
-//! other machines.
+//! Advice on messages that aren't judged by the contents of a TPU's memory: warnings, logs, kernels that can't be
+//! compiled, other machines.
 
 use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
@@ -11,10 +11,10 @@ use crate::{
 };
 use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
 
-/// Below this nobody misses the memory.
+/// Most bytes that are too few to matter.
 const SMALL: u64 = 1 << 20;
 
-/// What to do about a message of one of these families; `None` for others.
+/// Advice on a message of one of these families; `None` for others.
 pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Option<Vec<Recommendation>> {
     let message = listing.message;
     let new = |finding, target| Recommendation::new(finding, target, message.framework.or(Some(Framework::Jax)));
@@ -56,7 +56,7 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
     })
 }
 
-/// Where the results take more than all else.
+/// The finding that the results take more than all else.
 fn results(message: &Message) -> Option<Finding> {
     advice::results(&message.budget()).map(Finding::Memory)
 }
@@ -66,7 +66,7 @@ fn replicated(message: &Message) -> ReplicatedArray {
     ReplicatedArray { array: message.resharding(), from: sharding("from"), to: sharding("to") }
 }
 
-/// Donated arrays that found no result to live in.
+/// Advice on donated arrays that couldn't be reused for a result.
 fn donation(listing: Listing<'_>) -> Vec<Recommendation> {
     if listing.message.facts.text("platform").is_some() {
         return Vec::new();
@@ -81,7 +81,7 @@ fn donation(listing: Listing<'_>) -> Vec<Recommendation> {
     vec![new(DonationFinding::State, Target::Result).saving(saving), only]
 }
 
-/// Whether donated arrays that are held twice are nothing to worry about.
+/// Whether donated arrays that are held twice are too small to matter.
 pub(super) fn is_small(listing: Listing<'_>) -> bool {
     let held = listing.allocations.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     held <= SMALL && !listing.allocations.is_empty()

@@ -23,7 +23,10 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_)));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
     let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
-    let found = found.into_iter().map(|finding| {
+    // Fewer samples don't make a copy of a weight smaller.
+    let is_most = || largest(listing).zip(listing.message.budget().temporary_bytes);
+    let is_most = copy.is_some() && is_most().is_some_and(|(row, all)| row.taken_bytes() > all / 2);
+    let found = found.into_iter().filter(|finding| !(is_most && matches!(finding, Smaller(_)))).map(|finding| {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
@@ -63,7 +66,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     }
 }
 
-/// Whether what the program makes is nothing beside its arguments and results.
+/// Whether temporaries take less than a twentieth of arguments and results.
 fn makes_little(message: &Message) -> bool {
     const LITTLE: u64 = 20;
     let budget = message.budget();
@@ -71,7 +74,7 @@ fn makes_little(message: &Message) -> bool {
     budget.temporary_bytes.is_some_and(|made| made < beside / LITTLE)
 }
 
-/// Smaller blocks of a kernel: a power of two of them, so that they surely fit.
+/// Smaller blocks of a kernel, divided by a power of two, so that they surely fit.
 fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
     let times = figures.map_or(2, |(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
@@ -79,7 +82,7 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
     SharedMemory { parts: times.clamp(2, 1 << 16).next_power_of_two(), fusion }
 }
 
-/// Of PyTorch's own allocator.
+/// Findings on PyTorch's own allocator.
 fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let asked = message.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
@@ -91,7 +94,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 }
 
 fn transform(op_name: &str) -> Option<Transform> {
-    // TensorFlow's `GradientTape` calls its operations so.
+    // The names of operations in TensorFlow's `GradientTape`.
     let signs = [("vmap(", Transform::Map), ("jvp(", Transform::Gradient), ("gradient_tape/", Transform::Gradient)];
     signs.into_iter().find_map(|(sign, transform)| op_name.contains(sign).then_some(transform))
 }

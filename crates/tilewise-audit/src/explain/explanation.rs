@@ -1,4 +1,4 @@
-//! Why a TPU ran out of memory: a message's entries, with what their arrays take and why.
+//! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
     advice::advice,
@@ -21,24 +21,24 @@ pub struct Explanation {
     pub message: Message,
     /// One row for each of the message's entries, in its order.
     pub allocations: Vec<Allocation>,
-    /// Of an argument that is not what the program was compiled for: how it differs.
+    /// How an argument differs from the one that the program was compiled for; `None` for other messages.
     pub mismatch: Option<Mismatch>,
-    /// Whether donated arrays that are held twice are nothing to worry about.
+    /// Whether donated arrays that are held twice are too small to matter.
     pub is_harmless: bool,
-    /// What to do, best first.
+    /// Recommendations, best first.
     ///
-    /// Layouts and shapes are advised on for what crosses the program's interface alone: a compiler undoes what is asked for
-    /// of values inside.
+    /// Layouts and shapes are recommended only for arguments and results: a compiler undoes such requests for values
+    /// inside the program.
     pub advice: Vec<Recommendation>,
-    /// Of a kernel that does not fit into VMEM: bytes of the windows and scratch that the message lists, and of all else
-    /// that it needs, which its body takes or the message leaves out. `None` for other messages, and where it lists none.
+    /// For a kernel that does not fit into VMEM: bytes of the windows and scratch that the message lists, and bytes of
+    /// its body and whatever the message leaves out. `None` for other messages, and if none are listed.
     pub declared_and_body_bytes: Option<(u64, u64)>,
 }
 
-/// Judges what a TPU's out-of-memory message lists.
+/// Judges the entries of a TPU's out-of-memory message.
 ///
-/// Arguments and outputs print no padding, and are computed like the rest. The generation prices what is
-/// [recommended](field@Explanation::advice); without one it is inferred from tiles where it can be.
+/// Arguments and outputs are printed without padding, and computed like the rest. The generation prices the
+/// [recommendations](field@Explanation::advice); without one it is inferred from tiles where possible.
 ///
 /// ```
 /// use tilewise_oom::{Message, Verdict};
@@ -69,8 +69,8 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
 }
 
 impl Explanation {
-    /// Whose the largest array is that the message lists: the line of the user's program, or the framework's name of the
-    /// operation, or the compiler's of the instruction.
+    /// The owner of the largest listed array: the line of the user's program, else the framework's name of the
+    /// operation, else the compiler's name of the instruction, else the entry's label.
     #[must_use]
     pub fn owner(&self) -> Option<String> {
         let largest = self.allocations.iter().rev().max_by_key(|row| row.taken_bytes())?;
@@ -83,13 +83,13 @@ impl Explanation {
         line.or_else(name).or_else(label).or_else(|| largest.entry.label.clone())
     }
 
-    /// Padding of all the arrays that the message lists, in bytes.
+    /// Padding of all listed arrays, in bytes.
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
         self.allocations.iter().map(Allocation::padding_bytes).fold(0, u64::saturating_add)
     }
 
-    /// By how much the memory is exceeded, in bytes: as printed, or the difference of what is needed and what there is.
+    /// Bytes by which the memory is exceeded: as printed, or the needed minus the available bytes.
     #[must_use]
     pub fn shortfall_bytes(&self) -> Option<u64> {
         let message = &self.message;

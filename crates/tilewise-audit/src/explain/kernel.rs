@@ -1,4 +1,4 @@
-//! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
+//! VMEM, SMEM and the SparseCore's memories: the needs of one kernel or instruction.
 
 use crate::{
     advice::{
@@ -39,11 +39,11 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
     let (raised, cap) = (limit(explanation, framework), cap_in_the_way(explanation));
     let is_own = is_kernel(explanation) && message.kernel.is_none();
     if raised.is_some() && is_own && explanation.generation.and_then(Limits::of).is_some() {
-        // It costs nothing, and is all that a kernel of one's own needs; a library sets its kernels' limit itself.
+        // It costs nothing, and is enough for a user's own kernel; a library sets its kernels' limit itself.
         return raised.into_iter().collect();
     }
     let smaller = blocks(explanation, framework, cap).unwrap_or_else(|| {
-        // What nothing else is said of says that no higher limit helps.
+        // The cap is only mentioned where no higher limit helps.
         block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)
     });
     [smaller].into_iter().chain(raised).collect()
@@ -71,7 +71,7 @@ pub(super) fn declared_and_body_bytes(explanation: Listing<'_>) -> Option<(u64, 
     (declared > 0).then(|| (declared, used.saturating_sub(declared)))
 }
 
-/// Smaller blocks, the largest halved until it fits.
+/// Smaller blocks: all are halved until the missing bytes are freed; the largest is named.
 fn blocks(explanation: Listing<'_>, framework: Framework, cap: Option<(Generation, u64)>) -> Option<Recommendation> {
     let windows = windows(explanation);
     let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
@@ -85,7 +85,7 @@ fn blocks(explanation: Listing<'_>, framework: Framework, cap: Option<(Generatio
         return Some(block(finding, framework).about(shape));
     };
     let written = window.block.as_ref()?;
-    // The least number of halvings of all blocks that frees what is missing.
+    // The fewest halvings of all blocks that free the missing bytes.
     let parts = (1..=10).map(|power| 1_u64 << power).find(|parts| all - all / parts >= missing).unwrap_or(2);
     let smaller = written.parsed.as_ref().ok().map(|shape| divided(shape, parts));
     let sizes = explanation.message.block_sizes.iter();
@@ -105,12 +105,12 @@ fn blocks(explanation: Listing<'_>, framework: Framework, cap: Option<(Generatio
     Some(block(finding, framework).about(&*written.text).saving(Saving::Exact(all - all / parts)))
 }
 
-/// The largest of the bounds, but for the one on the lanes, and all of them with that one divided.
+/// Divides the largest bound, if possible not the one on the lanes. Returns its size before, and the new bounds.
 fn divided(block: &Shape, parts: u64) -> (u64, Vec<u64>) {
     let mut bounds: Vec<u64> = block.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
     let rows = bounds.len().saturating_sub(1).max(1).min(bounds.len());
     let largest = (0..rows).max_by_key(|at| (bounds[*at], std::cmp::Reverse(*at)));
-    // Rows below a tile's eight are padded to it: then the lanes are divided.
+    // Fewer than the eight rows of a tile are padded to it: then the lanes are divided.
     let at = largest
         .filter(|at| bounds[*at] / parts >= 8 || bounds.len() == 1 || bounds.len() > 2 && *at + 2 < bounds.len());
     let Some(bound) = at.or(bounds.len().checked_sub(1)).and_then(|at| bounds.get_mut(at)) else { return (1, bounds) };
@@ -119,7 +119,7 @@ fn divided(block: &Shape, parts: u64) -> (u64, Vec<u64>) {
     (whole, bounds)
 }
 
-/// What of a generation's cap keeps a kernel from getting as much as it needs.
+/// The generation and its cap, if the cap is less than a kernel needs.
 fn cap_in_the_way(explanation: Listing<'_>) -> Option<(Generation, u64)> {
     let generation = explanation.generation?;
     let cap = Limits::of(generation)?.cap_bytes;
@@ -129,7 +129,7 @@ fn cap_in_the_way(explanation: Listing<'_>) -> Option<(Generation, u64)> {
     (is_of_vmem && used > cap).then_some((generation, cap))
 }
 
-/// Whether it is a kernel that the message is about, and not an instruction of the compiler's.
+/// Whether the message is about a kernel, not about an instruction of the compiler's.
 fn is_kernel(explanation: Listing<'_>) -> bool {
     explanation.message.kernel.is_some()
         || explanation.allocations.iter().any(|row| {
@@ -140,13 +140,13 @@ fn is_kernel(explanation: Listing<'_>) -> bool {
         })
 }
 
-/// A higher limit, where the memory itself has room.
+/// Advice to raise the limit, if the memory itself has room.
 fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendation> {
     let message = explanation.message;
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
-    // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more. Lists tell of the memory itself, too, which
-    // is a little less than 64 MiB on a v7x.
+    // A kernel's default limit is 16, 32 or 64 MiB. Lists may print the size of the memory itself instead, which is a
+    // little less than 64 MiB on a v7x.
     let is_scoped = message.form == Form::Scoped;
     let is_all_of_it = !is_scoped && limit > SMALLEST_OF_TODAY - (1 << 20);
     if message.form == Form::Allocation
@@ -157,9 +157,10 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
     {
         return None;
     }
-    let raised = used.next_multiple_of(1 << 20);
+    // A printed size is rounded.
+    let raised = message.used.as_ref()?.high().next_multiple_of(1 << 20);
     let cap = explanation.generation.and_then(|generation| Some((generation, Limits::of(generation)?.cap_bytes)));
-    // A larger limit is cut to the cap without a word.
+    // The compiler silently cuts a larger limit to the cap.
     if cap.is_some_and(|(_, cap)| raised > cap) {
         return None;
     }
@@ -179,7 +180,7 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
 
 fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> BlockFinding {
     let message = explanation.message;
-    // An instruction may be cut off behind its name.
+    // An instruction may be truncated after its name.
     let is_named_fusion =
         |entry: &Entry| entry.label.as_deref().is_some_and(|label| label.trim_start_matches('%').starts_with("fusion"));
     let is_fusion = message.entries.iter().any(|entry| match entry.instruction() {
@@ -198,14 +199,14 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
     }
 }
 
-/// By how much blocks are divided, a power of two, so that they surely fit: what they take grows with them at least.
+/// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.
 fn parts_that_fit(message: &Message) -> u64 {
     let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| (used.bytes(), limit.bytes()));
     let times = figures.map_or(2, |(used, limit)| used.div_ceil(limit.max(1)));
     times.clamp(2, 1 << 16).next_power_of_two()
 }
 
-/// SMEM has what a core's scalar unit reads.
+/// Advice on SMEM, which holds the operands of a core's scalar unit.
 fn scalars(explanation: Listing<'_>) -> BlockFinding {
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
     match windows(explanation).into_iter().next() {
@@ -225,7 +226,7 @@ fn scalars(explanation: Listing<'_>) -> BlockFinding {
     }
 }
 
-/// Values that did not fit into registers.
+/// Advice on values that did not fit into registers.
 pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
     let windows = windows(explanation);
     let spilled = windows.iter().filter(|(_, window)| window.kind == WindowKind::Spill);

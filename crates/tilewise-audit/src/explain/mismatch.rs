@@ -10,46 +10,46 @@ use tilewise::{
 };
 use tilewise_oom::{Framework, Message, PrintedSize};
 
-/// How what was passed differs from what the program was compiled for.
+/// The difference between the argument passed and the one that the program was compiled for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// What the program was compiled for; where its layout isn't printed, the one that its size tells.
+    /// The array that the program was compiled for; a layout that isn't printed is inferred from its size.
     pub expected: Option<Shape>,
-    /// What it was given.
+    /// The array that was passed.
     pub actual: Option<Shape>,
     /// How they differ.
     pub cause: MismatchCause,
 }
 
-/// How two sides of a [`Mismatch`] differ.
+/// How the two sides of a [`Mismatch`] differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MismatchCause {
-    /// In their layouts alone.
+    /// Only the layouts differ.
     Layout,
-    /// In their types alone; whether one is twice as wide.
+    /// Only the types differ; whether one is twice as wide.
     Type(bool),
-    /// In their dimensions.
+    /// The dimensions differ.
     Dimensions,
-    /// In the types that the message names.
+    /// The types named in the message differ.
     NamedType,
-    /// In the memories that the message names.
+    /// The memories named in the message differ.
     Memory,
     /// One takes twice the bytes of the other.
     Twice,
-    /// What was passed is so many parts of so many.
+    /// The passed array is a fraction of the expected one: numerator and denominator.
     Part(u64, u64),
-    /// In their sizes, of which nothing more is told.
+    /// The sizes differ; nothing more is known.
     Size,
-    /// Nothing is told.
+    /// Unknown.
     Unknown,
 }
 
 pub(super) fn mismatch(message: &Message) -> Mismatch {
     let facts = &message.facts;
     let shape = |name| facts.shapes(name).first()?.parsed.as_ref().ok().filter(|shape| shape.as_array().is_some());
-    // Of one of them printed alone, the other has the same dimensions, in a layout that its size tells.
+    // If only one is printed, the other has its dimensions, in a layout inferred from its size.
     let either = shape("expected_shape").or_else(|| shape("actual_shape"));
     let side = |name, size| {
         with_layout_of_size(shape(name).or(either)?, facts.size(size).map(PrintedSize::bytes), shape(name).is_some())
@@ -77,7 +77,7 @@ pub(super) fn mismatch(message: &Message) -> Mismatch {
 }
 
 impl Mismatch {
-    /// What to do about it.
+    /// Advice on it.
     pub(super) fn advice(&self, message: &Message) -> Recommendation {
         let facts = &message.facts;
         let finding = match self.cause {
@@ -98,7 +98,7 @@ impl Mismatch {
     }
 }
 
-/// Where only sizes are told.
+/// The cause if only sizes are known.
 fn by_sizes(message: &Message) -> MismatchCause {
     let bytes = |name| message.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
     let Some((wanted, given)) = bytes("expected").zip(bytes("actual")) else { return MismatchCause::Unknown };
@@ -110,8 +110,8 @@ fn by_sizes(message: &Message) -> MismatchCause {
     if given < wanted && whole <= 4096 { MismatchCause::Part(part, whole) } else { MismatchCause::Size }
 }
 
-/// The shape with a layout that takes so many bytes, if it prints none; `None` where that is not the only one, unless it is
-/// `printed` like this.
+/// The shape with the layout that takes `bytes`, if it has no tiles. If sizes don't determine the dimension on the
+/// lanes: the shape as it is if it was `printed`, else `None`.
 fn with_layout_of_size(shape: &Shape, bytes: Option<u64>, printed: bool) -> Option<Shape> {
     let as_printed = || printed.then(|| shape.clone());
     let array = shape.as_array()?;
@@ -128,14 +128,14 @@ fn with_layout_of_size(shape: &Shape, bytes: Option<u64>, printed: bool) -> Opti
     let minor = |shape: &Shape| shape.layout().and_then(|layout| layout.minor_to_major().first().copied());
     let tiled: Vec<Shape> = tiled.collect();
     let Some(first) = tiled.first() else { return as_printed() };
-    // Which dimension lies on the lanes is what a size tells; of the others, the default order is as good as any.
+    // A size determines the dimension on the lanes; for the others, the default order is as good as any.
     tiled.iter().all(|other| minor(other) == minor(first)).then(|| first.clone()).or_else(as_printed)
 }
 
-/// Of more dimensions there are too many orders.
+/// Most dimensions whose orders are all tried.
 const MOST_DIMENSIONS: usize = 4;
 
-/// All orders of so many dimensions, row-major first.
+/// All orders of `rank` dimensions, row-major first.
 fn orders(rank: usize) -> Vec<Vec<usize>> {
     let mut orders = vec![Vec::new()];
     for _ in 0..rank {

@@ -28,13 +28,15 @@ pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
     }
 }
 
-/// What an operation that isn't implemented asks for.
+/// The finding on an operation that isn't implemented.
 fn lowering(facts: &Facts) -> MosaicFinding {
     let (what, operation) = (facts.text("what").unwrap_or_default(), facts.text("operation"));
     if what.contains("last dim size is not 128") {
         MosaicFinding::StridedLanes { lanes: operation.and_then(lanes) }
     } else if what.contains("Strided load with non 32-bit") || what.contains("Strided store with non 32-bit") {
         MosaicFinding::StridedNarrow
+    } else if let Some(name) = unsupported_type(what) {
+        MosaicFinding::ElementType { name: name.to_owned() }
     } else if what.contains("only load scalars") {
         MosaicFinding::ScalarLoads
     } else if let Some(name) = facts.text("primitive") {
@@ -53,7 +55,15 @@ fn lowering(facts: &Facts) -> MosaicFinding {
     }
 }
 
-/// How MLIR says that a kernel was written by another version than the one that reads it.
+/// The element type of `Unsupported type 'vector<8x128xf4E2M1FN>'`.
+fn unsupported_type(what: &str) -> Option<&str> {
+    let (_, behind) = what.split_once("nsupported type")?;
+    let end = behind.find('>')?;
+    let name = behind[..end].rsplit(['x', '<', '\'']).next()?;
+    (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(name)
+}
+
+/// Words of MLIR's errors if a kernel was written by another version than reads it.
 const VERSIONS: [&str; 4] =
     ["unregistered operation", "unknown operations", "unregistered dialect", "Unsupported version"];
 
@@ -106,7 +116,7 @@ fn required(facts: &Facts, line: &str) -> Option<Vec<ShortDimension>> {
     Some(short.collect())
 }
 
-/// The dimensions of a product that fill no tile: rows, columns and what is contracted, as an operation's line has them:
+/// The dimensions of a product that fill no tile (rows, columns, contracted), from an operation's line:
 /// `(vector<256x32xf32>, vector<32x256xf32>, …)`.
 fn short_dimensions(line: &str) -> Vec<ShortDimension> {
     let mut vectors = line.split("vector<").skip(1).filter_map(bounds);
@@ -146,7 +156,7 @@ fn lanes(line: &str) -> Option<u64> {
     bounds.nth(1)?.parse().ok()
 }
 
-/// What a rule of the last two dimensions asks for: a multiple, or all of the dimension.
+/// The nearest legal size of one of the last two dimensions of a block: a multiple, or the whole dimension.
 fn nearest(size: u64, multiple: u64, whole: Option<u64>) -> u64 {
     if Some(size) == whole {
         return size;
@@ -175,7 +185,7 @@ fn block(message: &Message) -> Vec<MosaicFinding> {
         *size = size.map(|size| nearest(size, multiple, whole));
     }
     let mut findings = vec![MosaicFinding::Block { of, tile, legal: Some([legal, array.to_vec()]), is_flat }];
-    // A row at a time, as kernels of sequences want it.
+    // Blocks of one row, as in kernels of sequences.
     let is_row = |at: usize| block[at] == Some(1) && array[at] != Some(1);
     if count >= 2 && count == array.len() && is_row(count - 2) {
         findings.push(MosaicFinding::OneRow { array: with_one(array), block: with_one(block) });
@@ -218,7 +228,7 @@ mod tests {
         assert_eq!(nearest(0, 8, None), 8);
     }
 
-    /// The second is jax-ml/jax#18388's.
+    /// The second line is from jax-ml/jax#18388.
     #[test]
     fn dimensions_that_fill_no_tile() {
         let short = |line: &str| {

@@ -1,4 +1,4 @@
-//! Memory that others hold while a program runs, and messages that tell of no arrays.
+//! Memory held by others while a program runs, and messages that list no arrays.
 
 use crate::advice::{
     Recommendation, Saving, Target,
@@ -6,7 +6,7 @@ use crate::advice::{
 };
 use tilewise_oom::{Form, Message, PrintedSize, Server, Verdict};
 
-/// A program that compiled, but for which there was no room.
+/// Advice on a program that compiled, but found no room.
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, message.framework);
     let (asked, free) = (message.used.clone(), message.limit.clone());
@@ -17,7 +17,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         return advice;
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
-    advice.push(new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process));
+    let others = new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process);
+    // A server's memory holds its own weights, and a cache that a flag sizes.
+    let (first, last) = if message.server.is_some() { (None, Some(others)) } else { (Some(others), None) };
+    advice.extend(first);
     let output = message.persistent.iter().find(|row| row.name == "output");
     if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {
         let (size, percent) = (row.size.clone(), row.percent.unwrap_or_default());
@@ -26,18 +29,19 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     }
     let is_program = message.module.as_deref().is_some_and(is_of_reader) || message.requirement.is_some();
     advice.push(new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value));
+    advice.extend(last);
     advice
 }
 
-/// Whether a program has samples and layers, as its reader wrote it: functions of JAX's own, such as `jit__identity_fn`, which moves an
-/// array, begin with an underscore.
+/// Whether a program is the user's own, with samples and layers: JAX's functions, such as `jit__identity_fn`, which
+/// moves an array, begin with an underscore.
 fn is_of_reader(module: &str) -> bool {
     !module.starts_with("jit__")
 }
 
-/// What a server leaves for programs, where its log shows that it sized its cache before: it says so, or loads programs.
+/// The room that a server leaves for programs; `None` unless its log shows a sized cache: statistics, or a load.
 fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
-    /// Beside what was missing, in bytes: the next program may need more.
+    /// Bytes left in addition to those missing: the next program may need more.
     const MARGIN: u64 = 256 << 20;
 
     let mut statistics = message.others.iter().filter(|other| other.form == Form::ServerStatistics).peekable();
@@ -63,7 +67,7 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| *percent > 0) })
 }
 
-/// Both kinds of core in one memory.
+/// Advice on both kinds of core in one memory.
 pub(super) fn cores(message: &Message) -> Recommendation {
     let of = |name: &str| message.usage.as_ref().and_then(|usage| usage.get(name)).cloned();
     let bytes = |size: &Option<PrintedSize>| size.as_ref().map_or(0, PrintedSize::bytes);
@@ -89,7 +93,7 @@ fn core_halt(message: &Message) -> CoreHalt {
     }
 }
 
-/// A message that tells of no memory.
+/// Advice on a message that isn't about memory.
 pub(super) fn unknown(message: &Message) -> Recommendation {
     let finding = match message.form {
         Form::CoreHalt => RunTimeFinding::CoreHalt(core_halt(message)),

@@ -439,3 +439,26 @@ const MOSTLY_STATE: &str = "hlo_rematerialization.cc:2946] Can't reduce memory u
 fn a_target_below_zero_tells_that_arguments_and_results_are_too_large() {
     assert_eq!(parse(MOSTLY_STATE).cause(), Some(Verdict::Arguments));
 }
+
+#[test]
+fn variables_of_a_command_name_the_framework_and_the_dump() {
+    let error = "Error loading program: Attempting to reserve 7.04G at the bottom of memory. That was not possible. There are \
+                 6.90G free, 0B reserved, and 6.90G reservable.";
+    let message = parse(&format!(
+        "PJRT_DEVICE=TPU XLA_FLAGS=\"--xla_dump_to=gs://b/hlo --xla_dump_hlo_as_text\" python a.py\n{error}"
+    ));
+    assert_eq!((message.framework, message.dump.as_deref()), (Some(Framework::TorchXla), Some("gs://b/hlo")));
+    assert_eq!((parse(error).framework, parse(error).dump), (None, None));
+}
+
+/// The totals are rounded to hundredths of a gigabyte.
+#[test]
+fn padding_is_at_least_that_of_the_list() {
+    let text = "Ran out of memory in memory space hbm. Used 14.93G of 8.00G hbm. Exceeded hbm capacity by 6.93G.\n\
+                Program hbm requirement 14.41G:\n    \
+                HLO temp         14.41G (98.3% utilization: Unpadded (14.16G) Padded (14.40G), 0.0% fragmentation (7.25M))\n\n  \
+                Largest program allocations in hbm:\n\n  1. Size: 5.97G\n     Shape: f32[512,100,30000]{2,1,0:T(8,128)}\n     \
+                Unpadded size: 5.72G\n     Extra memory due to padding: 250.62M (1.0x expansion)\n     ==========================\n";
+    // 512 · (104 · 30080 - 100 · 30000) · 4 bytes, where the totals differ by 0.24 GiB.
+    assert_eq!(parse(text).budget().padding_bytes.map(|bytes| bytes >> 20), Some(250));
+}

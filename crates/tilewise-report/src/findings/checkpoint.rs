@@ -24,14 +24,7 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
              are then recomputed"
         ))
         .task("Recompute the layer or the loop's step (a checkpoint around it)");
-        return match about.framework {
-            Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
-            Some(Framework::TorchXla) => {
-                words.code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
-            }
-            Some(Framework::TensorFlow) => words.code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
-            _ => words,
-        };
+        return around_a_layer(words, about);
     };
     let (checkpoint, import, code) = of_step(finding);
     let arrays = if arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
@@ -90,6 +83,29 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
         ),
         (_, false) => ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
     }
+}
+
+/// A checkpoint around a layer, in the framework's own words.
+fn around_a_layer(words: Words, about: &Recommendation) -> Words {
+    match about.framework {
+        Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
+        Some(Framework::TorchXla) => {
+            words.code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
+        }
+        Some(Framework::TensorFlow) => words.code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
+        _ => words,
+    }
+}
+
+/// Equal arrays without names.
+pub(super) fn of_equal(count: usize, about: &Recommendation) -> Words {
+    let words = Words::new(format!(
+        "If the model is trained, put a checkpoint around each layer: {count} equal arrays, {}, are alive at once, most likely one of \
+         each layer for the gradient",
+        bare(about)
+    ))
+    .task("If the model is trained, recompute each layer for the gradient");
+    around_a_layer(words, about)
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {

@@ -267,8 +267,9 @@ fn in_parts(code: &InParts) -> String {
 }
 
 fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
-    let (size, parts) = (finding.size, about.parts.unwrap_or(8));
-    let at = finding.place;
+    let (size, at) = (finding.size, finding.place);
+    let batch = (size / about.parts.unwrap_or(8)).max(1);
+    let parts = size.div_ceil(batch);
     let has_gradient = finding.gradients == GradientSums::Summed;
     let common = match finding.arrays {
         0 | 1 => String::new(),
@@ -287,23 +288,21 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
     match about.framework {
         Some(Framework::Jax) if has_gradient && leads => words.code(
             JAX,
-            "def add(total, part):
-    return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
-# parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
-total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
+            format!(
+                "def add(total, part):
+    return jax.tree.map(lambda t, g: t + g / {parts}, total, jax.grad(loss)(params, part)), None
+# parts: the batch, [{parts}, …]; loss: a mean. The gradients of a sum are added up as they are.
+total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)"
+            ),
         ),
         Some(Framework::Jax) if leads => {
-            let batch = (size / parts).max(1);
             words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f takes one of xs"))
         }
         Some(Framework::TorchXla) => words.code(
             "import torch_xla.core.xla_model as xm",
             format!("for part in batch.chunk({parts}):\n    (loss_of(part) / {parts}).backward()\n    xm.mark_step()"),
         ),
-        Some(Framework::TensorFlow) => words.code(
-            "import tensorflow as tf",
-            format!("y = tf.concat([f(part) for part in tf.split(x, {parts}, axis={at})], axis={at})"),
-        ),
-        _ => words,
+        // In a training step the parts of a split would all be kept for the gradient.
+        _ => words.task(format!("Take fewer than {size} at once, if that is your batch")),
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let smaller = format!("{how}{}", start.unwrap_or_default());
             let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
             match largest.as_ref().and_then(|largest| largest.transform) {
-                _ if !is_listed => look_inside(&format!("the message lists no arrays. What shrinks it: {smaller}"), about),
+                _ if !is_listed => look_inside(&format!("the message lists no arrays. What shrinks it: {smaller}"), None, about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
                 Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
@@ -147,8 +147,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
             let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
-            let which = if message.facts.get("pinned").is_some() { "a host had no pinned" } else { "a GPU had no" };
-            format!("Warning: {which} memory for a request{asked} that the caller can do without; nothing failed.")
+            if message.facts.get("pinned").is_some() {
+                format!("Warning: a host had no pinned memory for a request{asked}.")
+            } else {
+                format!(
+                    "Warning: a GPU had no memory for a request{asked} that the caller can do without; nothing failed."
+                )
+            }
         }
         Form::Host if message.used.is_none() => killed(message),
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),

@@ -63,7 +63,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Let XLA take a default algorithm where autotuning finds no room for the workspace of any: it may be slower",
         )
         .task("Let XLA take a default algorithm")
-        .code(None, "export XLA_FLAGS=--xla_gpu_strict_conv_algorithm_picker=false"),
+        .code(None, "export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_strict_conv_algorithm_picker=false\""),
         ElsewhereFinding::SmallerWorkspace => Words::new(
             "Compute the convolution in tiles of the picture, or leave the workspace room: it is taken from the pool that arrays \
              are in",

@@ -13,7 +13,7 @@ use tilewise_oom::Framework;
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
-        MemoryFinding::LookInside { lacks, shrink } => lacking(*lacks, *shrink, about),
+        MemoryFinding::LookInside { lacks, shrink, dump } => lacking(*lacks, *shrink, dump.as_deref(), about),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
@@ -22,8 +22,8 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             let of = size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
             let devices = devices.map_or_else(|| "jax.device_count()".to_owned(), |devices| devices.to_string());
             Words::new(format!(
-                "Shard the array, or what it is computed from: one array{of} alone is larger than the memory, so it is most \
-                 likely replicated where a sharding annotation is missing"
+                "Shard the array, or never make it whole: one array{of} alone is larger than the memory. If the program shards it, \
+                 an annotation is missing where it is replicated"
             ))
             .jax(
                 about,
@@ -52,7 +52,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
-fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) -> Words {
+fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, about: &Recommendation) -> Words {
     let why = match lacks {
         MessageLacks::Arrays => "the message lists no arrays",
         MessageLacks::Rest => {
@@ -67,6 +67,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) 
     });
     let words = look_inside(
         &format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()),
+        dump,
         about,
     );
     match shrink {
@@ -76,12 +77,20 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, about: &Recommendation) 
 }
 
 /// The dump of the program, which says what a message doesn't.
-pub(super) fn look_inside(why: &str, about: &Recommendation) -> Words {
-    let words =
-        Words::new(format!("Dump the program and run `tilewise audit dump`, which says what owns the peak: {why}"))
-            .task("Dump the program, and see what owns its peak");
-    match about.framework {
-        Some(Framework::OtherLanguage) => words,
+pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
+    // A dump in a bucket is copied first.
+    let remote = dump.filter(|folder| folder.contains("://"));
+    let (sentence, task) = match dump {
+        Some(_) => ("Run `tilewise audit` on the job's own dump", "See in the job's own dump what owns the peak"),
+        None => ("Dump the program and run `tilewise audit dump`", "Dump the program, and see what owns its peak"),
+    };
+    let words = Words::new(format!("{sentence}, which says what owns the peak: {why}")).task(task);
+    match (about.framework, remote, dump) {
+        (_, Some(folder), _) if folder.starts_with("gs://") => {
+            words.code(None, format!("gcloud storage cp -r {folder} dump\ntilewise audit dump"))
+        }
+        (_, None, Some(folder)) => words.code(None, format!("tilewise audit {folder}")),
+        (Some(Framework::OtherLanguage), ..) | (_, Some(_), _) => words,
         _ => words.code(None, format!("{DUMP}\ntilewise audit dump")),
     }
 }

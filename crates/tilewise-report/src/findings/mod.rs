@@ -164,14 +164,19 @@ pub fn words(about: &Recommendation) -> Words {
     }
     let recomputes = matches!(
         about.finding,
-        Finding::KeptByLoop(_) | Finding::RepeatedLayers(_) | Finding::ExhaustedRematerialization
+        Finding::KeptByLoop(_)
+            | Finding::RepeatedLayers(_)
+            | Finding::EqualArrays(_)
+            | Finding::ExhaustedRematerialization
     );
     if recomputes && about.framework == Some(Framework::Jax) {
         words.caveat.get_or_insert_with(|| checkpoint::BY_TIME.to_owned());
     }
     if let Some(listed) = about.listed_bytes {
-        words.sentence +=
-            &format!("; that much, if what the message doesn't list is like the {} that it does", bytes(listed));
+        words.sentence += &format!(
+            "; {} of it of listed arrays, the rest if those that the message doesn't list are alike",
+            bytes(listed)
+        );
     }
     words
 }
@@ -195,6 +200,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::Logits(finding) => logits::words(finding, about),
         Finding::AttentionScores(finding) => attention::words(finding, about),
         Finding::RepeatedLayers(finding) => checkpoint::of_layers(finding, about),
+        Finding::EqualArrays(count) => checkpoint::of_equal(*count, about),
         Finding::SampleGradients(finding) => sample_gradients::words(finding, about),
         Finding::ShuffledRows(finding) => shuffled_rows::words(finding, about),
         Finding::WidePredicates => narrow::predicates(),

@@ -97,9 +97,13 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
         .code(None, "pip install --upgrade 'jax[tpu]'"),
         MosaicFinding::Rewrite { operation, is_of_mask } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
+            let masks = if *is_of_mask {
+                ", masks in 32 bits (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask)"
+            } else {
+                ""
+            };
             let words = Words::new(format!(
-                "Write the operation{which} in another way: keep arrays at two dimensions or more, masks in 32 bits \
-                 (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask), and cast narrow types to \
+                "Write the operation{which} in another way: keep arrays at two dimensions or more{masks}, and cast narrow types to \
                  32 bits before it; report it to JAX, with the lines below `The MLIR operation involved`"
             ));
             if *is_of_mask {
@@ -111,6 +115,10 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
                 words
             }
         }
+        MosaicFinding::ElementType { name } => Words::new(format!(
+            "Give the kernel another element type, such as 8 bits, or convert before it: Mosaic has no code for `{name}` here on this TPU"
+        ))
+        .task(format!("Give the kernel another element type than `{name}`")),
         MosaicFinding::Versions => Words::new(
             "Install the libtpu that this JAX was released with: JAX wrote the kernel with an operation that the compiler doesn't know",
         )

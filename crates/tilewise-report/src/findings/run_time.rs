@@ -33,7 +33,13 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
-            release(Words::new(sentence).task("List the arrays that are alive, and drop what isn't needed"), about)
+            // PyTorch/XLA tells how much is taken, not by what.
+            let task = if about.framework == Some(Framework::TorchXla) {
+                "See how much is taken, and drop tensors that aren't needed"
+            } else {
+                "List the arrays that are alive, and drop what isn't needed"
+            };
+            release(Words::new(sentence).task(task), about)
         }
         RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
             "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
@@ -47,12 +53,19 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             } else {
                 "Ask for less at once: fewer samples, weights of fewer bits, or arrays divided between devices"
             };
-            let room = server.map(|server| {
+            if let Some(server) = server {
                 let flag = server.memory_flag();
-                format!("; the server can plan with less of the memory, and leave room for programs (a lower `{flag}`)")
-            });
-            Words::new(format!("{smaller}{}", room.unwrap_or_default()))
-            .task(if *is_program { "Take fewer samples at once, or a checkpoint around layers" } else { "Ask for less at once" })
+                return Words::new(format!(
+                    "Leave the server less to hold: weights of fewer bits or on more devices, fewer sequences at once, or, where its \
+                     cache took the memory, a lower `{flag}`"
+                ))
+                .task("Smaller weights or more devices; fewer sequences; a smaller cache");
+            }
+            Words::new(smaller).task(if *is_program {
+                "Take fewer samples at once, or a checkpoint around layers"
+            } else {
+                "Ask for less at once"
+            })
         }
         RunTimeFinding::CompilerCheck => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \

@@ -73,7 +73,8 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let share = |cause: &PeakCause| share(cause.bytes, whole.max(together));
     causes.retain(|cause| share(cause) >= LEAST);
     // Of a list that is cut off nobody knows the whole.
-    if told.is_some() || !explanation.message.truncated {
+    let is_share_of_request = explanation.message.form == Form::RunTime && beside.is_none();
+    if !is_share_of_request && (told.is_some() || !explanation.message.truncated) {
         causes.iter_mut().for_each(|cause| cause.share = Some(share(cause)));
     }
     causes.sort_by_key(|cause| Reverse(cause.bytes));

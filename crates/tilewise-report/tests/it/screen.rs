@@ -363,3 +363,51 @@ fn a_constraint_divides_what_is_wanted() {
     let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
     assert!(explained.to_text(200).contains("PartitionSpec(None, 'x', None, 'y')"), "{}", explained.to_text(200));
 }
+
+/// A first change, and the first screen.
+fn first_change(text: &str) -> (String, String) {
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    let task = MessageSummary::of(&explained).changes.first().map(|first| first.task.clone()).unwrap_or_default();
+    (task, first_screen(&explained.to_text(200)).to_owned())
+}
+
+#[test]
+fn equal_arrays_without_names_are_of_layers_first() {
+    let row = "     Shape: bf16[12,131072,3072]{2,1,0:T(8,128)(2,1)}\n     ==========================\n";
+    let rows: String = (1..=6).map(|number| format!("  {number}. Size: 9.00G\n{row}")).collect();
+    let text = format!(
+        "Ran out of memory in memory space hbm. Used 58.33G of 30.75G hbm. Exceeded hbm capacity by 27.58G.\n\n  Largest program \
+         allocations in hbm:\n\n{rows}"
+    );
+    let (task, screen) = first_change(&text);
+    assert_eq!(task, "If the model is trained, recompute each layer for the gradient", "{screen}");
+    // Nothing tells that the 12 are samples.
+    assert!(!screen.contains("batch"), "{screen}");
+}
+
+#[test]
+fn a_server_is_left_less_to_hold() {
+    let (task, screen) = first_change(
+        "vllm/v1/engine/core.py: Error allocating device buffer: Attempting to allocate 128.00M. That was not possible. There are \
+         87.93M free.",
+    );
+    assert_eq!(task, "Smaller weights or more devices; fewer sequences; a smaller cache", "{screen}");
+}
+
+#[test]
+fn a_dump_that_is_there_is_not_made_again() {
+    let over = "Ran out of memory in memory space hbm. Used 46.60G of 31.25G hbm. Exceeded hbm capacity by 15.35G.";
+    let (_, screen) = first_change(&format!("XLA_FLAGS=\"--xla_dump_to=/tmp/d\" python -m train\n{over}"));
+    assert!(screen.contains("tilewise audit /tmp/d") && !screen.contains("export"), "{screen}");
+    let (_, screen) = first_change(over);
+    assert!(screen.contains("export XLA_FLAGS"), "{screen}");
+}
+
+#[test]
+fn a_type_that_a_kernel_has_not_is_named() {
+    let (task, screen) = first_change(
+        "MosaicError: INTERNAL: Mosaic failed to compile TPU kernel: Unsupported type 'vector<8x128x8xf4E2M1FN>'",
+    );
+    assert_eq!(task, "Give the kernel another element type than `f4E2M1FN`", "{screen}");
+    assert!(!screen.contains("mask"), "{screen}");
+}

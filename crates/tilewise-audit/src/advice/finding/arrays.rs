@@ -1,19 +1,19 @@
-//! What is found of arrays: in a program, in a message, or in either.
+//! Findings about arrays, from programs or from messages.
 
 use crate::program::SourceLine;
 use tilewise::{ElementType, Shape, tpu::Generation};
 
-/// What an argument or a result is called.
+/// The name of an argument or a result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArrayName {
     /// The framework's name, an expression such as `params['w']`.
     Named(String),
-    /// An argument's number, and the place in it.
+    /// An argument's number, and the index path within it.
     Argument(u32, Vec<u32>),
-    /// The place in the result.
+    /// The index path within the result.
     Result(Vec<u32>),
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
 }
 
@@ -25,13 +25,13 @@ pub struct LayoutRequest {
     pub arrays: Vec<RequestedLayout>,
     /// The compiled function.
     pub function: String,
-    /// Its parameters; `None` where the program doesn't name all of them.
+    /// Its parameters; `None` if the program doesn't name all of them.
     pub parameters: Option<Vec<Parameter>>,
     /// Devices that run the program together.
     pub partitions: u64,
-    /// Whether the result is one array, no tuple.
+    /// Whether the result is one array, not a tuple.
     pub returns_one: bool,
-    /// Whose default tiles need not be written.
+    /// The generation, whose default tiles need not be written.
     pub generation: Generation,
 }
 
@@ -41,13 +41,13 @@ pub struct LayoutRequest {
 pub struct RequestedLayout {
     /// An argument's name; `None` for a result.
     pub argument: Option<String>,
-    /// Among the arguments, or among the arrays of the result.
+    /// Its number among the arguments, or among the arrays of the result.
     pub number: usize,
     /// The number of the result that shares an argument's memory.
     pub donated_to: Option<usize>,
     /// The array in the layout to request.
     pub to: Shape,
-    /// Bytes it takes as it is, and in that layout.
+    /// Bytes it takes now, and in that layout.
     pub bytes: [u64; 2],
 }
 
@@ -57,21 +57,21 @@ pub struct RequestedLayout {
 pub struct Parameter {
     /// Its name.
     pub root: String,
-    /// The first of the program's arguments that are a part of it.
+    /// The name of the program's first argument that is part of it.
     pub first: String,
 }
 
-/// Arrays in another order than the default one.
+/// Arrays that aren't in their default order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PinnedOrder {
-    /// What they are called, each with its default order, the slowest-varying dimension first.
+    /// Their names, each with its default order, major-to-minor.
     pub arrays: Vec<(ArrayName, Vec<usize>)>,
-    /// The order that the first of them has, the fastest-varying dimension first.
+    /// The present order of the first one, minor-to-major.
     pub order: Vec<usize>,
-    /// The compiled function, where the program names it.
+    /// The compiled function; `None` if unknown.
     pub function: Option<String>,
-    /// Whether something may need that order, which a message doesn't tell.
+    /// Whether something may need the present order, which a message doesn't show.
     pub may_be_needed: bool,
 }
 
@@ -79,30 +79,30 @@ pub struct PinnedOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PaddedColumns {
-    /// What the largest is called.
+    /// The name of the largest.
     pub name: ArrayName,
-    /// How many others of these bounds cross the interface.
+    /// Number of other arguments and results with these bounds.
     pub others: usize,
-    /// What to keep instead.
+    /// The form to keep instead.
     pub way: ColumnsWay,
-    /// Whether it is known that the program can do with that.
+    /// Whether the program is known to work with that form.
     pub is_known: bool,
 }
 
-/// What to keep instead of an array of a few columns.
+/// A form to keep instead of an array of a few columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnsWay {
-    /// A flat array of so many elements.
+    /// One flat array.
     Flat {
-        /// Elements.
+        /// Number of elements.
         elements: u64,
         /// Their type.
         element_type: ElementType,
     },
-    /// An array for each column.
+    /// One array per column.
     Apart {
-        /// How many.
+        /// Number of columns.
         columns: u64,
         /// The bounds of each.
         rows: Vec<u64>,
@@ -113,34 +113,34 @@ pub enum ColumnsWay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowsOfFew {
-    /// How many.
+    /// Number of columns.
     pub columns: u64,
-    /// What is done with the rows.
+    /// The operation on the rows.
     pub operation: RowOperation,
 }
 
-/// What is done with rows of a few columns.
+/// An operation on rows of a few columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowOperation {
     /// They are gathered.
     Gather {
-        /// From this argument; `None` where nothing names it.
+        /// The argument that they come from; `None` if unknown.
         table: Option<String>,
-        /// Whether they are scattered in the end; `None` where nothing tells.
+        /// Whether they are scattered in the end; `None` if unknown.
         is_scattered: Option<bool>,
     },
     /// They are scattered.
     Scatter,
-    /// Each is where an element is gathered from: an older `jnp.take_along_axis` made a number for each dimension of it.
+    /// Each is the index of one gathered element: an older `jnp.take_along_axis` made a number for each dimension.
     IndexTuples,
-    /// Each is a number in a one-hot array.
+    /// Each encodes one number in a one-hot array.
     OneHot,
     /// Each has one number, in a dimension of size 1.
     KeptDimension,
     /// They are channels of a convolution.
     Convolution,
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
 }
 
@@ -154,7 +154,7 @@ pub struct Logits {
     pub chunks: u64,
     /// Whether a soft cap bounds them: a hyperbolic tangent.
     pub is_capped: bool,
-    /// Whether labels are numbers for all of the vocabulary, as smoothed ones are, and pick none of it.
+    /// Whether labels are dense, such as smoothed ones: a number for each token of the vocabulary, not an index.
     pub are_labels_dense: bool,
 }
 
@@ -168,50 +168,50 @@ pub struct AttentionScores {
     pub is_capped: bool,
 }
 
-/// What a loop keeps of its steps.
+/// Values that a loop keeps of its steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeptByLoop {
-    /// The loop's steps, and how many arrays it keeps of all of them; `None` where a message doesn't tell.
+    /// Number of the loop's steps, and of arrays that it keeps of all of them; `None` for a message.
     pub steps: Option<(u64, usize)>,
-    /// Whose loop it is.
+    /// The library whose loop it is.
     pub library: Library,
-    /// The module that it runs, such as `img/Transformer`; `None` where names don't tell.
+    /// The module that it runs, such as `img/Transformer`; `None` if names don't show it.
     pub module: Option<String>,
-    /// Whether its step is under a checkpoint already, which saves them.
+    /// Whether its step is under a checkpoint already, whose policy saves them.
     pub is_checkpointed: bool,
     /// Whether its steps are the layers of a stack.
     pub is_stack: bool,
-    /// How many loops of the program it is: each time that a line runs has a loop of its own.
+    /// Number of the program's loops that the line makes, one each time it runs.
     pub loops: usize,
 }
 
-/// What repeated layers keep.
+/// Values that repeated layers keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RepeatedLayers {
-    /// Whose layers they are.
+    /// The library whose layers they are.
     pub library: Library,
     /// The layers.
     pub layers: Checkpointed,
-    /// Whether they are under a checkpoint already, which saves most of that.
+    /// Whether they are under a checkpoint already, whose policy saves most of the values.
     pub is_checkpointed: bool,
 }
 
-/// A cache that a loop reads a slice of in each step, and of whose new slices it stacks up another; or whose slices are taken
-/// apart, and stacked up again.
+/// A cache whose old and new slices are in memory at once: a loop reads an old slice in each step and stacks up the new
+/// ones, or all slices are taken apart and stacked up again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackedCache {
-    /// What is read, by name; none where nothing names it.
+    /// Names of the caches that are read; empty if unknown.
     pub names: Vec<String>,
-    /// The loop's steps, or the slices.
+    /// Number of the loop's steps, or of slices.
     pub steps: u64,
-    /// The loop's line.
+    /// The loop's line; `None` if unknown.
     pub source: Option<SourceLine>,
     /// Whether there is no loop.
     pub is_unrolled: bool,
-    /// Whether it is donated, or no argument.
+    /// Whether it is donated, or isn't an argument.
     pub is_donated: bool,
 }
 
@@ -225,7 +225,7 @@ pub struct ClassLogits {
     pub chunks: u64,
 }
 
-/// A matrix that has a number for each two rows of the input.
+/// A matrix with one value for each pair of input rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AllPairs {
@@ -235,23 +235,23 @@ pub struct AllPairs {
     pub columns: u64,
     /// Blocks of rows to compute it in.
     pub blocks: u64,
-    /// Whether the program takes a gradient, for which a block is computed again.
+    /// Whether the program takes a gradient, which computes each block again.
     pub has_gradient: bool,
 }
 
-/// Layers that repeat, and what the largest of them keeps.
+/// Repeated layers, and the bytes that the largest of them keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpointed {
-    /// Their place in the names of operations, such as `transformer/h/*`; `None` where only their shapes repeat.
+    /// Their path in operation names, such as `transformer/h/*`; `None` if only their shapes repeat.
     pub path: Option<String>,
-    /// How many there are.
+    /// Number of layers.
     pub count: usize,
     /// Bytes that the largest keeps.
     pub bytes: u64,
-    /// Its modules with the bytes of each, the largest first; none where they don't tell more.
+    /// Up to three of its modules with their bytes, the largest first; empty if fewer than two are known.
     pub modules: Vec<(String, u64)>,
-    /// The line that calls each of them; `None` where the program doesn't say.
+    /// The line that calls each of them; `None` if unknown.
     pub call: Option<SourceLine>,
 }
 
@@ -271,13 +271,13 @@ pub enum Library {
     Equinox,
 }
 
-/// A state that is returned, and could take the memory of the one that was passed.
+/// A returned state that could reuse the memory of the one that was passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndonatedState {
-    /// Parameters of the compiled function that it is; none where a message doesn't tell.
+    /// The compiled function's parameters that hold it; empty if unknown.
     pub roots: Vec<String>,
-    /// How the function was jitted; `None` where a message doesn't tell.
+    /// How the function was jitted; `None` if unknown.
     pub jit: Option<Jit>,
 }
 
@@ -285,39 +285,39 @@ pub struct UndonatedState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Jit {
-    /// The function.
+    /// The function's name.
     pub function: String,
-    /// By which library.
+    /// The library that jitted it.
     pub library: Library,
 }
 
-/// A dimension that most of the peak has.
+/// A dimension that most arrays at the peak share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LargeDimension {
     /// Its size.
     pub size: u64,
-    /// Which of the largest array's dimensions it is, alone or merged with others.
+    /// Its number in the largest array, alone or merged with other dimensions.
     pub place: usize,
-    /// The input's arrays that have it, by which of their dimensions it is; none where nothing tells.
+    /// The inputs' arrays that have it, by its dimension number in them; empty if unknown.
     pub inputs: Vec<(usize, Vec<String>)>,
-    /// What becomes of gradients.
+    /// Treatment of gradients.
     pub gradients: GradientSums,
-    /// Keys of random numbers to split for each part.
+    /// Random keys to split for each part.
     pub keys: Vec<String>,
-    /// Whether it is known to be of the input, or to be made.
+    /// Whether its origin is known: the input, or the program itself.
     pub is_known: bool,
-    /// How many arrays have it.
+    /// Number of arrays that have it.
     pub arrays: usize,
-    /// Whether the program makes it, as it does the pixels of a picture that it draws.
+    /// Whether the program itself makes it, like the pixels of a picture that it draws.
     pub is_made: bool,
-    /// Where what has it is joined, once all parts are there; `None` where only sums or results follow.
+    /// Where the parts are joined; `None` if only sums or results follow.
     pub joint: Option<Joint>,
-    /// Whether there are so many parts because the program doesn't fit in fewer.
+    /// Whether the number of parts was raised because the program doesn't fit in fewer.
     pub is_to_fit: bool,
-    /// The compiled function; `None` where it takes more than arrays.
+    /// The compiled function; `None` if it can't run in parts as a whole, or takes more than arrays.
     pub function: Option<String>,
-    /// The function in parts; `None` where that may compute something else.
+    /// The function in parts; `None` if that may compute something else.
     pub in_parts: Option<InParts>,
 }
 
@@ -325,21 +325,21 @@ pub struct LargeDimension {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Joint {
-    /// The line that joins them, where the text says.
+    /// The line that joins them; `None` if unknown.
     pub source: Option<SourceLine>,
-    /// Whether they are added up, and not rows put together.
+    /// Whether they are added up, rather than their rows put together.
     pub are_sums: bool,
 }
 
-/// What becomes of gradients where a batch is taken in parts.
+/// Treatment of gradients where a batch is taken in parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GradientSums {
-    /// There are none.
+    /// No gradients.
     None,
-    /// Those of the parts are added up.
+    /// The parts' gradients are added up.
     Summed,
-    /// Each part has its own.
+    /// Each part has its own gradients.
     Apart,
 }
 
@@ -349,21 +349,21 @@ pub enum GradientSums {
 pub struct InParts {
     /// Its name.
     pub function: String,
-    /// Its parameters, each with whether it is taken apart.
+    /// Its parameters, each with whether it is split.
     pub parameters: Vec<(String, bool)>,
-    /// How many parts.
+    /// Number of parts.
     pub parts: u64,
 }
 
-/// Graphs of a batch, whose edges are no batch.
+/// Batched graphs, whose edges aren't a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchedGraphs {
-    /// How many there are.
+    /// Number of graphs.
     pub graphs: u64,
-    /// What has something for each.
+    /// Inputs with a row for each graph.
     pub names: Vec<String>,
-    /// Edges of all of them.
+    /// Number of edges of all graphs.
     pub edges: u64,
     /// Whether the program takes a gradient.
     pub has_gradient: bool,
@@ -375,7 +375,7 @@ pub struct BatchedGraphs {
 pub struct SampleGradients {
     /// The weight.
     pub weight: String,
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
     /// The bounds of one sample's gradient.
     pub bounds: Vec<u64>,
@@ -387,9 +387,9 @@ pub struct SampleGradients {
 pub struct ShuffledRows {
     /// The loop's steps.
     pub steps: u64,
-    /// How many other arrays are gathered so.
+    /// Number of other arrays gathered the same way.
     pub others: usize,
-    /// The loop's line.
+    /// The loop's line; `None` if unknown.
     pub source: Option<SourceLine>,
 }
 
@@ -399,9 +399,9 @@ pub struct ShuffledRows {
 pub struct FlatRecords {
     /// The argument.
     pub argument: String,
-    /// How many.
+    /// Number of records.
     pub records: u64,
-    /// Numbers of each.
+    /// Numbers in each.
     pub columns: u64,
 }
 
@@ -429,11 +429,11 @@ pub struct PaddedHeads {
     pub width: u64,
 }
 
-/// What a kernel reads or writes, and the bounds with its columns before its rows.
+/// A kernel's operand or result with a few columns, and its transposed bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelColumns {
-    /// The bounds to write it for.
+    /// The bounds to write the kernel for, columns before rows.
     pub transposed: Vec<u64>,
     /// The kernel's line.
     pub source: Option<SourceLine>,
@@ -453,7 +453,7 @@ pub struct ConvertedArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CutOffShapes {
-    /// The operation; `None` where nothing names it.
+    /// The operation; `None` if unknown.
     pub operation: Option<String>,
     /// Its line.
     pub source: Option<SourceLine>,

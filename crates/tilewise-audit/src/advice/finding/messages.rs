@@ -1,4 +1,4 @@
-//! What is found in messages that no array explains.
+//! Findings in messages that no array explains.
 
 use crate::advice::change::Change;
 use tilewise::{Shape, tpu::Generation};
@@ -8,12 +8,14 @@ use tilewise_oom::{BlockSize, PrintedSize, Resharding, Server, WindowKind};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryFinding {
-    /// The program tells more than the message.
+    /// The program shows more than the message.
     LookInside {
-        /// What the message lacks.
+        /// The information that the message lacks.
         lacks: MessageLacks,
-        /// By how much something has to shrink.
+        /// The required reduction; `None` if unknown.
         shrink: Option<Shrink>,
+        /// The folder to which the job's flags already dump its programs.
+        dump: Option<String>,
     },
     /// The compiler gave up early.
     EarlyAbort,
@@ -21,105 +23,105 @@ pub enum MemoryFinding {
     OneArray {
         /// Bytes it takes.
         bytes: Option<u64>,
-        /// Devices that leave room beside it.
+        /// Devices to divide it between, so that each has room beside its part.
         devices: Option<u64>,
     },
     /// The program's values in host memory don't fit there.
     OffHost {
-        /// Bytes they take, where the message says that.
+        /// Bytes they take; `None` if the message has no figure.
         bytes: Option<u64>,
     },
     /// The arguments alone don't fit.
     Arguments {
         /// Bytes they take.
         bytes: u64,
-        /// Devices of which each has half of its memory left, or more.
+        /// Devices to divide them between, so that each has half of its memory left, or more.
         devices: u64,
-        /// What that leaves of each.
+        /// Bytes that this leaves on each device; `None` if its memory is unknown.
         left: Option<u64>,
     },
     /// The results take more than arguments and temporaries together.
     Results {
         /// Bytes they take.
         bytes: u64,
-        /// Bytes of arguments that they may replace.
+        /// Bytes of arguments, which they may replace.
         arguments: u64,
     },
 }
 
-/// By how much something has to shrink.
+/// A required reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shrink {
-    /// Of temporaries, or else of all that is needed.
+    /// Whether it is of temporaries, rather than of all memory that is needed.
     pub is_of_temporaries: bool,
-    /// Rounded up.
+    /// Percentage, rounded up.
     pub percent: u64,
 }
 
-/// What happens while a program runs.
+/// A failure at run time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunTimeFinding {
     /// Enough is free, but not in one piece.
     Fragmented {
-        /// What is needed.
+        /// The size requested.
         asked: Option<PrintedSize>,
     },
     /// Others hold the memory.
     OthersHold {
-        /// What is needed.
+        /// The size requested.
         asked: Option<PrintedSize>,
-        /// What is free.
+        /// The size that is free.
         free: Option<PrintedSize>,
-        /// What the program returns, as it is printed.
+        /// The size of the program's results, as printed.
         returned: Option<String>,
     },
-    /// Results are padded between runs.
+    /// Results kept between runs are padded.
     PaddedResults {
-        /// What they take.
+        /// The size they take.
         size: PrintedSize,
-        /// How much of that is data.
+        /// The percentage of it that is data.
         percent: f64,
     },
     /// A server filled the memory with its cache before it loaded programs.
     ServerRoom {
-        /// Which one.
+        /// The server.
         server: Server,
-        /// Gibibytes that were in use before, and that the device has.
+        /// Gibibytes in use before, and the device's total.
         filled: Option<[f64; 2]>,
-        /// Hundredths of the memory that leave enough room, where the figures tell.
+        /// The server's percentage of the memory that leaves enough room; `None` without figures.
         percent: Option<u64>,
     },
-    /// The program, or what is asked for, could be smaller.
+    /// The program, or the request, could be smaller.
     AskLess {
-        /// Whether a program is loaded.
+        /// Whether the request is a program's.
         is_program: bool,
-        /// Whose log it is.
+        /// The server whose log it is; `None` for another log.
         server: Option<Server>,
     },
     /// A check inside the compiler failed.
     CompilerCheck,
     /// SparseCores hold most of a shared memory.
     SparseCores {
-        /// What they need.
+        /// The size they need.
         size: Option<PrintedSize>,
     },
     /// The TensorCore holds most of a shared memory.
     TensorCore {
-        /// What it needs.
+        /// The size it needs.
         size: Option<PrintedSize>,
     },
     /// A core stopped.
     CoreHalt(CoreHalt),
-    /// An error of this code, or none, which tells nothing of memory.
+    /// An error that isn't about memory, with or without a code.
     Unknown {
         /// XLA's code.
         code: Option<String>,
     },
 }
 
-/// Why a core stopped, by the signs that <https://openxla.org/xla/errors/error_0200> lists.
+/// The cause of a core's halt, by the signs that <https://openxla.org/xla/errors/error_0200> lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CoreHalt {
@@ -133,74 +135,74 @@ pub enum CoreHalt {
     Machine,
     /// The compiler made an instruction that the core refuses.
     Instruction,
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
 }
 
-/// What a kernel holds in its own memory.
+/// A kernel's use of its own memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BlockFinding {
     /// A block is too large.
     Window {
-        /// What it is of.
+        /// The kind of window.
         kind: WindowKind,
         /// The number of the operand.
         operand: Option<u32>,
-        /// The block as it is printed.
+        /// The block, as printed.
         block: String,
-        /// Its bounds once it is smaller.
+        /// The block's bounds after division; `None` if they are unknown.
         smaller: Option<Vec<u64>>,
-        /// How many times smaller.
+        /// The divisor of each block.
         parts: u64,
         /// Blocks in memory at once.
         buffers: u32,
-        /// Bytes of them.
+        /// Bytes of these.
         bytes: u64,
-        /// Windows of the kernel.
+        /// Number of the kernel's input and output windows.
         windows: usize,
-        /// What its library calls the bound that is divided; of several that are as large, all.
+        /// The library's names of the divided bound: all parameters of that size.
         parameters: Vec<String>,
-        /// Where no higher limit helps.
+        /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
     /// The kernel's own scratch is too large.
     Scratch {
-        /// As it is printed.
+        /// The shape, as printed.
         shape: String,
-        /// Bytes.
+        /// Bytes it takes.
         bytes: u64,
-        /// Where no higher limit helps.
+        /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
-    /// A kernel that many programs share.
+    /// A kernel of a library.
     Library {
         /// Its name; empty where only its blocks are known.
         kernel: String,
-        /// The sizes of its blocks, where the message has them.
+        /// Its block sizes; empty if the message has no sizes.
         sizes: Vec<BlockSize>,
-        /// By how much each of them has to be divided, so that it surely fits.
+        /// The divisor of each with which it surely fits.
         parts: u64,
-        /// Where no higher limit helps.
+        /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
-    /// An operation that the compiler made a kernel of.
+    /// A kernel that the compiler generated from an operation.
     Fusion {
-        /// Where no higher limit helps.
+        /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
-    /// A kernel of which nothing is listed.
+    /// A kernel without listed blocks.
     Unlisted {
-        /// Where no higher limit helps.
+        /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
     /// An operand lies in SMEM.
     ScalarOperand {
-        /// What it is of.
+        /// The kind of window.
         kind: WindowKind,
         /// The number of the operand.
         operand: Option<u32>,
-        /// The array.
+        /// The array's shape, if known.
         shape: Option<Shape>,
         /// Bytes it takes.
         bytes: u64,
@@ -216,14 +218,14 @@ pub enum BlockFinding {
     },
     /// The SparseCore's program is too large for HBM.
     SparseCoreInHbm,
-    /// What a SparseCore takes at once is too large.
+    /// A SparseCore takes too much at once.
     SparseCore {
         /// Whether the message names an embedding table.
         is_table: bool,
     },
     /// Values did not fit into registers.
     Spills {
-        /// Bytes of them; 0 where they are not listed.
+        /// Spilled bytes; 0 if they aren't listed.
         bytes: u64,
     },
 }
@@ -232,13 +234,13 @@ pub enum BlockFinding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelLimit {
-    /// Bytes to allow.
+    /// The limit to set, in bytes.
     pub raised: u64,
-    /// What is allowed now.
+    /// The present limit.
     pub limit: PrintedSize,
-    /// The most that a generation honours.
+    /// The highest limit in bytes that the generation honours; `None` if it is unknown.
     pub cap: Option<(Generation, u64)>,
-    /// Whether it is a kernel of the user's; `None` where nothing tells.
+    /// Whether it is a kernel's limit, not that of an instruction of the compiler's; `None` if unknown.
     pub is_kernel: Option<bool>,
     /// Whether the limit is surely a setting.
     pub is_setting: bool,
@@ -248,60 +250,65 @@ pub struct KernelLimit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MosaicFinding {
-    /// A block that is no multiple of the tile.
+    /// A block that isn't a multiple of the tile.
     Block {
-        /// Whose block it is, as in ` of inputs[0]`; empty where nothing tells.
+        /// The block's owner, such as `inputs[0]`; empty if unknown.
         of: String,
         /// Rows and lanes of the tile.
         tile: [u64; 2],
-        /// The nearest block that is allowed, and the array; `None` where the message has neither.
+        /// The nearest allowed block, and the array; `None` if the message lacks either.
         legal: Option<[Vec<Option<u64>>; 2]>,
         /// Whether the array has one dimension.
         is_flat: bool,
     },
-    /// A row at a time by one dimension more: the array and the block.
+    /// One row at a time, by one dimension more in the array and in the block.
     OneRow {
         /// The array's bounds with that dimension.
         array: Vec<Option<u64>>,
-        /// The block's.
+        /// The block's bounds with that dimension.
         block: Vec<Option<u64>>,
     },
-    /// An index that always is a multiple.
+    /// An index that is always a multiple.
     Multiple {
-        /// Which dimension it is in.
+        /// The dimension that it indexes; `None` if unknown.
         dimension: Option<u64>,
-        /// Of what.
+        /// The number that it is a multiple of.
         multiple: u64,
     },
-    /// An index that is none.
+    /// An index that isn't always a multiple.
     WholeTile {
-        /// Of what.
+        /// The required multiple.
         multiple: u64,
     },
-    /// A slice that does not end where a tile does.
+    /// A slice that doesn't end where a tile does.
     Slice {
-        /// Which dimension it is in.
+        /// The sliced dimension.
         dimension: u64,
-        /// Of what it has to be a multiple.
+        /// The required multiple.
         multiple: u64,
-        /// Its size, and the next multiple.
+        /// Its size, and the next multiple; `None` if unknown.
         size: Option<[u64; 2]>,
     },
     /// Operands of a type that the matrix unit can't read.
     Cast,
-    /// Rows at a stride, of an array with more than 128 numbers in a row.
+    /// Strided rows of an array with more than 128 numbers in a row.
     StridedLanes {
-        /// How many it has.
+        /// Numbers in a row.
         lanes: Option<u64>,
     },
-    /// Rows at a stride, of elements that have fewer than 32 bits.
+    /// Strided rows of elements narrower than 32 bits.
     StridedNarrow,
     /// An operand whose layout isn't the kernel's.
     OperandLayout(OperandLayout),
-    /// A matrix product with dimensions that fill no tile, or not the multiple that the message names.
+    /// A matrix product whose dimensions don't fill tiles, or aren't the multiples that the message names.
     MatmulShape {
-        /// Which dimension, its size, and the next size that fills tiles; none where the message doesn't tell.
+        /// The dimensions to pad; empty if unknown.
         short: Vec<ShortDimension>,
+    },
+    /// An element type that a kernel's operations don't have on this TPU.
+    ElementType {
+        /// Its name in MLIR.
+        name: String,
     },
     /// More than one element of SMEM at once.
     ScalarLoads,
@@ -312,14 +319,14 @@ pub enum MosaicFinding {
     },
     /// An operation that is not implemented.
     Rewrite {
-        /// Its name.
+        /// Its name; `None` if unknown.
         operation: Option<String>,
-        /// Whether it is on predicates, as MLIR's types tell.
+        /// Whether it is on predicates, by MLIR's types.
         is_of_mask: bool,
     },
-    /// A kernel that another version of JAX wrote than the compiler reads.
+    /// A kernel that JAX wrote in another version than the compiler reads.
     Versions,
-    /// The message tells of no operation, layout or type that could be another.
+    /// The message names no operation, layout or type to change.
     Report,
     /// A kernel in a program that is divided between devices.
     Partitioned,
@@ -329,9 +336,9 @@ pub enum MosaicFinding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OperandLayout {
-    /// Its number.
+    /// The operand's number.
     pub operand: Option<u64>,
-    /// The array in the kernel's layout and in XLA's; `None` where the message prints neither.
+    /// The array in the kernel's layout and in XLA's; `None` if the message lacks either.
     pub layouts: Option<Box<[Shape; 2]>>,
     /// Whether it has no elements.
     pub is_empty: bool,
@@ -341,7 +348,7 @@ pub struct OperandLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShortDimension {
-    /// Which one.
+    /// The dimension.
     pub dimension: MatmulDimension,
     /// Its size.
     pub size: u64,
@@ -361,31 +368,31 @@ pub enum MatmulDimension {
     Columns,
 }
 
-/// What to do about an argument that the program was not compiled for.
+/// How an argument differs from the one that the program was compiled for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MismatchFinding {
     /// It lies in another layout.
     OtherLayout,
-    /// It has another type than this.
+    /// It doesn't have this type.
     OtherType(String),
-    /// It lies in another memory than this.
+    /// It isn't in this memory.
     OtherMemory(String),
-    /// It has other dimensions, or nothing tells.
+    /// It has other dimensions, or the difference is unknown.
     OtherShape,
 }
 
-/// What to donate.
+/// The arguments to donate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DonationFinding {
-    /// A state that comes back as it was passed.
+    /// A state that is returned as it was passed.
     State,
-    /// Nothing else.
+    /// Only such a state.
     OnlyState,
 }
 
-/// Where a result belongs.
+/// The memory where a result or a value belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlacementFinding {
@@ -393,7 +400,7 @@ pub enum PlacementFinding {
     Host,
     /// On the device.
     Device,
-    /// On the device, before it is computed with.
+    /// On the device, before it is used in a computation.
     BeforeUse,
 }
 
@@ -403,9 +410,9 @@ pub enum PlacementFinding {
 pub struct ReplicatedArray {
     /// The array, where the message prints the instruction.
     pub array: Option<Resharding>,
-    /// The shardings as they are printed.
+    /// The present sharding, as printed.
     pub from: Option<String>,
-    /// The sharding that is wanted.
+    /// The wanted sharding, as printed.
     pub to: Option<String>,
 }
 
@@ -415,7 +422,7 @@ pub struct ReplicatedArray {
 pub enum CacheFinding {
     /// Each device has too few heads.
     PaddedHeads,
-    /// Requests are longer than the cache, which has room for so many tokens.
+    /// Requests are longer than the cache, with its capacity in tokens; `None` if unknown.
     LongRequests(Option<u64>),
 }
 
@@ -427,14 +434,14 @@ pub enum ElsewhereFinding {
     Pool,
     /// Other processes hold the GPU's memory.
     Processes {
-        /// Whether nothing else is likelier.
+        /// Whether this is the likeliest cause.
         is_likely: bool,
     },
     /// Free pieces are not joined.
     Fragmented,
     /// The program is too large: its largest buffer, if the message lists any.
     Smaller(Option<LargestBuffer>),
-    /// Nothing failed: the caller does without the memory.
+    /// No failure: the caller does without the memory.
     NoFailure,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
@@ -444,51 +451,51 @@ pub enum ElsewhereFinding {
     TorchProcesses,
     /// The host's own memory ran out.
     Host {
-        /// Whether it is what a control group, such as a container, may have of it.
+        /// Whether the limit is that of a control group, such as a container.
         is_group: bool,
     },
-    /// A compiled program's machine code found no memory of the host.
+    /// The host had no memory for a compiled program's machine code.
     HostCode,
     /// The pool of pinned host memory is full.
     HostPool {
-        /// Gigabytes that it may have, where the message says that.
+        /// The pool's limit in gigabytes; `None` if the message has no figure.
         gigabytes: Option<u64>,
         /// Bytes asked for.
         asked: Option<u64>,
     },
-    /// Less is kept in pinned host memory.
+    /// Less has to be kept in pinned host memory.
     OffloadLess,
     /// A kernel of a GPU takes too much shared memory.
     SharedMemory {
-        /// By how much its blocks have to be divided.
+        /// The divisor of its blocks.
         parts: u64,
         /// The fusion of XLA's own that the message names.
         fusion: Option<String>,
     },
     /// Another implementation of the kernel, or of the fusion, needs less shared memory.
     OtherKernel,
-    /// No algorithm of an operation had room for its workspace: another one is taken without trying them.
+    /// No algorithm of an operation had room for its workspace: one has to be chosen without trying them.
     AnyAlgorithm,
     /// The operation is computed in tiles, so that a workspace is smaller.
     SmallerWorkspace,
     /// A bank of a Tenstorrent device is full.
     Bank {
-        /// Why.
+        /// The cause; `None` if unknown.
         cause: Option<tilewise_oom::Verdict>,
-        /// Bytes that each would store, and that it has.
+        /// Bytes that each would store, and that it has; `None` if unknown.
         bytes: Option<[u64; 2]>,
     },
 }
 
-/// What a message lacks, so that it pays to look into the program.
+/// Information that a message lacks, for which to look into the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageLacks {
     /// It lists no arrays.
     Arrays,
-    /// What it lists tells of no change.
+    /// Its list suggests no change.
     Change,
-    /// All changes that it tells of together free less than is missing.
+    /// All changes that it suggests together free less than is missing.
     Rest,
 }
 
@@ -519,13 +526,13 @@ impl RunTimeFinding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LargestBuffer {
-    /// The line or the operation that makes it.
+    /// The line or the operation that makes it; `None` if unknown.
     pub owner: Option<String>,
     /// Its size.
     pub bytes: u64,
     /// Whether its first dimension is 1: it has no samples to divide.
     pub is_one_sample: bool,
-    /// The transformation that its operation's name shows.
+    /// The transformation in its operation's name; `None` if there isn't any.
     pub transform: Option<Transform>,
 }
 

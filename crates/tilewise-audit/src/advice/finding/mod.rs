@@ -1,4 +1,4 @@
-//! What recommendations follow from, as data. `tilewise-report` has the words for each.
+//! Findings behind recommendations, as data. `tilewise-report` has the words for each.
 
 mod arrays;
 mod messages;
@@ -17,13 +17,14 @@ pub use messages::{
 
 use super::change::Change;
 
-/// What a [`Recommendation`](super::Recommendation) follows from: a sign in a program or in a message, with its figures.
+/// The finding behind a [`Recommendation`](super::Recommendation): a sign in a program or in a message, with its
+/// figures.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Finding {
     /// Arguments and results are copied into another layout.
     LayoutRequest(LayoutRequest),
-    /// An argument or a result lies in another order than the default one, which takes less.
+    /// An argument or a result isn't in the default order, which takes less.
     PinnedOrder(PinnedOrder),
     /// An argument or a result has a few columns, each row padded to the lanes.
     PaddedColumns(PaddedColumns),
@@ -55,6 +56,8 @@ pub enum Finding {
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
     RepeatedLayers(RepeatedLayers),
+    /// A message without names lists this many equal arrays: one of each layer, if a gradient keeps them.
+    EqualArrays(usize),
     /// A loop adds up gradients of weights for each sample on its own.
     SampleGradients(SampleGradients),
     /// Rows are shuffled before a loop that takes a part of them in each step.
@@ -65,11 +68,11 @@ pub enum Finding {
     CutOffShapes(CutOffShapes),
     /// Most of the peak has a row for each edge of many graphs.
     BatchedGraphs(BatchedGraphs),
-    /// Most of the peak has one dimension in common.
+    /// Most arrays at the peak share one dimension.
     LargeDimension(LargeDimension),
     /// The program holds arrays in a second type.
     ConvertedArguments(ConvertedArguments),
-    /// The program doesn't fit into memory, and nothing that is listed tells what would help.
+    /// The program doesn't fit into memory: findings about the whole of it.
     Memory(MemoryFinding),
     /// Others hold the memory, or a core stopped.
     RunTime(RunTimeFinding),
@@ -81,7 +84,7 @@ pub enum Finding {
     Mosaic(MosaicFinding),
     /// An argument is not what the program was compiled for.
     Mismatch(MismatchFinding),
-    /// Donated arrays found no result to live in.
+    /// Donated arrays couldn't be reused for a result.
     Donation(DonationFinding),
     /// An array is replicated between two shardings.
     Replicated(ReplicatedArray),
@@ -93,14 +96,14 @@ pub enum Finding {
     Elsewhere(ElsewhereFinding),
     /// Parameters and state exceed the memory by themselves.
     ReplicatedState,
-    /// The compiler's own recomputing has reached its end.
+    /// The compiler's own rematerialization has reached its limit.
     ExhaustedRematerialization,
     /// The text is the compiler's plan of a program.
     BufferAssignment,
 }
 
 impl Finding {
-    /// What sort of change it calls for.
+    /// The kind of change that it calls for.
     #[must_use]
     pub fn change(&self) -> Change {
         match self {
@@ -111,7 +114,9 @@ impl Finding {
             Self::PaddedColumns(_) | Self::FlatRecords(_) | Self::RowsOfFew(_) | Self::CutOffShapes(_) => Change::Split,
             Self::UndonatedState(_) | Self::Donation(_) => Change::Donate,
             Self::KernelColumns(_) => Change::Transpose,
-            Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::ExhaustedRematerialization => Change::Checkpoint,
+            Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::EqualArrays(_) | Self::ExhaustedRematerialization => {
+                Change::Checkpoint
+            }
             Self::Logits(_)
             | Self::ClassLogits(_)
             | Self::AttentionScores(_)

@@ -1,4 +1,4 @@
-//! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
+//! Most temporaries at the peak share one dimension, mostly of the input: compute it in parts, one after the other.
 
 use super::{
     attention::is_scores, batch::Batch, copied_weights::is_copied_argument, logits::is_logits, narrow::is_converted,
@@ -22,7 +22,7 @@ use std::{
 };
 use tilewise_memory::Role;
 
-/// How many parts the code takes: what remains of a halved array is still the largest.
+/// Default number of parts, and smallest batch: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
 
 pub(crate) struct OneLargeDimension;
@@ -38,10 +38,10 @@ impl Rule for OneLargeDimension {
     }
 }
 
-/// Priced by the fewest parts that help.
+/// The proposal for a program's batch, with the saving of its number of parts.
 fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     let size = batch.size;
-    // Parts of what the program makes, or that are joined, are parts of its own functions.
+    // If the program makes or joins the dimension, its own functions run in parts, not the whole.
     let is_whole = !batch.is_made && batch.joined.is_none();
     let finding = LargeDimension {
         size,
@@ -56,7 +56,8 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             .joined
             .map(|(at, how)| Joint { source: traced(program.flow, &at).1, are_sums: how == split::Joint::Sums }),
         is_to_fit: batch.is_to_fit,
-        // Other libraries' functions take more than arrays; of a result that isn't each sample's own, parts may have none.
+        // Other libraries' functions take more than arrays; without a gradient, a result that isn't each sample's can't
+        // be split.
         function: Some(program.function().to_owned()).filter(|_| {
             is_whole && program.library == Library::Jax && (program.has_gradient || batch.is_in_all_results)
         }),
@@ -67,16 +68,15 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), is_of_pairs: batch.is_of_pairs, ..proposal }
 }
 
-/// Of a list, most of what no other rule knows better.
+/// The proposal for a message: a dimension of most listed temporaries that no other rule covers.
 fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Proposal> {
     let has_own_rule = |array: &ListedArray<'_>| is_copied_argument(array.row) || is_logits(array) || is_scores(array);
     let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
         temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
-    // Nothing tells which dimension of one array without a name is what.
-    if let [only] = &rows[..]
-        && only.op_name().is_empty()
-    {
+    // Nothing tells which dimension of arrays of one shape without names is what.
+    let is_unnamed = |row: &&ListedArray<'_>| row.op_name().is_empty() && row.shape == rows[0].shape;
+    if rows.iter().all(is_unnamed) {
         return None;
     }
     let size = common_size(&rows)?;
@@ -110,10 +110,10 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     Some(Proposal { parts: Some(parts), estimate, ..proposal })
 }
 
-/// The size of a dimension that most have and that may be a batch's. Of those that nearly as much has as of any, the leading
-/// one, which is the batch; then the longest.
+/// The size of the dimension that most bytes share and that may be a batch. Among sizes with at least nine tenths of
+/// the most bytes, the outermost in its largest array, then the longest.
 fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
-    // By size: what all with it take, and the largest of them with the place of the dimension.
+    // By size: bytes of all arrays with it, bytes of the largest, and its dimension number there.
     let mut sizes: HashMap<u64, (u64, u64, usize)> = HashMap::new();
     let ruled_out: HashSet<u64> = rows.iter().flat_map(|row| no_batches(row)).collect();
     for row in rows {
@@ -135,8 +135,9 @@ fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
     common.max_by_key(|(size, (.., place))| (Reverse(*place), *size)).map(|(size, _)| size)
 }
 
-/// Sizes of an array that are no batch's, as its shape and its operation's name tell: those of a square pair, which are pixels,
-/// positions or a matrix's; the first one in a loop, which its steps may stack up; and all beside a batch of one.
+/// Sizes of an array that aren't a batch, by its shape and its operation's name: those of a square pair, which are
+/// pixels, positions or a matrix's; the first one in a loop, which its steps may stack up; and all beside a batch of
+/// one.
 fn no_batches(array: &ListedArray<'_>) -> Vec<u64> {
     let (bounds, name) = (&array.bounds, array.op_name());
     let is_alone = bounds.len() > 2 && bounds[0] == 1 || name.contains("lhs_shape=(1, ");
