@@ -1,9 +1,9 @@
-//! Why an input could not be done.
+//! The error of an input.
 
 use std::{fmt, ops::Range, path::Path};
 
-/// Why an input could not be done, of whichever crate the error is. With the `serde` feature it serialises as the
-/// `error` of a `JsonLine` of `tilewise-report`.
+/// The error of an input, from any crate. With the `serde` feature it serialises as the `error` of a `JsonLine` of
+/// `tilewise-report`.
 ///
 /// ```
 /// use tilewise_audit::Failure;
@@ -16,11 +16,11 @@ use std::{fmt, ops::Range, path::Path};
 pub struct Failure {
     /// A stable name in snake case.
     pub kind: &'static str,
-    /// What went wrong.
+    /// The error in words.
     pub message: String,
-    /// The bytes of the input that are wrong; `None` where the input is a file.
+    /// The erroneous bytes of the input; `None` if the input is a file.
     pub span: Option<Range<usize>>,
-    /// What to do instead.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -31,20 +31,19 @@ impl Failure {
         Self { kind, message: message.into(), span: None, help: None }
     }
 
-    /// The failure of these bytes of the input.
+    /// Sets the span, in bytes of the input.
     #[must_use]
     pub fn at(self, span: Range<usize>) -> Self {
         Self { span: Some(span), ..self }
     }
 
-    /// The failure with what to do instead.
+    /// Sets the help: how to fix it.
     #[must_use]
     pub fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// The failure with its span moved to where its text is in the input, `whole`; without a span, it gets all of
-    /// `whole`.
+    /// Shifts the span to the place of its text, `whole`, in the input; without a span, sets it to `whole`.
     #[must_use]
     pub fn within(self, whole: Range<usize>) -> Self {
         let moved = |at: usize| whole.start.saturating_add(at);
@@ -52,13 +51,13 @@ impl Failure {
         self.at(span)
     }
 
-    /// The failure of a text that is not the echoed input.
+    /// Puts `what` and `text` before the message and drops the span: the text isn't the echoed input.
     #[must_use]
     pub fn about(self, what: &str, text: &str) -> Self {
         Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
     }
 
-    /// The failure of a file, which the message names first; `-` is standard input.
+    /// Puts the file's path before the message; `-` is standard input.
     #[must_use]
     pub fn in_file(self, path: &Path) -> Self {
         let file = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
@@ -87,7 +86,7 @@ impl From<tilewise::Error> for Failure {
 
 impl From<tilewise_hlo::Error> for Failure {
     fn from(error: tilewise_hlo::Error) -> Self {
-        // The span is in bytes of the file, which is not echoed; the message says where.
+        // The span is in bytes of the file, which is not echoed; the message has the position.
         Self::new(error.kind().as_str(), error.to_string())
     }
 }

@@ -1,22 +1,23 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # What is where
+//! # Overview
 //!
 //! - [`Audit`] makes a [`Report`] of a program: [`BufferRow`]s, [`CopyRow`]s, a [`SpaceTotal`] for each memory space,
-//!   and the [`MemoryBounds`] that say whether it fits.
-//! - [`Content::read`] finds [`Program`]s in the bytes of a file, or the compiler's plan of one, of which an
-//!   [`AssignmentReport`] tells; a [`Failure`] says why there are none.
-//! - The module [`dump`] says what a file is by its first bytes, and which of a dump's files hold final programs and the
-//!   compiler's plans of them.
-//! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
-//!   [`Report::notes`] says what fills its memory, by kind. [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
-//! - [`Report::time`] says where the time of a run goes, estimated from the compiler's own cycle counts.
-//! - [`Together`] sums what programs that are loaded at once hold, and how many pages of their cache fit.
+//!   and the [`MemoryBounds`] that show whether it fits.
+//! - [`Content::read`] reads the bytes of a file: [`Program`]s, or the compiler's plan of one for an
+//!   [`AssignmentReport`]; errors are a [`Failure`].
+//! - The module [`dump`] detects a file's kind from its first bytes, and selects a dump's final programs with the
+//!   compiler's plans.
+//! - [`Report::advice`] recommends changes to the program: [`Recommendation`]s, priced by planning its memory again.
+//!   [`Report::notes`] breaks its peak memory down by kind. [`Report::copy_reasons`] explains its copies, and which of
+//!   them another layout at the interface removes.
+//! - [`Report::time`] breaks down the time of a run, estimated from the compiler's own cycle counts.
+//! - [`Together`] sums the memory of programs that are loaded at once, and counts the pages of their cache that fit.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
-//!   what to do, as [`Recommendation`]s.
-//! - [`causes`] tells what pads an array.
+//!   [`Recommendation`]s.
+//! - [`causes`] lists the causes of an array's padding.
 //!
-//! All of it is data: `tilewise-report` has the words.
+//! All results are data: `tilewise-report` puts them into words.
 
 #![forbid(unsafe_code)]
 
@@ -31,7 +32,7 @@ mod report;
 mod together;
 
 pub mod recommendation {
-    //! What to change, and what that frees: one type for programs, copies and messages.
+    //! Changes and their savings: one type for programs, copies and messages.
 
     pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
 }
@@ -54,7 +55,7 @@ pub use report::{
 };
 pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {
-    //! Where the time of a run goes: [`Report::time`](crate::Report::time).
+    //! The time of a run: [`Report::time`](crate::Report::time).
 
     pub use crate::report::{MomentTime, TimeGroup, TimeRow, by_kind, by_line, by_module};
     pub use tilewise_time::{Basis, Cores, Estimate, Kind, LoopRow, NoTime, Rates, Roof, Row, Time, Unpriced};

@@ -18,8 +18,8 @@ use tilewise_oom::Framework;
 const OF_PROGRAMS: Thresholds =
     Thresholds { few: 16, short: 16, rows: 1024, padded_quarters: 16, parts: &[2, 4, 8], most: 60 };
 
-/// A message tells less of what an array is: dimensions up to 32 are columns, one of 128 lanes for each. What of a batch it
-/// doesn't list falls with it.
+/// A message shows less of an array: dimensions up to 32 are columns, a quarter of the 128 lanes. The unlisted part of
+/// a batch shrinks with it.
 const OF_MESSAGES: Thresholds = Thresholds { few: 32, short: 0, rows: 1, padded_quarters: 5, parts: &[8], most: 50 };
 
 impl Evidence for ProgramModel<'_> {
@@ -43,7 +43,7 @@ impl Evidence for ProgramModel<'_> {
         Some(self.has_gradient)
     }
 
-    /// JAX's names of operations begin with the function that was compiled.
+    /// JAX if the module's or an operation's name begins with its `jit` or `pmap`; otherwise `None`.
     fn framework(&self) -> Option<Framework> {
         const LOOKED_AT: usize = 4096;
         let mut names = self.module.instructions().rev().take(LOOKED_AT).filter_map(|at| op_name(&at));
@@ -70,7 +70,7 @@ impl Evidence for ProgramModel<'_> {
 }
 
 impl ProgramModel<'_> {
-    /// What is inside the program at any moment.
+    /// Temporaries at any time, not only at the peak.
     pub(crate) fn held_temporaries(&self) -> Vec<&dyn Held> {
         self.temporaries().map(|array| array as &dyn Held).collect()
     }
@@ -128,7 +128,7 @@ impl Evidence for MessageModel<'_> {
         self.of(Role::Argument)
     }
 
-    /// Without those that lie in donated arguments, for these change with them.
+    /// Empty if all results lie in donated arguments, for these change with them.
     fn results(&self) -> Vec<&dyn Held> {
         if self.budget.output_bytes == Some(0) { Vec::new() } else { self.of(Role::Output) }
     }
@@ -137,7 +137,7 @@ impl Evidence for MessageModel<'_> {
         self.of(Role::Temporary)
     }
 
-    /// As given, or as its tiles tell.
+    /// The generation given, or else the one that the tiles show, or v5e.
     fn generation_of(&self, shape: &Shape) -> Generation {
         let of_tiles = || shape.as_array().and_then(generation_of_tiles);
         self.listing.generation.or_else(of_tiles).unwrap_or(Generation::V5e)

@@ -1,30 +1,30 @@
-//! Sorts of changes, what they change, and how much of what they free is known.
+//! Kinds of change, their targets, and how exactly their savings are known.
 
-/// What a [`Recommendation`](super::Recommendation) frees of a program's memory, in bytes.
+/// Memory that a [`Recommendation`](super::Recommendation) frees, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Saving {
-    /// So many.
+    /// Exactly this many bytes.
     Exact(u64),
-    /// At most so many: what remains depends on how the change is made, or on what a message doesn't tell.
+    /// At most this many bytes: the rest depends on how the change is made, or on facts that a message lacks.
     AtMost(u64),
-    /// About so many: the compiler arranges the program anew, and what it then frees may be less or more.
+    /// About this many bytes: the compiler rearranges the program, which may free less or more.
     About(u64),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// What sort of change a [`Recommendation`](super::Recommendation) is.
+/// The kind of change that a [`Recommendation`](super::Recommendation) makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Change {
-    /// Another order of dimensions.
+    /// Another order of dimensions in memory.
     Order,
-    /// The dimensions change places.
+    /// Logical dimensions are swapped.
     Transpose,
-    /// The same elements under other bounds.
+    /// Other bounds for the same elements.
     Reshape,
-    /// An array for each column.
+    /// One array per column.
     Split,
     /// The whole batch at once, where each sample was computed on its own.
     Batch,
@@ -44,38 +44,38 @@ pub enum Change {
     Block,
     /// A limit is raised.
     Limit,
-    /// What else lies in memory is freed.
+    /// Other data in memory is freed.
     Free,
-    /// The program tells more than the message: audit it.
+    /// Audit the program, which shows more than the message.
     Audit,
-    /// Nothing of this helps.
+    /// No kind of change applies.
     None,
 }
 
-/// What a [`Recommendation`](super::Recommendation) changes.
+/// The target of a [`Recommendation`](super::Recommendation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {
-    /// What the caller passes.
+    /// Arrays that the caller passes.
     Argument,
-    /// What the caller gets.
+    /// Arrays that the caller gets.
     Result,
-    /// What comes before a gather or scatter.
+    /// Values before a gather or scatter.
     Upstream,
-    /// What a kernel of the user's reads and writes.
+    /// A kernel: its operands, results or blocks.
     Kernel,
-    /// What a loop keeps.
+    /// A loop, and the values that it keeps.
     Loop,
     /// Values inside the program.
     Value,
     /// The compiler, or its version.
     Compiler,
-    /// What is done around the program.
+    /// The process that runs the program, and its environment.
     Process,
 }
 
 impl Saving {
-    /// The bytes, be they exact, a bound or an estimate; `None` where nobody knows.
+    /// The bytes: exact, a bound or an estimate; `None` if unknown.
     #[must_use]
     pub const fn bytes(self) -> Option<u64> {
         match self {
@@ -84,19 +84,19 @@ impl Saving {
         }
     }
 
-    /// Whether the bytes are the most that it can free.
+    /// Whether the bytes are an upper bound.
     #[must_use]
     pub const fn is_bound(self) -> bool {
         matches!(self, Self::AtMost(_))
     }
 
-    /// Whether the bytes are an estimate: it may free less or more.
+    /// Whether the bytes are an estimate, which may be too low or too high.
     #[must_use]
     pub const fn is_estimate(self) -> bool {
         matches!(self, Self::About(_))
     }
 
-    /// The same, where an exact number can't be told.
+    /// Turns an exact number into an upper bound.
     pub(crate) const fn inexact(self) -> Self {
         match self {
             Self::Exact(bytes) => Self::AtMost(bytes),
@@ -106,7 +106,7 @@ impl Saving {
 }
 
 impl Change {
-    /// Every one.
+    /// All kinds of change.
     pub const ALL: &'static [Self] = &[
         Self::Order,
         Self::Transpose,
@@ -151,7 +151,7 @@ impl Change {
 }
 
 impl Target {
-    /// Every one.
+    /// All targets.
     pub const ALL: &'static [Self] = &[
         Self::Argument,
         Self::Result,

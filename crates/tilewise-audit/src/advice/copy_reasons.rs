@@ -1,4 +1,4 @@
-//! Why a program has each of its copies, and which of them another layout at the interface makes needless.
+//! Reasons for a program's copies, and copies that another layout at the interface removes.
 
 use super::{program::ProgramModel, recommendation::Recommendation, rules::LayoutRequests};
 use crate::{
@@ -12,25 +12,25 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position, Source, Use},
 };
 
-/// Why a copy is there.
+/// The reason for a copy.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CopyReason {
     /// Where the value comes from, looking through bitcasts, loops and other copies.
     pub origin: CopyEnd,
-    /// What makes something of it first, looking through the same; `None` where nothing does.
+    /// The first reader of its result, looking through bitcasts, loops and other copies; `None` if there isn't any.
     pub reader: Option<CopyEnd>,
-    /// Whether the text has what is copied; else [`origin`](Self::origin) is the copy itself.
+    /// Whether the text has the copied value; otherwise [`origin`](Self::origin) is the copy itself.
     pub is_in_text: bool,
-    /// Whether the origin has the layout that is copied: behind other copies or a bitcast it has another.
+    /// Whether the origin has the copied layout: behind other copies or a bitcast it may have another.
     pub is_own: bool,
-    /// Whether that is the default order of its dimensions.
+    /// Whether the origin's layout is the default one.
     pub is_default: bool,
-    /// The other copy of a pair of which the second brings the value back into the order that the first took it from.
+    /// The other copy of a pair, if the second restores the order that the first changed.
     pub cancels: Option<String>,
-    /// Why no other layout at the interface makes it needless, where one was looked for.
+    /// Why no other layout at the interface removes it, if one was looked for.
     pub obstacle: Option<Obstacle>,
-    /// How to pass an argument or take a result so that this isn't needed, at no cost of memory: its array's
+    /// How to pass an argument or take a result so that this copy isn't needed, at no cost of memory: its array's
     /// [`requested`](crate::recommendation::AdvisedArray::requested) layout.
     pub fix: Option<Recommendation>,
 }
@@ -39,9 +39,9 @@ pub struct CopyReason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyEnd {
-    /// What it is.
+    /// Its kind.
     pub kind: CopyEndKind,
-    /// The number of an argument, or of a result among all of the program's arrays.
+    /// The number of an argument, or of an array among all results; `None` for others.
     pub number: Option<usize>,
     /// The instruction, without `%`.
     pub instruction: String,
@@ -49,7 +49,7 @@ pub struct CopyEnd {
     pub op_name: Option<String>,
 }
 
-/// What a [`CopyEnd`] is.
+/// The kind of a [`CopyEnd`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CopyEndKind {
@@ -59,9 +59,9 @@ pub enum CopyEndKind {
     Result,
     /// A constant.
     Constant,
-    /// What a loop carries from turn to turn.
+    /// A value that a loop carries from turn to turn.
     Loop,
-    /// What another instruction makes or reads.
+    /// Another instruction, which makes or reads the value.
     Instruction,
 }
 
@@ -79,7 +79,7 @@ impl CopyEndKind {
     }
 }
 
-/// Why each of a program's copies is there, in their order.
+/// The reasons for a program's copies, in their order.
 pub(crate) fn reasons(
     planned: &PlannedProgram,
     copies: &[CopyRow],
@@ -89,13 +89,13 @@ pub(crate) fn reasons(
     copies.iter().map(|row| explained.reason(row)).collect()
 }
 
-/// What is known of a program's copies.
+/// A program with its layout requests, to explain copies by.
 struct Explained<'a, 'm> {
     planned: &'a PlannedProgram,
     flow: &'a Dataflow,
-    /// What is asked for at the program's interface.
+    /// The program with the layout requests at its interface.
     found: Option<(&'a ProgramModel<'m>, &'a LayoutRequests<'m>)>,
-    /// By the index of either of a pair of copies, the other's.
+    /// The other copy of a pair that cancels, by the index of either.
     undone: HashMap<usize, usize>,
 }
 
@@ -136,7 +136,7 @@ impl Explained<'_, '_> {
         }
     }
 
-    /// What a copy makes.
+    /// The position of a copy's result.
     fn made(&self, copy: OpId) -> Option<Position> {
         let result = self.flow[copy].position;
         match self.flow[copy].opcode {
@@ -148,7 +148,7 @@ impl Explained<'_, '_> {
 
     fn origin(&self, position: Position) -> Option<CopyEnd> {
         let op = self.flow.op_at(position);
-        // What a loop carries is the loop's.
+        // The carry of a loop is the loop's.
         let instruction = &self.flow.instruction(self.flow.loop_around(op).unwrap_or(op))?;
         let is_entry = instruction.computation().is_entry();
         let (kind, number) = match instruction.opcode() {
@@ -209,7 +209,7 @@ fn layout(shape: &Shape) -> Option<Layout> {
     shape.layout().cloned().and_then(|layout| layout.with_memory_space(0).ok())
 }
 
-/// Pairs of copies of which the second undoes what the first did.
+/// Pairs of copies where the second undoes the first, by the index of either.
 fn undone(planned: &PlannedProgram, copies: &[CopyRow]) -> HashMap<usize, usize> {
     let flow = &planned.flow;
     let known: HashMap<usize, &CopyRow> = copies.iter().map(|row| (row.index, row)).collect();
@@ -220,7 +220,7 @@ fn undone(planned: &PlannedProgram, copies: &[CopyRow]) -> HashMap<usize, usize>
     for row in copies.iter().filter(|row| row.class == CopyClass::Relayout) {
         let Some(copy) = planned.module.instruction(row.index).and_then(|copy| flow.op(&copy)) else { continue };
         let Some(copied) = flow.operand(copy, 0) else { continue };
-        // Through a bitcast it is another array.
+        // Beyond a bitcast it is another array.
         let sources = flow.sources(copied).take_while(|source| !matches!(source, Source::Bitcast(_)));
         let mut copies =
             sources.filter_map(|source| if let Source::Copied(copy, _) = source { Some(copy) } else { None });

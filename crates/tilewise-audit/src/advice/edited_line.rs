@@ -1,4 +1,5 @@
-//! The line to type a change at, which is seldom the one that makes the array: the call of a layer, or of the gradient.
+//! The source line to edit, seldom the one that makes the array: the call of a layer or of the gradient, or the jitted
+//! function.
 
 use super::{
     finding::{Finding, GradientSums},
@@ -8,13 +9,13 @@ use crate::program::{SourceLine, innermost_own, op_name};
 use std::collections::HashMap;
 use tilewise_hlo::{Instruction, SourceLocation};
 
-/// The most instructions whose calls are compared.
+/// Call stacks to compare: the limit for a list, and about the sample size for a whole program.
 const LOOKED_AT: usize = 4096;
 
-/// The calls that led to an instruction, the outermost first.
+/// Call stack of an instruction, outermost call first.
 type Calls<'m> = Vec<SourceLocation<'m>>;
 
-/// The line to change for a finding, where that is another than the array's; `None` where the program doesn't say.
+/// The line to edit for a finding; `None` if it is the array's own line, or unknown.
 pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Option<SourceLine> {
     match finding {
         Finding::RepeatedLayers(found) => found.layers.call.clone(),
@@ -24,13 +25,13 @@ pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Opti
     }
 }
 
-/// The line that all of them, or nearly all, go through, the innermost.
+/// The innermost line that nine in ten call stacks share.
 pub(super) fn shared_line<'m>(instructions: impl Iterator<Item = Instruction<'m>>) -> Option<SourceLine> {
     let all: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
     innermost(shared(&all))
 }
 
-/// The line that takes the gradient: where the calls of what is differentiated part from those of what isn't.
+/// The line that takes the gradient: where the call stacks of differentiated and other instructions diverge.
 fn gradient(program: &ProgramModel<'_>) -> Option<SourceLine> {
     let (mut differentiated, mut others) = (Vec::new(), Vec::new());
     let step = (program.module.instructions().count() / LOOKED_AT).max(1);
@@ -50,7 +51,7 @@ fn gradient(program: &ProgramModel<'_>) -> Option<SourceLine> {
     innermost(within.get(..shown).unwrap_or_default())
 }
 
-/// The first line of the function that was jitted.
+/// The first line of the jitted function in the call stacks.
 fn function(program: &ProgramModel<'_>) -> Option<SourceLine> {
     let step = (program.module.instructions().count() / LOOKED_AT).max(1);
     let is_it = |frame: &SourceLocation<'_>| {
@@ -66,7 +67,7 @@ fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
     calls
 }
 
-/// The calls that nine of ten have in common.
+/// The common prefix of nine in ten call stacks.
 fn shared<'c, 'm>(all: &'c [Calls<'m>]) -> &'c [SourceLocation<'m>] {
     let mut left: Vec<&'c Calls<'m>> = all.iter().filter(|calls| !calls.is_empty()).collect();
     let enough = left.len().saturating_mul(9).div_ceil(10);

@@ -1,4 +1,4 @@
-//! What a rule may ask of the evidence: a program, or its out-of-memory message.
+//! The evidence that rules ask: a program, or its out-of-memory message.
 
 use super::{
     finding::ArrayName,
@@ -10,15 +10,15 @@ use tilewise::{ElementType, Shape, tpu::Generation};
 use tilewise_memory::Role;
 use tilewise_oom::Framework;
 
-/// A program that holds too much, as its text or its message tells of it. What a message can't know is `None`.
+/// A program that takes too much memory, by its text or its message. Facts that a message lacks are `None`.
 pub(crate) trait Evidence {
-    /// What the caller passes.
+    /// The arrays that the caller passes.
     fn arguments(&self) -> Vec<&dyn Held>;
 
-    /// What the caller gets, but for what lies in arguments.
+    /// The arrays that the caller gets, but for those in arguments' memory.
     fn results(&self) -> Vec<&dyn Held>;
 
-    /// What is inside the program at its peak, each buffer once.
+    /// The arrays inside the program at its peak, each buffer once.
     fn temporaries(&self) -> Vec<&dyn Held>;
 
     /// The generation whose layouts are the default ones for an array.
@@ -27,13 +27,13 @@ pub(crate) trait Evidence {
     /// Whether the program takes a gradient.
     fn has_gradient(&self) -> Option<bool>;
 
-    /// Whose code to answer with; `None` where that isn't known.
+    /// The framework whose code to show; `None` if unknown.
     fn framework(&self) -> Option<Framework>;
 
-    /// What tells signs from chance.
+    /// Thresholds that tell signs from chance.
     fn thresholds(&self) -> &'static Thresholds;
 
-    /// So many bytes of some arrays as a part of all: a list that is cut off leaves others like them out.
+    /// Extrapolates `bytes` of listed arrays to all arrays, if a list is cut off.
     fn extrapolated(&self, bytes: u64, listed: Listed) -> u64;
 
     /// The program itself.
@@ -43,26 +43,26 @@ pub(crate) trait Evidence {
     fn message(&self) -> Option<&MessageModel<'_>>;
 }
 
-/// What is listed: all bytes of temporaries, or their padding.
+/// The quantity that is listed: all bytes of temporaries, or their padding.
 #[derive(Clone, Copy)]
 pub(crate) enum Listed {
     Bytes,
     Padding,
 }
 
-/// What tells signs from chance: less is known of an array that a message lists.
+/// Thresholds that tell signs from chance: less is known of an array that a message lists.
 pub(crate) struct Thresholds {
-    /// More columns than this are an embedding, and nobody keeps each as an array.
+    /// Maximum number of columns to keep as arrays; more are an embedding.
     pub(crate) few: u64,
-    /// What is this short beside the columns is columns, too.
+    /// Dimensions up to this size beside the columns are columns, too.
     pub(crate) short: u64,
-    /// Fewer rows than this are no table.
+    /// Minimum number of rows in a table.
     pub(crate) rows: u64,
-    /// How many quarters of its data an array of rows takes at least.
+    /// Minimum size of a padded array of rows, in quarters of its data.
     pub(crate) padded_quarters: u64,
-    /// Parts of a batch to choose from.
+    /// Numbers of parts of a batch to choose from.
     pub(crate) parts: &'static [u64],
-    /// The hundredths of the temporaries that must have a dimension.
+    /// Minimum percentage of the temporaries that have the dimension.
     pub(crate) most: u64,
 }
 
@@ -77,19 +77,19 @@ pub(crate) trait Held {
 
     fn role(&self) -> Role;
 
-    /// The number of what it lies in.
+    /// The number of its buffer, or of its row in a message.
     fn buffer(&self) -> usize;
 
-    /// What the caller calls it.
+    /// The caller's name for it.
     fn name(&self) -> ArrayName;
 
-    /// The framework's name of the operation that makes it; empty where there is none.
+    /// The framework's name of the operation that makes it; empty if unknown.
     fn op_name(&self) -> String;
 
-    /// It, as a recommendation is about it.
+    /// The array as a recommendation shows it.
     fn advised(&self, evidence: &dyn Evidence) -> AdvisedArray;
 
-    /// It in the program; `None` in a message.
+    /// The array in the program; `None` in a message.
     fn live(&self) -> Option<&LiveArray<'_>>;
 
     fn element_type(&self) -> ElementType {
@@ -110,7 +110,7 @@ pub(crate) trait Held {
     }
 }
 
-/// Bytes of an array of these bounds that the compiler lays out freely, as it would this one.
+/// Bytes of an array of these bounds in the default layout, with the element type of `like`.
 pub(crate) fn default_bytes(evidence: &dyn Evidence, like: &dyn Held, bounds: &[u64]) -> Option<u64> {
     let shape =
         tilewise::tpu::default_layout(like.element_type(), bounds, evidence.generation_of(like.shape())).ok()?;

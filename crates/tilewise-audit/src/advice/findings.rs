@@ -1,4 +1,4 @@
-//! What to change in a program, and why it has its copies: worked out together, since both look at what its caller passes.
+//! Advice, notes and copy reasons of a program, computed together: advice and copy reasons share the layout requests.
 
 use super::{
     copy_reasons::{CopyReason, reasons},
@@ -23,7 +23,7 @@ impl Findings {
         let Some(program) = ProgramModel::new(planned, copies) else {
             return Self { advice: Vec::new(), notes: Vec::new(), copy_reasons: reasons(planned, copies, None) };
         };
-        // Layouts can be asked for where they have tiles.
+        // Layouts can be requested where they have tiles.
         let requests = planned.machine.generation().map(|_| LayoutRequests::new(&program)).unwrap_or_default();
         Self {
             advice: recommend(&program, &rules(&requests)),
@@ -33,7 +33,7 @@ impl Findings {
     }
 }
 
-/// What matters of what the rules propose for a message, the best first.
+/// Recommendations that matter for a message, best first.
 pub(crate) fn of_message(listing: Listing<'_>) -> Vec<Recommendation> {
     recommend_for_message(&MessageModel::new(listing), &rules(&LayoutRequests::default()))
 }

@@ -1,4 +1,4 @@
-//! To which others the elements of arrays lead.
+//! Follows arrays to their uses and origins.
 
 use super::program::{LiveArray, ProgramModel};
 use crate::program::{fused_updates, is_elementwise, is_elementwise_opcode, passes_on};
@@ -9,12 +9,12 @@ use tilewise_hlo::{
 };
 
 impl<'m> ProgramModel<'m> {
-    /// The instructions that read a value, looking through what only passes it on.
+    /// The instructions that read a value, looking through those that only pass it on.
     pub(crate) fn readers(&self, position: Position) -> impl Iterator<Item = OpId> {
         self.flow.readers(position).filter_map(|found| if let Use::Read(op) = found { Some(op) } else { None })
     }
 
-    /// Whether nothing but elementwise operations lies between an array and the program's results.
+    /// Whether an array is read, and only elementwise operations lie between it and the program's results.
     pub(crate) fn is_elementwise_to_the_end(&self, array: &LiveArray<'m>) -> bool {
         let (mut waiting, mut seen) = (vec![array.position], HashSet::new());
         let mut is_read = false;
@@ -35,7 +35,7 @@ impl<'m> ProgramModel<'m> {
         is_read
     }
 
-    /// Whether a chain of operations on the same rows leads from an array to such an instruction.
+    /// Whether operations on arrays of the same bounds lead from an array to an instruction that `is` accepts.
     pub(crate) fn leads_to(&self, array: &LiveArray<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
         let rows = self.rows(array.op);
         let next = |op: OpId| {
@@ -45,15 +45,15 @@ impl<'m> ProgramModel<'m> {
         self.flow.reached(self.readers(array.position), next).any(|op| self.is_op(op, &is))
     }
 
-    /// Such an instruction, if it makes this, or if a chain of operations on the same rows begins with it.
+    /// The first instruction that `is` accepts, going back from `op` through operations on arrays of the same bounds.
     pub(crate) fn made_by(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> Option<Instruction<'m>> {
         let rows = self.rows(op);
         let next = |op: OpId| if self.rows(op) == rows { self.flow.operands(op).to_vec() } else { Vec::new() };
         self.flow.reached([op], next).filter_map(|op| self.flow.instruction(op)).find(is)
     }
 
-    /// Whether one array is another with its elements replaced: each made of the same one, some of them overwritten, or all
-    /// by a loop that carries them.
+    /// Whether `this` is `other` with its elements replaced: computed elementwise, partly overwritten, or carried by a
+    /// loop.
     pub(crate) fn updates(&self, this: &LiveArray<'m>, other: &LiveArray<'m>) -> bool {
         let (mut waiting, mut seen) = (VecDeque::from([this.position]), HashSet::new());
         while let Some(at) = waiting.pop_front() {
@@ -68,7 +68,7 @@ impl<'m> ProgramModel<'m> {
         false
     }
 
-    /// The arrays whose elements the same elements of this one are made of.
+    /// The arrays that this one updates: each of its elements is made of the same elements of these.
     fn updated(&self, position: Position) -> Vec<Position> {
         let op = self.flow.op_at(position);
         let Some(instruction) = self.flow.instruction(op) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What a forward pass leaves for the backward pass.
+//! Values that a forward pass keeps for the backward pass.
 
 use super::program::{LiveArray, ProgramModel};
 use crate::program::{any_fused, is_backward, is_forward, op_name, passes_on, traced};
@@ -11,14 +11,14 @@ pub(crate) struct KeptValue<'a, 'm> {
     pub(crate) array: &'a LiveArray<'m>,
     /// The framework's name of the operation that makes it.
     pub(crate) name: String,
-    /// When the forward pass last reads it.
+    /// Time of the forward pass's last read; if there is no read, when it is made.
     pub(crate) last_forward: usize,
-    /// When the backward pass first reads it.
+    /// Time of the backward pass's first read, or of the move to another memory before it.
     pub(crate) first_backward: usize,
 }
 
 impl<'m> ProgramModel<'m> {
-    /// What is kept for the backward pass, in the order in which it is made.
+    /// Values kept for the backward pass, in the order in which they are made; empty without a gradient.
     pub(crate) fn kept_values(&self) -> Vec<KeptValue<'_, 'm>> {
         if !self.has_gradient {
             return Vec::new();
@@ -49,7 +49,7 @@ impl<'m> ProgramModel<'m> {
                 last_forward = last_forward.max(*moment);
             }
         }
-        // What is copied first is not itself kept; what moves to another memory to be read there is kept until then.
+        // A value copied before the backward read isn't kept; one that moves to another memory is kept until the move.
         if first_backward > array.last && first_backward < usize::MAX && self.moves_away_at(array.last) {
             first_backward = array.last;
         }
@@ -57,7 +57,7 @@ impl<'m> ProgramModel<'m> {
         is_kept.then_some(KeptValue { array, name, last_forward, first_backward })
     }
 
-    /// Whether what runs then is the end of a move out of the device's default memory.
+    /// Whether a move out of the device's default memory ends at `moment`.
     fn moves_away_at(&self, moment: usize) -> bool {
         let runs = self.plan.order().nth(moment).and_then(|instruction| self.module.instruction(instruction));
         let is_elsewhere = |leaf: &Shape| leaf.as_array().is_some_and(|array| array.memory_space() != 0);
@@ -66,7 +66,7 @@ impl<'m> ProgramModel<'m> {
             .is_some_and(|at| at.shape().is_ok_and(|shape| shape.leaves().any(|(_, leaf)| is_elsewhere(&leaf))))
     }
 
-    /// By instruction, when it first runs.
+    /// Time of each instruction's first run.
     fn moments(&self) -> HashMap<usize, usize> {
         let mut moments = HashMap::new();
         for (moment, instruction) in self.plan.order().enumerate() {

@@ -1,4 +1,4 @@
-//! Layers of a network that repeat, and what each keeps for the backward pass.
+//! Repeated layers of a network, and the values that each keeps for the backward pass.
 
 use super::{
     edited_line::shared_line,
@@ -13,16 +13,16 @@ use std::{
 };
 use tilewise_hlo::Opcode;
 
-/// What repeated layers keep, in the order in which they run.
+/// Repeated layers with the values that they keep, in execution order.
 pub(crate) struct Layers<'k, 'a, 'm> {
-    /// Their place in the names of operations, such as `transformer/h/*`; `None` where only their shapes repeat.
+    /// Their path in operation names, such as `transformer/h/*`; `None` if only their shapes repeat.
     path: Option<String>,
-    /// How many there are: of several gradients, each runs all of them.
+    /// Number of layers; each of several gradients runs all of them.
     count: usize,
     layers: Vec<Layer<'k, 'a, 'm>>,
 }
 
-/// When the layers' backward passes begin, in that order: each ends where the next one begins.
+/// Start times of the layers' backward passes, in rising order; each ends where the next begins.
 struct BackwardPasses(Vec<usize>);
 
 impl BackwardPasses {
@@ -36,27 +36,27 @@ impl BackwardPasses {
         self.0.first().is_some_and(|begin| *begin <= moment)
     }
 
-    /// When the backward pass that runs then is over; the last one's end isn't known.
+    /// End of the backward pass running at `moment`; `usize::MAX` for the last one, whose end is unknown.
     fn end_after(&self, moment: usize) -> usize {
         self.0.get(self.0.partition_point(|begin| *begin <= moment)).copied().unwrap_or(usize::MAX)
     }
 }
 
-/// What one layer keeps.
+/// One layer with the values that it keeps.
 struct Layer<'k, 'a, 'm> {
     values: Vec<&'k KeptValue<'a, 'm>>,
-    /// When its forward pass ends.
+    /// End of its forward pass.
     end: usize,
-    /// Which of them later layers read: they stay when the layer is recomputed.
+    /// For each value, whether it is a later layer's input, which stays when the layer is recomputed.
     inputs: Vec<bool>,
-    /// Bytes that stay for an input that is none of them.
+    /// Bytes of an input that isn't among `values`, and stays, too.
     other_input: u64,
 }
 
 impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
-    /// The layers that keep most.
+    /// The layers of the gradient that keeps most, joined by other gradients' layers with the same path.
     pub(crate) fn of(kept: &'k [KeptValue<'a, 'm>]) -> Option<Self> {
-        // What a loop stacks up is no layer's, but each step's.
+        // Values stacked by a loop belong to its steps, not to a layer.
         let unrolled = kept.iter().filter(|value| value.array.instruction.opcode() != Opcode::While);
         let kept: Vec<&'k KeptValue<'a, 'm>> = unrolled.collect();
         let mut passes: Vec<Self> = passes(&kept).iter().filter_map(|pass| Self::of_pass(pass)).collect();
@@ -67,7 +67,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         Some(best)
     }
 
-    /// Those of one gradient, by the names of operations, or, where these tell of less, by shapes that repeat.
+    /// The layers of one gradient: by operation names, unless repeating shapes find over a third more bytes.
     fn of_pass(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Self> {
         let (by_name, by_shape) = (by_name(kept), by_shape(kept));
         let all = |layers: &Option<Self>| layers.as_ref().map_or(0, Self::bytes);
@@ -84,13 +84,14 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         self.layers.iter().map(Layer::bytes).fold(0, u64::saturating_add)
     }
 
-    /// Bytes that all but the largest of them keep.
+    /// Bytes kept by all layers but the largest.
     fn bytes_but_of_one(&self) -> u64 {
         self.bytes() - self.layers.iter().map(Layer::bytes).max().unwrap_or(0)
     }
 
-    /// What is read after its layer is the input of a later one. Where nothing is, the smallest that is no trifle stands for
-    /// it, or the smallest of another layer, if that is smaller: inputs of all are alike.
+    /// Marks the inputs of later layers: values read after their own layer's forward pass. If a layer has none, its
+    /// smallest value over 1/64 of the layer stands in, or, if another layer's such value is smaller, that size: inputs
+    /// of all layers are alike.
     fn find_inputs(&mut self) {
         let smallest = |layer: &Layer<'k, 'a, 'm>| {
             let trifle = layer.bytes() / 64;
@@ -109,12 +110,12 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         }
     }
 
-    /// What goes if each layer is computed again for its backward pass.
+    /// The values freed if each layer is recomputed for its backward pass.
     pub(crate) fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
         self.layers.iter().flat_map(Layer::recomputed)
     }
 
-    /// The layers, with what the largest of them keeps.
+    /// The layers as a finding, with the bytes that the largest keeps.
     pub(crate) fn checkpointed(&self) -> Checkpointed {
         Checkpointed {
             path: self.path.clone(),
@@ -125,7 +126,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         }
     }
 
-    /// What keeps most of the layer that keeps most.
+    /// Up to three modules that keep most in the largest layer, with their bytes; empty if fewer than two are known.
     fn modules(&self) -> Vec<(String, u64)> {
         const SHOWN: usize = 3;
         let largest = self.layers.iter().max_by_key(|layer| layer.bytes());
@@ -152,9 +153,10 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         held
     }
 
-    /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again while
-    /// its backward pass runs; or, if the compiler is lazy, each from when it is read there. Gradients of weights that are
-    /// computed later are then computed in their layer's backward pass: it alone has the values again that they are computed from.
+    /// Peak bytes of temporaries if each layer is recomputed. A layer's values live until its forward pass is done with
+    /// them, and again during its backward pass, or, if `is_lazy`, from their first read there. They end with that pass
+    /// even if a weight's gradient reads them later now: it is then computed in the pass, the only one that has the
+    /// values again.
     pub(crate) fn temporary_bytes(&self, program: &ProgramModel<'m>, is_lazy: bool) -> u64 {
         let backward = BackwardPasses::of(&self.layers);
         let weights: HashSet<u64> =
@@ -192,7 +194,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
                     lives((*restart).min(last), last, array.bytes);
                 }
                 None if is_of_backward_pass(array) => {
-                    // What a layer's backward pass makes, it or the next one reads.
+                    // A backward pass's results are read by it or by the next one.
                     lives(
                         array.first,
                         array.last.min(backward.end_after(backward.end_after(array.first))),
@@ -220,7 +222,7 @@ impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
         bytes_of(&self.values)
     }
 
-    /// When its backward pass begins: not while its forward pass runs, into which some of it is fused.
+    /// Start of its backward pass; earlier reads, fused into the forward pass, don't count. `usize::MAX` if unknown.
     fn restart(&self) -> usize {
         let made = self.values.iter().map(|value| value.array.first).max().unwrap_or(0);
         let end = if self.end == usize::MAX { made } else { self.end };
@@ -233,8 +235,8 @@ impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
     }
 }
 
-/// Layers whose number is a word of the operations' names: `h/3`, `layer_3`, or without one for the first. Or the parts of a
-/// module, whatever they are called, where these are much more.
+/// Layers by operation names: numbered modules (`h/3`, `layer_3`, the first perhaps without a number), or the parts of
+/// one module, whatever their names, if these keep over a quarter more, the largest part aside.
 fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
     let mut by_number: BTreeMap<String, BTreeMap<u64, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
     let mut by_module: BTreeMap<String, BTreeMap<&str, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
@@ -249,7 +251,7 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
     }
     let of_numbers = by_number.into_iter().map(|(path, layers)| in_order(path, layers.into_values().collect()));
     let of_modules = by_module.into_iter().map(|(path, mut parts)| {
-        // Neither a trifle is worth wrapping nor a single operation.
+        // A part that keeps little, or is a single operation, isn't worth wrapping.
         let most = parts.values().map(|values| bytes_of(values)).max().unwrap_or(0);
         let depth = path.split('/').count() + 1;
         let has_parts = |values: &[&KeptValue<'_, '_>]| values.iter().any(|value| words(value).len() > depth);
@@ -263,13 +265,14 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
     if all(&numbered) / 4 >= all(&parts) / 5 { numbered } else { parts }
 }
 
-/// Of several layers those that keep most; of equals, the outermost.
+/// The group of two or more layers that keeps most, its largest layer aside; among equals, the one with the shortest
+/// path.
 fn largest<'k, 'a, 'm>(layers: impl Iterator<Item = Layers<'k, 'a, 'm>>) -> Option<Layers<'k, 'a, 'm>> {
     let several = layers.filter(|layers| layers.count > 1);
     several.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
 }
 
-/// Layers in the order in which they run: each ends where the next one begins.
+/// Layers in execution order: each ends where the next one begins.
 fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
     let count = layers.len();
     let of_run = |mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>| {
@@ -279,12 +282,12 @@ fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -
         layers.into_iter().zip(ends).map(|(values, end)| Layer::new(values, end)).collect::<Vec<_>>()
     };
     let layers = runs(layers).into_iter().flat_map(of_run).collect();
-    // The module that is all of the network says nothing.
+    // Omits the outermost module, which is the whole network.
     let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
     Layers { count, ..Layers::new(Some(path.to_owned()), layers) }
 }
 
-/// The layers once for each time that the network runs before its gradient, as on small and large pictures: a run begins where the
+/// Splits layers by runs of the network before its gradient, as on small and large pictures: a run begins where the
 /// first layer begins again after the last one.
 fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Vec<Vec<Vec<&'k KeptValue<'a, 'm>>>> {
     let mut found = Vec::new();
@@ -307,17 +310,17 @@ fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Vec<Vec<Vec<
     }
 }
 
-/// The modules that a value is of, the outermost first.
+/// The modules of a value, outermost first.
 fn words<'n>(value: &'n KeptValue<'_, '_>) -> Vec<&'n str> {
     modules(&value.name).filter(|word| is_module(word)).collect()
 }
 
-/// When the first of what a layer keeps is made.
+/// Time at which the first of a layer's values is made.
 fn start(values: &[&KeptValue<'_, '_>]) -> usize {
     values.iter().map(|value| value.array.first).min().unwrap_or(usize::MAX)
 }
 
-/// What the names of modules have in common, as a shell would match them: `block_*`, `{encoder,decoder}`, or `*` of many.
+/// A shell pattern for module names: `block_*`, `{encoder,decoder}`, or `*` for many.
 fn pattern(names: &[&str]) -> String {
     const SHORT: usize = 3;
     let first = names.first().copied().unwrap_or_default();
@@ -330,18 +333,20 @@ fn pattern(names: &[&str]) -> String {
     }
 }
 
-/// Layers by what they keep, where names don't tell: the largest of the values that are in each of them once.
+/// Layers by the shapes of their values, if names don't show them: each ends at its anchor, the largest value that
+/// every layer keeps exactly once.
 fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
     let mut shapes: BTreeMap<(String, String), Vec<&'k KeptValue<'a, 'm>>> = BTreeMap::new();
     for value in kept {
-        // `mlp` and `mlp_3` are of two layers, `linear_0` and `linear_1` within them are of one.
+        // `mlp` and `mlp_3` are two layers; `linear_0` and `linear_1` within one of them are one layer.
         let outermost = modules(&value.name).next().unwrap_or_default();
         let base = outermost.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_');
         let name = value.name.replacen(outermost, base, 1);
         shapes.entry((value.array.shape.to_string(), name)).or_default().push(value);
     }
     let several: Vec<Vec<&KeptValue<'_, '_>>> = shapes.into_values().filter(|alike| alike.len() > 1).collect();
-    // Most layers have most of what any keeps: what each has twice divides them into halves that aren't alike.
+    // Only shapes found in three quarters of the layers count: a value that each layer has twice would split layers
+    // into unlike halves.
     let freed = |anchors: &[&KeptValue<'_, '_>]| {
         let ends = ends(anchors);
         let is_in_most = |alike: &&Vec<&KeptValue<'_, '_>>| {
@@ -362,12 +367,13 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
     let ends = ends(anchors);
     let mut layers: Vec<Layer<'k, 'a, 'm>> = ends.iter().map(|end| Layer::new(Vec::new(), *end)).collect();
     for value in kept {
-        // What comes after the last, such as a loss, is no layer's.
+        // Values after the last anchor, such as a loss's, belong to no layer.
         if let Some(layer) = layers.get_mut(layer_at(&ends, value)) {
             layer.values.push(value);
         }
     }
-    // Nor is what comes before the first, such as a stem of convolutions: a layer begins with what others have, too.
+    // Nor do values before the first layer, such as a stem's of convolutions: a layer begins with a shape that others
+    // have, too.
     if let Some((first, others)) = layers.split_first_mut() {
         let shapes: HashSet<String> =
             others.iter().flat_map(|layer| &layer.values).map(|value| value.array.shape.to_string()).collect();
@@ -378,7 +384,7 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
     Some(Layers::new(None, layers))
 }
 
-/// Each layer ends where the forward pass is done with its anchor.
+/// Ends of the layers: the forward pass's last reads of their anchors, in rising order.
 fn ends(anchors: &[&KeptValue<'_, '_>]) -> Vec<usize> {
     let mut ends: Vec<usize> = anchors.iter().map(|anchor| anchor.last_forward).collect();
     ends.sort_unstable();
@@ -394,7 +400,8 @@ fn bytes_of(values: &[&KeptValue<'_, '_>]) -> u64 {
     values.iter().map(|value| value.array.bytes).fold(0, u64::saturating_add)
 }
 
-/// What is kept for each gradient, where one is taken after the other: in between, little of what the first keeps is left.
+/// Splits kept values by gradient, for gradients taken in sequence: between two, little of the first one's values is
+/// left.
 fn passes<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Vec<Vec<&'k KeptValue<'a, 'm>>> {
     const LITTLE: i128 = 8;
     let mut steps: BTreeMap<usize, i128> = BTreeMap::new();

@@ -1,31 +1,31 @@
-//! What a loop stacks up over its trips for its gradient, and what of that stays once its steps are recomputed.
+//! Arrays that a loop stacks up over its trips for its gradient, and those that stay once its steps are recomputed.
 
 use super::program::{LiveArray, ProgramModel};
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise::ElementType;
 use tilewise_hlo::{Instruction, dataflow::Position};
 
-/// Where the arrays of a program's loops lie.
+/// The arrays of a program's loops in memory.
 pub(crate) struct LoopArrays<'p, 'm> {
     program: &'p ProgramModel<'m>,
-    /// Bytes of what each loop makes, by its place.
+    /// Bytes of all planned values, by position.
     bytes: HashMap<Position, u64>,
-    /// By what temporaries are or are copies of, all of them.
+    /// All temporaries, by the position of the value that they are or are copies of.
     held: HashMap<Position, Vec<&'p LiveArray<'m>>>,
 }
 
-/// What one loop stacks up, what lies in the device's default memory first, and of that the largest.
+/// The stacks of one loop: those in the device's default memory first, and of these the largest.
 pub(crate) struct LoopStacks(Vec<Stack>);
 
 /// An array with a slice for each trip.
 struct Stack {
     position: Position,
-    /// The bounds of a slice, without those of 1.
+    /// The bounds of a slice, without dimensions of size 1.
     slice: Vec<u64>,
     element_type: ElementType,
     bytes: u64,
     is_in_default_memory: bool,
-    /// Whether it holds what the loop carries, from which the rest can be recomputed.
+    /// Whether it holds the loop's carry, from which the rest can be recomputed.
     is_carried: bool,
 }
 
@@ -40,12 +40,12 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
         Self { program, bytes, held }
     }
 
-    /// What a loop stacks up.
+    /// The arrays that a loop stacks up.
     pub(crate) fn stacks(&self, forward: &Instruction<'_>, trips: u64) -> Option<LoopStacks> {
         let flow = self.program.flow;
         let (mut stacks, mut carry) = (Vec::new(), Vec::new());
         for position in flow.elements(flow[flow.op(forward)?].position) {
-            // What no trip changes, such as weights, comes from elsewhere.
+            // Elements that no trip changes, such as weights, come from elsewhere.
             let Some(shape) = flow.shape(position).filter(|_| flow.source(position).is_none()) else { continue };
             let bounds: Option<Vec<u64>> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect();
             let (Some(bounds), Some(array)) = (bounds, shape.as_array()) else { continue };
@@ -62,7 +62,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
                     is_carried: false,
                 });
             }
-            // What looks like a stack may be a batch of as many samples as there are trips.
+            // A seeming stack may be a batch of as many samples as there are trips.
             carry.push((without_ones(&bounds), element_type));
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
@@ -70,8 +70,8 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
         Some(LoopStacks(stacks))
     }
 
-    /// The arrays of the default memory that are not needed once each step is recomputed from what it carries: of what else is
-    /// stacked up, the stacks themselves and their copies.
+    /// The arrays of the default memory that aren't needed once each step is recomputed from its carry: other stacks
+    /// and their copies, and stacks of the carry that move to faster memory.
     pub(crate) fn recomputed(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
         let moved = stacks.moved();
         let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
 }
 
 impl LoopStacks {
-    /// Stacks of the carry that the compiler puts into faster memory: as many as take the place of others that lie there.
+    /// Stacks of the carry that the compiler puts into faster memory: as many as fit in place of other stacks there.
     fn moved(&self) -> Vec<Position> {
         let others = self.0.iter().filter(|stack| !stack.is_in_default_memory && !stack.is_carried);
         let mut room: u64 = others.map(|stack| stack.bytes).fold(0, u64::saturating_add);
@@ -101,9 +101,9 @@ impl LoopStacks {
     }
 }
 
-/// Marks a stack for each array that the loop carries: of its element type, or else of another, in which the gradient reads it.
+/// Marks a stack for each array of the carry: of its element type, or else of another, in which the gradient reads it.
 fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
-    // By bounds, how many there are of each element type.
+    // Number of arrays in the carry, by bounds and element type.
     let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::new();
     for (bounds, element_type) in carry {
         *left.entry(bounds).or_default().entry(element_type).or_default() += 1;
@@ -118,7 +118,7 @@ fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
             }
         }
     }
-    // Something is carried, be it under other bounds.
+    // Something is carried, even if under other bounds.
     if !stacks.iter().any(|stack| stack.is_carried)
         && let Some(first) = stacks.first_mut()
     {

@@ -1,4 +1,4 @@
-//! A message as rules look at it: what it lists, what fills the memory, and whose code to answer with.
+//! An out-of-memory message as rules see it: its list, its memory budget, and the framework to answer for.
 
 use crate::{
     message::{Allocation, Listing},
@@ -8,24 +8,24 @@ use tilewise::Shape;
 use tilewise_memory::Role;
 use tilewise_oom::{Budget, Framework, Section};
 
-/// Entries looked at: the compiler lists 20, the largest first.
+/// Maximum number of entries read; the compiler lists 20, the largest first.
 const LOOKED_AT: usize = 256;
 
 pub(crate) struct MessageModel<'a> {
     pub(crate) listing: Listing<'a>,
     pub(crate) budget: Budget,
-    /// Whose code to answer with: where nothing tells, JAX's.
+    /// The framework whose code to show; JAX if unknown.
     pub(crate) framework: Framework,
-    /// What the message lists of values inside the program.
+    /// Listed values inside the program, without kernels' windows.
     pub(crate) temporaries: Vec<&'a Allocation>,
-    /// Those that have shapes, and what crosses the interface.
+    /// Listed arrays with known bounds: temporaries, arguments and results.
     pub(crate) arrays: Vec<ListedArray<'a>>,
 }
 
 /// An array that a message lists.
 pub(crate) struct ListedArray<'a> {
     pub(crate) row: &'a Allocation,
-    /// Its place in the message.
+    /// Its index in the message's list.
     pub(crate) number: usize,
     pub(crate) shape: &'a Shape,
     pub(crate) bounds: Vec<u64>,
@@ -53,7 +53,7 @@ impl<'a> MessageModel<'a> {
         }
     }
 
-    /// Padding that the message counts within the program.
+    /// Bytes of padding inside the program, by the message's totals; `None` without a total.
     pub(crate) fn temporary_padding(&self) -> Option<u64> {
         Some(self.budget.padding_bytes?.saturating_sub(self.budget.argument_padding_bytes.unwrap_or_default()))
     }
@@ -72,18 +72,18 @@ impl<'a> ListedArray<'a> {
     }
 }
 
-/// The same share of all as `part` is of what is listed, if a list that is cut off has less than half of all.
+/// Extrapolates `part` from the listed bytes to all bytes if the list has less than half of these; otherwise `part`.
 pub(crate) fn share_of_all(part: u64, listed: u64, all: Option<u64>) -> u64 {
     let Some(all) = all.filter(|all| *all / 2 > listed && listed > 0) else { return part };
     u64::try_from(u128::from(part) * u128::from(all) / u128::from(listed)).unwrap_or(part)
 }
 
-/// What these take together.
+/// The sum of the rows' bytes.
 pub(crate) fn total<'a>(rows: impl IntoIterator<Item = &'a Allocation>, bytes: impl Fn(&Allocation) -> u64) -> u64 {
     rows.into_iter().map(bytes).fold(0, u64::saturating_add)
 }
 
-/// The line of the first of these that has one.
+/// The source line of the first row; `None` if it has none.
 pub(crate) fn first_line<'a>(rows: impl IntoIterator<Item = &'a Allocation>) -> Option<SourceLine> {
     rows.into_iter().next().and_then(|row| row.source.clone())
 }

@@ -1,4 +1,4 @@
-//! What to change so that a program holds less, and why it has its copies: findings, as data.
+//! Changes that reduce a program's memory, and the reasons for its copies: findings as data.
 
 mod asked;
 mod change;

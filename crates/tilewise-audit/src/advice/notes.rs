@@ -1,4 +1,4 @@
-//! What fills a program's memory at its peak, by kind: without prices, which no plan of this program tells.
+//! Contents of a program's memory at its peak, by purpose: without savings, which no plan of this program shows.
 
 use super::{
     finding::Checkpointed,
@@ -15,44 +15,45 @@ use tilewise::ElementType;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{AssignedValue, Role};
 
-/// What takes much of a program's memory at its peak: all arrays of one purpose.
+/// All arrays of one purpose that take much of a program's memory at its peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Note {
-    /// What they are for.
+    /// Their purpose.
     pub purpose: Purpose,
-    /// What they take.
+    /// Bytes they take.
     pub bytes: u64,
-    /// Hundredths of what the program holds, rounded down.
+    /// Percentage of the program's bytes, rounded down.
     pub percent: u64,
-    /// Whether they take half of what the largest kind does, or more: what makes others smaller hardly matters.
+    /// Whether they take at least half of the largest kind's bytes: otherwise shrinking them hardly matters.
     pub is_main: bool,
-    /// What the arguments among them are part of.
+    /// The parts of the program's arguments that they belong to, such as `state.opt_state`; library routines for a
+    /// workspace.
     pub names: Vec<String>,
-    /// The largest array, and its line.
+    /// The shape of the largest array, and its line.
     pub largest: Option<(String, Option<SourceLine>)>,
     /// The layers that keep most of them.
     pub layers: Option<Checkpointed>,
-    /// Whether the backward pass computes these layers again already.
+    /// Whether the backward pass recomputes these layers already.
     pub is_recomputed: bool,
     /// Whether the program takes a gradient.
     pub has_gradient: bool,
-    /// How wide their elements are.
+    /// The width of most of their elements.
     pub width: Width,
 }
 
-/// How wide the elements of most of some arrays' bytes are.
+/// The width of the elements in most bytes of some arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
     /// 8 bits or fewer.
     Byte,
     /// 16 bits or fewer, such as bfloat16.
     Half,
-    /// More.
+    /// More than 16 bits.
     Full,
 }
 
-/// Kinds that take less than this part of what the program holds are left out.
+/// Kinds that take up to `1 / WORTH_A_NOTE` of the program's bytes are left out.
 const WORTH_A_NOTE: u64 = 20;
 
 /// All arrays of one purpose.
@@ -61,7 +62,7 @@ struct Kind<'m> {
     bytes: u64,
     /// Bytes of arrays with elements of 8 bits or fewer, and of 16 or fewer.
     bytes_up_to: [u64; 2],
-    /// What the arguments among them are part of, in their order.
+    /// Names as of [`Note::names`], in their order.
     names: Vec<String>,
     known: HashSet<String>,
     largest: Option<(u64, Instruction<'m>, String)>,
@@ -104,7 +105,7 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
     }
 }
 
-/// Whether layers of that name are under a checkpoint.
+/// Whether layers with that name are under a checkpoint.
 fn are_recomputed(program: &ProgramModel<'_>, layers: &Checkpointed) -> bool {
     let Some(last) = layers.path.as_ref().and_then(|path| path.rsplit('/').next()) else { return false };
     let is_last = |path: &str| path.rsplit('/').next() == Some(last);
@@ -187,7 +188,7 @@ fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpos
     if is_of_backward && is_of_parameter { Purpose::Gradient } else { Purpose::Intermediate }
 }
 
-/// Whether it is bytes without a shape that a library's routine alone reads or makes, and nothing of the program is in.
+/// Whether an array is a library's workspace: flat bytes that only library routines read, and no other operation fills.
 fn is_workspace(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instruction<'_>) -> bool {
     let is_bytes =
         array.bounds.len() == 1 && matches!(array.shape.element_type(), Some(ElementType::S8 | ElementType::U8));
@@ -198,7 +199,7 @@ fn is_workspace(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instru
     is_bytes && are_libraries && !is_filled
 }
 
-/// The library's routine that works in a buffer: what reads it, or else what makes it.
+/// The library's routine that works in a buffer: its reader, or else its maker.
 fn routine(program: &ProgramModel<'_>, array: &LiveArray<'_>, made: &Instruction<'_>) -> Option<String> {
     let reader = program.readers(array.position).find_map(|op| program.flow.instruction(op));
     let target = reader.as_ref().unwrap_or(made).attribute("custom_call_target")?;

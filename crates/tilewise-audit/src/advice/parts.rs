@@ -1,19 +1,19 @@
-//! Parts of a batch: what arrays take in them, and which sizes may be a batch's.
+//! Parts of a batch: sizes of arrays in one part, and the leading sizes of arguments.
 
 use super::program::{LiveArray, ProgramModel};
 use std::collections::{HashMap, HashSet};
 use tilewise::{Shape, tpu};
 
-/// Shorter dimensions are components, channels or heads more often than a batch.
+/// Smallest batch: shorter dimensions are more often components, channels or heads.
 pub(crate) const LEAST: u64 = 8;
 /// Rows of a tile.
 pub(crate) const ROWS: u64 = 8;
-/// The dimensions of pictures: of a batch, of their height and width, of channels.
+/// Rank of a batch of pictures: batch, height, width, channels.
 const PICTURE: usize = 4;
 
-/// Bytes of one of so many parts along that dimension: in the same order, or, where it lies
-/// along the lanes and fills them no better, in that which the compiler prefers. Of pictures it has their channels along the
-/// lanes then.
+/// Bytes of one of `parts` parts along dimension `at`, at least an equal share; `None` if its size is unknown. The
+/// layout is the smaller of the present order and the one that the compiler prefers; for pictures with the batch along
+/// the lanes, the latter has the channels there. A few pictures on the rows of a tile take the bytes of all.
 pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, at: usize, parts: u64) -> Option<u64> {
     let mut bounds = array.bounds.clone();
     bounds[at] = bounds[at].div_ceil(parts);
@@ -23,8 +23,8 @@ pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, a
     };
     let order = array.minor_to_major();
     let last = bounds.len() - 1;
-    // A few pictures on the rows of a tile: the compiler fills the rows with pieces of each, and keeps copies of them. A decoder of 8
-    // pictures that held 4723 MiB held 3816 with 4 at a time, and 680 with one.
+    // A few pictures on the rows of a tile: the compiler fills the rows with pieces of each, and keeps copies of them.
+    // A decoder of 8 pictures that held 4723 MiB held 3816 with 4 at a time, and 680 with one.
     if bounds.len() >= PICTURE
         && order[..2] == [last, at]
         && (2..ROWS).contains(&bounds[at])
@@ -42,7 +42,7 @@ pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, a
     Some(in_order(order)?.min(other).max(array.bytes / parts))
 }
 
-/// The sizes that arguments begin with, each with the bounds of those that do.
+/// First dimensions of arguments, each with the bounds of the arguments that begin with it.
 pub(crate) fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
     let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
     for bounds in arguments(program) {

@@ -1,4 +1,4 @@
-//! What proposals free, found by planning the program's memory again, and which of them are worth a line.
+//! Prices proposals by planning the program's memory again, and selects those worth showing.
 
 use super::{
     change::{Change, Target},
@@ -13,14 +13,14 @@ use super::{
 use crate::program::root;
 use std::{cmp::Reverse, collections::HashMap};
 
-/// Less than a hundredth of what the program holds is no advice.
+/// A proposal has to free more than a hundredth of the program's memory.
 const WORTHWHILE: u64 = 100;
-/// Nor less than a tenth, where the program has to be taken apart, unless it doesn't fit otherwise.
+/// A proposal that takes the program apart has to free more than a tenth, if the program fits without it.
 const WORTH_TAKING_APART: u64 = 10;
-/// The most that is recommended: readers stop here.
+/// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;
 
-/// The best of what the rules propose, the best first. Each frees its bytes once those before it are done.
+/// The best proposals as recommendations, best first. Each saving assumes that the preceding ones are done.
 pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
     let freed = |all: &[&Proposal]| {
         program.total_bytes.saturating_sub(program.total_with(all.iter().map(|proposal| &proposal.buffers)))
@@ -55,7 +55,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
     let is_after = |proposal: &Proposal, said: u64| {
         is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
     };
-    // Stable: of equals, those of the earlier rule come first.
+    // Stable: among equals, the earlier rule's proposals come first.
     priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.said)));
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
@@ -63,7 +63,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         if kept.iter().any(|(_, before)| keeps_apart(&proposal, before)) {
             continue;
         }
-        // What the better ones free already is no further advice.
+        // Bytes that better proposals free already don't count.
         let with = saved(&kept, &proposal);
         let more = with.saturating_sub(together);
         let is_taken_apart =
@@ -83,23 +83,25 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
         let said = proposal.recommendation(program, saved);
-        // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
+        // On machines other than TPUs, temporaries share the memory of arguments and results, so the saving isn't
+        // exact.
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
         Recommendation { scores, saving, edited: edited_line(program, &said.finding), ..said }
     };
     kept.into_iter().map(said).collect()
 }
 
-/// What a proposal frees by itself.
+/// Bytes that a proposal frees alone.
 struct Price {
-    /// By the plan with its buffers.
+    /// By the plan with its buffer sizes.
     alone: u64,
-    /// As it is said.
+    /// By its own estimate, if it has one and the plan shrinks; otherwise `alone`.
     said: u64,
 }
 
-/// Whether an argument in another layout could no longer lend its memory to its result, as it does once it is donated; or whether
-/// it is taken in parts, which the compiler lays out anew.
+/// Whether a layout request for arguments conflicts with an earlier proposal: that donates one of them, which in
+/// another layout could no longer lend its memory to its result, or takes one in parts, which the compiler lays out
+/// anew.
 fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
     let Finding::LayoutRequest(request) = &proposal.finding else { return false };
     let is_changed = |name: &String| match &before.finding {
@@ -114,7 +116,7 @@ fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
     arguments().all(|argument| argument.is_some()) && arguments().flatten().any(is_changed)
 }
 
-/// Whether a cache is carried: nothing is computed in another way, and so it comes before parts that free twice as much.
+/// Whether a cache is carried. That changes no computation, so it precedes parts that free up to twice its bytes.
 fn is_carried(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::StackedCache(_))
 }
@@ -123,35 +125,35 @@ fn is_of_parts(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(_))
 }
 
-/// Whether nothing joins the parts of a batch: they have fewer rows, and less of all that is made of them.
+/// Whether a batch is split into parts that nothing joins: they have fewer rows, and all arrays made of rows shrink.
 fn is_of_whole_batch(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_none() && !proposal.is_of_pairs)
 }
 
-/// Whether something is made of some rows at a time.
+/// Whether some rows are computed at a time.
 fn is_of_rows(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::AllPairs(_) | Finding::ClassLogits(_))
 }
 
-/// Whether a gradient's program has to be written anew for it, and computes as much again as a checkpoint: it comes after what
-/// frees as much.
+/// Whether a program with a gradient is rewritten, and recomputes like a checkpoint; it comes last if the other
+/// proposals together free at least its bytes.
 fn is_rewritten(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_some() && found.gradients != GradientSums::None)
 }
 
-/// So many bytes by the scale on which `alone` is `said`.
+/// Scales `bytes` by `said / alone`.
 fn scaled(bytes: u64, said: u64, alone: u64) -> u64 {
     u64::try_from(u128::from(bytes) * u128::from(said) / u128::from(alone.max(1))).unwrap_or(u64::MAX)
 }
 
-/// A change matters if it frees a tenth of what is missing, and a hundredth of what is used.
+/// A change matters if it frees a tenth of the missing bytes, and a hundredth of the used ones.
 const OF_MISSING: u128 = 10;
 const OF_USED: u128 = 100;
-/// Beside the best, a twentieth of it is not worth a line.
+/// Changes that free less than a twentieth of the best one are dropped.
 const OF_BEST: u128 = 20;
 
-/// What matters of what the rules propose for a message, the best first. There is no program to plan again: what each frees is
-/// what its arrays take less, mostly a bound.
+/// Recommendations for a message whose savings matter, best first. There is no program to plan again: a saving is what
+/// the listed arrays shrink by, or the proposal's estimate, and mostly a bound.
 pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
     let taken: HashMap<usize, u64> =
         message.arrays.iter().map(|array| (array.number, array.row.taken_bytes())).collect();
@@ -179,7 +181,7 @@ pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Ru
     });
     let best = advice.iter().map(bytes).max().unwrap_or_default();
     advice.retain(|piece| u128::from(bytes(piece)) * OF_BEST >= u128::from(best));
-    // Stable: of equals, what the caller hands over comes first, then what keeps every value.
+    // Stable: among equals, changes to the caller's arrays come first, then those that keep every value.
     advice.sort_by_key(|piece| Reverse(piece.saving.bytes()));
     advice
 }

@@ -1,4 +1,4 @@
-//! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
+//! A program as rules see it: its arrays, those live at the peak, and its size after changes.
 
 use super::{finding::Library, recommendation::AdvisedArray};
 use crate::{
@@ -25,9 +25,9 @@ pub(crate) struct LiveArray<'m> {
     pub(crate) role: Role,
     /// Its number among the plan's buffers.
     pub(crate) buffer: usize,
-    /// Whether its buffer holds anything at the peak, be it another array.
+    /// Whether its buffer holds any array at the peak.
     pub(crate) is_at_peak: bool,
-    /// When it is made and last read, as of [`MemoryPlan::order`].
+    /// Times at which it is made and last read, as of [`MemoryPlan::order`].
     pub(crate) first: usize,
     pub(crate) last: usize,
 }
@@ -55,47 +55,47 @@ impl LiveArray<'_> {
     }
 }
 
-/// What buffers take instead.
+/// New buffer sizes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BufferChanges {
-    /// Bytes by the buffer's number, where that is less than it takes.
+    /// Upper bounds in bytes, by the buffer's number.
     pub(crate) at_most: HashMap<usize, u64>,
-    /// Bytes by the buffer's number, be it less or more.
+    /// Exact sizes in bytes, less or more than now, by the buffer's number.
     pub(crate) exactly: HashMap<usize, u64>,
-    /// Bytes of results that then lie in arguments.
+    /// Bytes of results that then lie in arguments' memory.
     pub(crate) donated_bytes: u64,
 }
 
 pub(crate) struct ProgramModel<'m> {
     pub(crate) module: &'m Module,
-    /// Whose default layouts hold, where they are asked for: by rules of TPUs alone.
+    /// The generation whose default layouts apply; v5e for machines other than TPUs.
     pub(crate) generation: tpu::Generation,
     pub(crate) machine: Machine,
     /// Devices that run the program together.
     pub(crate) partitions: u64,
     pub(crate) flow: &'m Dataflow,
-    /// What is large enough to matter, in the order of definition.
+    /// Arrays that are large enough to matter, in the order of definition.
     pub(crate) arrays: Vec<LiveArray<'m>>,
     pub(crate) total_bytes: u64,
     pub(crate) temporary_bytes: u64,
-    /// Bytes of memory that it should fit, where they are known.
+    /// Memory that it should fit into, in bytes; `None` if unknown.
     limit: Option<u64>,
-    /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
+    /// By instruction, the number of its buffer, or of the first of several.
     pub(crate) buffers: HashMap<usize, usize>,
     /// Whether anything is copied into another layout.
     pub(crate) has_relayouts: bool,
     /// Whether the program takes a gradient.
     pub(crate) has_gradient: bool,
-    /// Whose function it is that was jitted.
+    /// The library that jitted the function.
     pub(crate) library: Library,
     pub(crate) plan: &'m MemoryPlan,
     planner: &'m Planner,
 }
 
 impl<'m> ProgramModel<'m> {
-    /// The model of a program; `None` for one without plan.
+    /// The model of a program; `None` for one without a plan.
     pub(crate) fn new(planned: &'m PlannedProgram, copies: &[CopyRow]) -> Option<Self> {
-        /// Arrays below this part of what the program holds are no one's concern.
+        /// Arrays up to this part of the program's bytes don't matter.
         const NEGLIGIBLE: u64 = 1000;
 
         let (plan, module) = (planned.plan.as_ref().ok()?, &planned.module);
@@ -164,7 +164,7 @@ impl<'m> ProgramModel<'m> {
         self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
     }
 
-    /// Bytes of an array that the compiler lays out freely.
+    /// Bytes of an array in the default layout.
     pub(crate) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
         let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;
         Some(shape.as_array()?.sizes().ok()?.physical_bytes)
@@ -175,7 +175,7 @@ impl<'m> ProgramModel<'m> {
         self.buffers.get(&instruction).copied()
     }
 
-    /// Whether it fits once so many bytes are freed, or nobody asks.
+    /// Whether the program fits once `bytes` are freed, or no limit is known.
     pub(crate) fn fits_without(&self, bytes: u64) -> bool {
         self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)
     }
@@ -186,7 +186,7 @@ impl<'m> ProgramModel<'m> {
         self.plan_with(&all).map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
     }
 
-    /// The program's plan with these buffers.
+    /// The program's plan with these buffer sizes.
     pub(crate) fn plan_with(&self, all: &BufferChanges) -> Option<MemoryPlan> {
         let plan = self.planner.plan_resized(self.plan.packing, |buffer, bytes| {
             let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
@@ -195,7 +195,7 @@ impl<'m> ProgramModel<'m> {
         plan.ok()
     }
 
-    /// An array as advice is about it.
+    /// An array as a recommendation shows it.
     pub(crate) fn advised(&self, array: &LiveArray<'_>) -> AdvisedArray {
         let (op_name, source) = traced(self.flow, &array.instruction);
         AdvisedArray {
@@ -244,14 +244,15 @@ impl ProgramModel<'_> {
         parameters
     }
 
-    /// The shapes of what it returns, where it takes a gradient: those of weights and states.
+    /// Shapes of the results, without layouts, if the program takes a gradient: weights and states. Otherwise empty.
     pub(crate) fn states(&self) -> HashSet<String> {
         let result = self.module.entry().and_then(|entry| entry.root()?.shape().ok());
         let result = result.filter(|_| self.has_gradient);
         result.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string()).collect()
     }
 
-    /// These of the entry's parameters as the Python function's: one of it all of whose arrays are among them, or single arrays.
+    /// Names of entry parameters: the Python function's parameter if all of its arrays are named, or else single
+    /// arrays.
     pub(crate) fn in_whole(&self, named: &[String]) -> Vec<String> {
         let count = |names: &[String], of: &str| names.iter().filter(|name| root(name) == of).count();
         let all: Vec<String> = self.parameters().iter().map(name).collect();
@@ -267,15 +268,15 @@ impl ProgramModel<'_> {
     }
 }
 
-/// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
-/// would lose what a function of NNX writes into its arguments.
+/// The library that jitted the function: Equinox's models have leaves that aren't arrays, which `jax.jit` refuses, and
+/// it would lose what a function of NNX writes into its arguments.
 fn library(module: &Module) -> Library {
     let text = module.source();
     let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
     libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
-/// All of these changes.
+/// Merges changes; the smaller of two upper bounds counts.
 fn together<'a>(changes: impl IntoIterator<Item = &'a BufferChanges>) -> BufferChanges {
     let mut all = BufferChanges::default();
     for change in changes {

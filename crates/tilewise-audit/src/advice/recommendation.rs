@@ -1,4 +1,4 @@
-//! What to change, and what that frees: one type for programs, copies and messages.
+//! Recommended changes with their savings: one type for programs, copies and messages.
 
 use super::{
     change::{Change, Saving, Target},
@@ -8,34 +8,33 @@ use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
 use tilewise_oom::Framework;
 
-/// A change, and what it frees.
+/// A change, and the memory it frees.
 ///
 /// It follows from a program ([`Report::advice`](crate::Report::advice)), from one of its copies
 /// ([`CopyReason::fix`](crate::CopyReason::fix)), or from an out-of-memory message
-/// ([`Explanation::advice`](crate::Explanation::advice)); [`saving`](field@Self::saving) says how much of that is known.
+/// ([`Explanation::advice`](crate::Explanation::advice)); [`saving`](field@Self::saving) shows how exact its figure is.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recommendation {
-    /// What sort of change it is.
+    /// The kind of change.
     pub change: Change,
-    /// What is changed.
+    /// The target of the change.
     pub target: Target,
-    /// The array it is about, of several the largest; `None` where a message names none.
+    /// The array concerned, of several the largest; `None` if a message names no array.
     pub array: Option<AdvisedArray>,
-    /// What it frees.
+    /// The memory it frees.
     pub saving: Saving,
-    /// What of that is of arrays that a message lists, where the rest follows from its totals; `None` where all of it is.
+    /// Bytes of that in arrays that a message lists, if the rest follows from its totals; otherwise `None`.
     pub listed_bytes: Option<u64>,
-    /// The number of parts of the batch that it frees so much with, where more parts free more.
+    /// The number of parts of the batch that the saving is for, if more parts free more.
     pub parts: Option<u64>,
-    /// The scores of attention that most of what it frees are: blockwise attention never holds them.
+    /// The attention scores that are most of the memory it frees: blockwise attention never holds them.
     pub scores: Option<AttentionScores>,
-    /// What it follows from. `tilewise-report` says it, with code.
+    /// The finding behind it, which `tilewise-report` puts into words, with code.
     pub finding: Finding,
-    /// The line to change, where that is another than the array's: the call of a layer or of the gradient, or the function that is
-    /// jitted.
+    /// The line to edit, if it isn't the array's: the call of a layer or of the gradient, or the jitted function.
     pub edited: Option<SourceLine>,
-    /// The framework that made the program, if that is known: whose code to answer with.
+    /// The framework whose code to show, that of the program; `None` if unknown.
     pub framework: Option<Framework>,
 }
 
@@ -47,7 +46,7 @@ pub struct AdvisedArray {
     pub shape_text: String,
     /// The instruction that makes it.
     pub instruction: Option<String>,
-    /// The layout to pass or return it in, where the change is that alone and follows from a copy.
+    /// The layout to pass or return it in, if the change is only that and follows from a copy.
     pub requested: Option<Shape>,
     /// The framework's name of the operation, or of the argument.
     pub op_name: Option<String>,
@@ -62,8 +61,8 @@ impl Recommendation {
         Self { change, target, array, saving, listed_bytes, parts, scores, finding, edited: None, framework }
     }
 
-    /// Of a step whose batch `tilewise.microbatch` can take in [`parts`](field@Self::parts): the arguments that have the batch, as the
-    /// program calls them, and which of their dimensions it is. Empty for other changes.
+    /// The arguments that have the batch, as the program calls them, each with the batch's dimension number, for a step
+    /// that `tilewise.microbatch` can take in [`parts`](field@Self::parts). Empty for other changes.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, usize)> {
         let batch = match &self.finding {
             Finding::LargeDimension(batch) => batch.function.as_ref().map(|_| batch),
@@ -85,7 +84,7 @@ impl Recommendation {
         }
     }
 
-    /// The line to change: that which makes the array, where no other is known.
+    /// The line to edit; the line that makes the array, if no other is known.
     #[must_use]
     pub fn line(&self) -> Option<&SourceLine> {
         self.edited.as_ref().or_else(|| self.array.as_ref()?.source.as_ref())
@@ -95,14 +94,14 @@ impl Recommendation {
         Self { saving, ..self }
     }
 
-    /// About an array of which there is no more than its shape.
+    /// Adds an array with no more known than its shape.
     pub(crate) fn about(self, shape: impl Into<String>) -> Self {
         Self { array: Some(AdvisedArray::of_shape(shape)), ..self }
     }
 }
 
 impl AdvisedArray {
-    /// One that a message lists.
+    /// An array that a message lists.
     pub(crate) fn of_row(row: &Allocation) -> Self {
         let written = || row.entry.shape.as_ref().map(|shape| shape.text.clone());
         Self {
@@ -117,7 +116,7 @@ impl AdvisedArray {
         Self { shape_text: shape_text.into(), instruction: None, requested: None, op_name: None, source: None }
     }
 
-    /// Its shape; `None` where the text is cut off.
+    /// Its shape; `None` if the text is cut off.
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
         Shape::parse_as_written(&self.shape_text).ok()

@@ -1,4 +1,4 @@
-//! What a rule is, and what it proposes.
+//! Rules and their proposals.
 
 use super::{
     change::{Saving, Target},
@@ -9,20 +9,20 @@ use super::{
 };
 use tilewise_memory::Machine;
 
-/// Finds one sign in what is known of a program, and what to change where it is found.
+/// Looks for one sign in a program or in its message, and proposes changes.
 pub(crate) trait Rule {
-    /// Whether what it proposes helps on this machine: on others than TPUs, where sizes are dense, only what does away
-    /// with arrays.
+    /// Whether its proposals help on this machine. On machines other than TPUs, where sizes are dense, only those that
+    /// remove arrays do.
     fn holds_on(&self, machine: Machine) -> bool {
         machine.generation().is_some()
     }
 
-    /// Whether programs show the sign; else it is of messages alone.
+    /// Whether it applies to programs, rather than to messages alone.
     fn is_of_programs(&self) -> bool {
         true
     }
 
-    /// The changes that may help; what they free isn't known yet.
+    /// The changes that may help; their savings aren't known yet.
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal>;
 }
 
@@ -31,22 +31,22 @@ pub(crate) trait Rule {
 pub(crate) struct Proposal {
     pub(crate) finding: Finding,
     pub(crate) target: Target,
-    /// The array it is about, of several the largest.
+    /// The array concerned, of several the largest.
     pub(crate) about: Option<AdvisedArray>,
-    /// What buffers take instead.
+    /// New buffer sizes.
     pub(crate) buffers: BufferChanges,
-    /// What it frees by itself, where other sizes alone don't tell.
+    /// Bytes that it frees by itself, if the new buffer sizes alone don't show them.
     pub(crate) estimate: Option<u64>,
-    /// How much of what it frees is known.
+    /// The kind of its saving: exact, a bound or an estimate.
     pub(crate) saving: fn(u64) -> Saving,
-    /// The parts of the batch that it frees so much with, where more parts free more.
+    /// The number of parts of the batch that its saving is for, if more parts free more.
     pub(crate) parts: Option<u64>,
-    /// Whether it takes apart either of two dimensions of an array of pairs.
+    /// Whether it splits either of two dimensions of an array of pairs.
     pub(crate) is_of_pairs: bool,
 }
 
 impl Proposal {
-    /// A proposal of which the changed buffers say what it frees.
+    /// A proposal whose saving is that of the changed buffers.
     pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
         let buffers = BufferChanges::default();
         Self {
@@ -61,23 +61,23 @@ impl Proposal {
         }
     }
 
-    /// The proposal with bytes that buffers take at most.
+    /// Adds upper bounds of buffers, in bytes.
     pub(crate) fn at_most(mut self, buffers: impl IntoIterator<Item = (usize, u64)>) -> Self {
         self.buffers.at_most.extend(buffers);
         self
     }
 
-    /// The proposal, which may free less.
+    /// Marks the saving as an upper bound.
     pub(crate) fn bound(self) -> Self {
         Self { saving: Saving::AtMost, ..self }
     }
 
-    /// The proposal, which frees about so much by itself.
+    /// Marks the saving as an estimate: `bytes` for the proposal alone.
     pub(crate) fn estimated(self, bytes: u64) -> Self {
         Self { saving: Saving::About, estimate: Some(bytes), ..self }
     }
 
-    /// What is recommended, once it is known that it frees so much.
+    /// The recommendation, with the bytes that it frees.
     pub(crate) fn recommendation(self, evidence: &dyn Evidence, bytes_saved: u64) -> Recommendation {
         Recommendation {
             change: self.finding.change(),

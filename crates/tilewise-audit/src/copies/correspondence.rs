@@ -1,11 +1,11 @@
-//! Which element of one array is which of another that is made of it by bitcasts and copies.
+//! How the elements of an array map to those of another, made of it by bitcasts and copies.
 
 use tilewise::{BitcastAs, Layout, Relation, Shape, tpu};
 
-/// Orders of more dimensions aren't tried one by one.
+/// Most dimensions whose orders are tried one by one.
 const MOST_DIMENSIONS: usize = 6;
 
-/// How another array's elements follow from an array's: its dimensions in this order, then a row-major reshape.
+/// A mapping from an array's elements to another's: a permutation of the dimensions, then a row-major reshape.
 #[derive(Clone, Debug)]
 pub(crate) struct Correspondence {
     permutation: Vec<usize>,
@@ -13,13 +13,12 @@ pub(crate) struct Correspondence {
 }
 
 impl Correspondence {
-    /// Of an array with itself.
+    /// The mapping of an array to itself.
     pub(crate) fn identity(rank: usize) -> Self {
         Self { permutation: (0..rank).collect(), is_reshaped: false }
     }
 
-    /// The same, once the bytes of `from` are read as `to`. `None` where that shows padding, or takes the dimensions of a
-    /// reshape into yet another order.
+    /// Appends a bitcast from `from` to `to`. `None` if it exposes padding, or reorders dimensions after a reshape.
     pub(crate) fn bitcast(mut self, from: &Shape, to: &Shape) -> Option<Self> {
         let relation = from.bitcast(to, BitcastAs::Any).ok()?;
         if let Some(permutation) = relation.permutation() {
@@ -38,8 +37,8 @@ impl Correspondence {
         Some(self)
     }
 
-    /// The layout of `array` whose bytes can be read as `wanted`; the tiles are the default ones of its order, else those of
-    /// `wanted`.
+    /// The layout of `array` that can be bitcast to `wanted`; its tiles are the default ones of its order, else those
+    /// of `wanted`.
     pub(crate) fn layout(&self, array: &Shape, wanted: &Shape, generation: tpu::Generation) -> Option<Shape> {
         let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
         let wanted_layout = wanted.layout()?;
@@ -81,7 +80,7 @@ impl Correspondence {
         }
     }
 
-    /// The array with its dimensions in the order of the permutation, its bytes where they are.
+    /// The array with its dimensions permuted; its bytes stay in place.
     fn seen(&self, array: &Shape) -> Option<Shape> {
         let layout = array.layout()?;
         let place = |dimension: &usize| self.permutation.iter().position(|at| at == dimension);
@@ -93,7 +92,7 @@ impl Correspondence {
     }
 }
 
-/// The permutation before this one in lexicographic order; before the first comes the last.
+/// The previous permutation in lexicographic order; wraps around to the last.
 fn previous_permutation(mut order: Vec<usize>) -> Vec<usize> {
     let falls = |pair: &[usize]| matches!(pair, [first, second] if first > second);
     let Some(at) = order.windows(2).rposition(falls) else {
@@ -129,7 +128,7 @@ mod tests {
         assert_eq!(seen.len(), 24);
     }
 
-    /// What is wanted of an array is said of the one it is a view of.
+    /// A layout wanted of a view is translated to one of its base array.
     #[test]
     fn orders_go_back_through_bitcasts() {
         let weights = shape("bf16[1024,16,64]{0,2,1:T(8,128)(2,1)}");

@@ -1,4 +1,4 @@
-//! Arguments and results that the program copies into another layout: which one it wants, and which copies that is.
+//! Arguments and results that the program relayouts: the layout to request, and the copies that it removes.
 
 use super::{correspondence::Correspondence, rows::CopyClass};
 use crate::program::is_reduction;
@@ -13,7 +13,7 @@ use tilewise_hlo::{
 };
 use tilewise_memory::Role;
 
-/// What is written into an array in place may be this part of it at most, for the array's order to matter more than the update's.
+/// An update in place is small if it writes at most this part (1/4) of the array: then the array's order matters more.
 const SMALL_PART: u64 = 4;
 
 /// An argument or a result that is copied.
@@ -23,29 +23,29 @@ pub(crate) struct InterfaceArray<'m> {
     /// The parameter, or the instruction that is the result.
     pub(crate) instruction: Instruction<'m>,
     pub(crate) op: OpId,
-    /// Among the arguments, or among the arrays of the result.
+    /// Its index among the arguments, or among the arrays of the result.
     pub(crate) number: usize,
-    /// As it is passed or returned.
+    /// Its shape as passed or returned.
     pub(crate) from: Shape,
     /// The layout to request.
     pub(crate) to: Shape,
-    /// The copies that are then needless, by the index of their instructions.
+    /// The copies that this removes, by the index of their instructions.
     pub(crate) copies: Vec<usize>,
-    /// A result's value before it is copied.
+    /// The instruction that makes a result before it is copied, by its index.
     pub(crate) made: Option<usize>,
     /// The number of the result that shares an argument's memory.
     pub(crate) donated_to: Option<usize>,
-    /// Where an argument is returned that the program updates in place, and else leaves as it is.
+    /// The position in the result of an argument that is returned, at most updated in place.
     pub(crate) returned: Option<Position>,
 }
 
 impl InterfaceArray<'_> {
-    /// What it takes as it is.
+    /// Physical bytes in its present layout.
     pub(crate) fn bytes(&self) -> u64 {
         physical_bytes(&self.from)
     }
 
-    /// What it takes in the layout to request.
+    /// Physical bytes in the layout to request.
     pub(crate) fn requested_bytes(&self) -> u64 {
         physical_bytes(&self.to)
     }
@@ -55,39 +55,40 @@ fn physical_bytes(shape: &Shape) -> u64 {
     shape.as_array().and_then(|array| array.sizes().ok()).map_or(0, |sizes| sizes.physical_bytes)
 }
 
-/// Why a copied argument or result is better left as it is.
+/// Why a copied argument or result should keep its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Something reads it in the order it has, or in a third one.
+    /// An instruction reads it in its present order, or in a third one.
     Readers,
-    /// The order can't be said of its own dimensions.
+    /// The wanted order isn't an order of its own dimensions.
     Order,
-    /// A result in tiles that no order of its dimensions has by default: asked for them, the compiler takes others elsewhere.
+    /// A result wanted in tiles that aren't the default of its order: if requested, the compiler changes tiles
+    /// elsewhere.
     Tiles,
-    /// Argument and result share memory, and don't want the same order.
+    /// Argument and result share memory, but want different orders.
     Donated,
     /// The copy is overwritten in place.
     Overwritten,
-    /// An argument is the result: it has to be copied somehow.
+    /// The result is an argument: some copy is unavoidable.
     IsArgument,
-    /// The program would hold so many bytes more.
+    /// The program would hold this many bytes more.
     Larger(u64),
-    /// It would take so many bytes, most of them padding, as long as the caller keeps it.
+    /// It would take this many bytes, most of them padding, for as long as the caller keeps it.
     Padded(u64),
 }
 
-/// A copied argument or result with what it wants, or with the copies that nothing can be done about.
+/// A copied argument or result with the layout to request, or the copies that stay, by index, and why.
 pub(crate) type Copied<'m> = Result<InterfaceArray<'m>, (Vec<usize>, Obstacle)>;
 
-/// What a program copies at its interface.
+/// Finds the arguments and results that a program copies.
 pub(crate) struct CopiedInterface<'m> {
     pub(crate) flow: &'m Dataflow,
     pub(crate) generation: Generation,
 }
 
 impl<'m> CopiedInterface<'m> {
-    /// Arguments that are copied, by number.
+    /// Copied arguments, by number.
     pub(crate) fn arguments(&self) -> HashMap<usize, Copied<'m>> {
         let flow = self.flow;
         let parameters = flow.entry().into_iter().flat_map(|entry| flow[entry].parameters.iter().copied());
@@ -113,7 +114,8 @@ impl<'m> CopiedInterface<'m> {
         found.collect()
     }
 
-    /// The result in which an argument is returned, in whose memory it lies, to be taken in the argument's layout.
+    /// The result that returns `argument` in its memory and its present layout, to be requested in the argument's new
+    /// one.
     pub(crate) fn result_of(&self, argument: &InterfaceArray<'m>) -> Option<InterfaceArray<'m>> {
         let returned = argument.returned.filter(|at| array(self.flow, *at).as_ref() == Some(&argument.from))?;
         Some(InterfaceArray {
@@ -125,7 +127,7 @@ impl<'m> CopiedInterface<'m> {
         })
     }
 
-    /// The layout in which all want an argument, and the copies that bring it there; `None` where it isn't copied.
+    /// The one layout that all copies of an argument want, and those copies; `None` if it isn't copied.
     fn wanted(&self, position: Position, from: &Shape) -> Option<Result<Wanted, (Vec<usize>, Obstacle)>> {
         let mut stage = Stage::after(self.flow, position, Correspondence::identity(from.dimensions().len()));
         let mut copies = stage.indices();
@@ -139,7 +141,7 @@ impl<'m> CopiedInterface<'m> {
         if let Some(returned) = stage.returned {
             return Some(Ok(Wanted { to, copies, returned: Some(returned) }));
         }
-        // A copy may itself be copied, and nothing else be made of it.
+        // Follow a copy whose only use is another copy.
         for _ in 0..REACH {
             let [CopyOf { position, elements: Some(elements), .. }] = &stage.copies[..] else { break };
             let next = Stage::after(self.flow, *position, elements.clone());
@@ -155,7 +157,7 @@ impl<'m> CopiedInterface<'m> {
         Some(Ok(Wanted { to, copies, returned: None }))
     }
 
-    /// Results that are copied, by the way to them.
+    /// Copied results, by tuple index path.
     pub(crate) fn results(&self) -> HashMap<Vec<usize>, Copied<'m>> {
         let Some(root) = self.flow.entry().map(|entry| self.flow[entry].root) else { return HashMap::new() };
         let Some(shape) = self.flow.shape(self.flow[root].position) else { return HashMap::new() };
@@ -167,7 +169,7 @@ impl<'m> CopiedInterface<'m> {
         found.collect()
     }
 
-    /// In which layout a result is made, if it is copied then.
+    /// A copied result with the layout in which it is made; `None` if it isn't copied.
     fn made(&self, result: Position, number: usize, from: Shape) -> Option<Copied<'m>> {
         let flow = self.flow;
         let mut elements = Correspondence::identity(from.dimensions().len());
@@ -230,29 +232,29 @@ impl<'m> CopiedInterface<'m> {
     }
 }
 
-/// The layout in which all want an argument.
+/// The layout that all copies of an argument want.
 struct Wanted {
     to: Shape,
-    /// The copies that are then needless, by the index of their instructions.
+    /// The copies that this removes, by the index of their instructions.
     copies: Vec<usize>,
-    /// Where the argument is returned.
+    /// The position in the result at which the argument is returned.
     returned: Option<Position>,
 }
 
-/// The copies into another order that are made of a value, and whether it is read otherwise, too.
+/// The relayouts of a value, and whether it has other readers.
 struct Stage<'m> {
     flow: &'m Dataflow,
     copies: Vec<CopyOf>,
-    /// Where the program returns it.
+    /// The position in the program's result at which it is returned.
     returned: Option<Position>,
     is_read: bool,
 }
 
 struct CopyOf {
     copy: OpId,
-    /// What it makes.
+    /// The position of its output.
     position: Position,
-    /// Its elements among those of the argument.
+    /// The mapping from the argument's elements to its own; `None` if unknown.
     elements: Option<Correspondence>,
 }
 
@@ -284,7 +286,7 @@ impl<'m> Stage<'m> {
                         Some(_) => waiting.push((next, elements.clone())),
                         None => stage.is_read = true,
                     },
-                    // In any order.
+                    // Reductions accept any order.
                     Use::Read(reader) if flow.instruction(reader).is_some_and(|at| is_reduction(&at)) => {}
                     Use::Read(writer) if updates(flow, writer, at) => {
                         waiting.push((flow[writer].position, elements.clone()));
@@ -301,7 +303,7 @@ impl<'m> Stage<'m> {
         self.copies.iter().map(|copy| self.flow.instruction_index(copy.copy)).collect()
     }
 
-    /// The one layout of the argument whose bytes all the copies have.
+    /// The one layout of the argument that all the copies want.
     fn wanted(&self, generation: Generation, argument: &Shape) -> Result<Shape, Obstacle> {
         let layout =
             |copy: &CopyOf| copy.elements.as_ref()?.layout(argument, &array(self.flow, copy.position)?, generation);
@@ -314,7 +316,7 @@ impl<'m> Stage<'m> {
 
 /// Whether an instruction writes a small part of an array in place.
 fn updates(flow: &Dataflow, writer: OpId, updated: Position) -> bool {
-    // Padded the one way or the other, it counts by its elements.
+    // Compares numbers of elements: padding depends on the layout.
     let elements = |at: Position| {
         let shape = array(flow, at)?;
         shape.dimensions().iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
@@ -328,7 +330,7 @@ fn updates(flow: &Dataflow, writer: OpId, updated: Position) -> bool {
         && is_small().unwrap_or(false)
 }
 
-/// The shape of what is at a position, if that is an array.
+/// The shape at a position; `None` if it isn't an array.
 fn array(flow: &Dataflow, position: Position) -> Option<Shape> {
     flow.shape(position).filter(|shape| shape.as_array().is_some())
 }

@@ -1,4 +1,4 @@
-//! Copies: what a program moves without computing anything, and which arguments and results it copies.
+//! Copies: data movement without computation, and the arguments and results that are copied.
 
 mod correspondence;
 mod interface;

@@ -1,4 +1,4 @@
-//! Copies: what a program moves without computing anything.
+//! Copies: data movement without computation.
 
 use crate::program::{Sizer, SourceLine, op_name, share, source_line};
 use std::{cmp::Reverse, collections::HashMap};
@@ -17,16 +17,16 @@ pub struct CopyRow {
     pub from: Shape,
     /// The array that is written.
     pub to: Shape,
-    /// What it is for.
+    /// Its class.
     pub class: CopyClass,
     /// Bytes that `from` takes.
     pub read_bytes: u64,
     /// Bytes that `to` takes.
     pub written_bytes: u64,
-    /// How often it runs: the [trip counts](Dataflow::trip_count) of the loops around it, multiplied. `None` if one
-    /// of them can't be told.
+    /// Number of runs: the product of the [trip counts](Dataflow::trip_count) of the loops around it. `None` if one of
+    /// them is unknown.
     pub trips: Option<u64>,
-    /// Bytes read and written in all its runs; in one where [`trips`](Self::trips) is unknown.
+    /// Bytes read and written in all its runs; in one run if [`trips`](Self::trips) is unknown.
     pub moved_bytes: u64,
     /// The framework's name of the operation.
     pub op_name: Option<String>,
@@ -36,15 +36,15 @@ pub struct CopyRow {
     pub(crate) index: usize,
 }
 
-/// What a copy is for: how the array it writes differs from the one it reads.
+/// The purpose of a copy: how the array it writes differs from the one it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum CopyClass {
     /// The elements lie in another order, or have another type. The memory space may differ, too.
     Relayout,
-    /// The same bytes in another memory space.
+    /// A copy of the same bytes to another memory space.
     Transfer,
-    /// The same layout in the same memory space.
+    /// A copy with the same layout in the same memory space.
     Duplicate,
     /// Layouts that are written differently, but put every element at the same place: a `bitcast` would do.
     Bitcast,
@@ -62,7 +62,7 @@ impl CopyClass {
         }
     }
 
-    /// The class of a copy between two arrays; `None` if one of them is no array, or can't be laid out.
+    /// The class of a copy between two arrays; `None` if one of them isn't an array, or can't be laid out.
     ///
     /// ```
     /// use tilewise_audit::CopyClass;
@@ -76,7 +76,7 @@ impl CopyClass {
     #[must_use]
     pub fn of(from: &Shape, to: &Shape) -> Option<Self> {
         let same_type = from.as_array()?.element_type() == to.as_array()?.element_type();
-        // What can't be decided (tiles that cut across one another) is written differently, and taken for different.
+        // Undecidable layouts (tiles that cut across one another) are the same only if written the same.
         let same_bytes = match from.same_bytes(to) {
             Ok(same_bytes) => same_type && same_bytes,
             Err(error) if error.kind() == ErrorKind::Undecided => same_type && from == to,
@@ -97,23 +97,23 @@ impl CopyClass {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CopyLine {
-    /// The line; `None` for copies that the compiler gives no line.
+    /// The line; `None` for copies to which the compiler gives no line.
     pub source: Option<SourceLine>,
-    /// What they are for.
+    /// Their class.
     pub class: CopyClass,
-    /// The instruction that moves the most of them, without `%`.
+    /// The instruction among them that moves the most bytes, without `%`.
     pub instruction: String,
-    /// How many instructions.
+    /// Number of instructions.
     pub copies: usize,
     /// Bytes they read and write.
     pub moved_bytes: u64,
-    /// Whether loops run some of them an unknown number of times: they are counted once, and move more.
+    /// Whether some of them are in loops of unknown trip count: these are counted once, though they move more.
     pub is_lower_bound: bool,
-    /// [`moved_bytes`](Self::moved_bytes) as a part of what the program moves, 0 … 1.
+    /// [`moved_bytes`](Self::moved_bytes) as a fraction of all bytes that the program moves, 0 … 1.
     pub share: f64,
 }
 
-/// Copies that move more than a hundredth of `moved` bytes, by line and class, those that move the most first.
+/// Copies by line and class, most bytes first, without those that move at most a hundredth of `moved` bytes.
 ///
 /// ```
 /// let module = tilewise_hlo::Module::parse("
@@ -184,7 +184,7 @@ pub(crate) fn copies<'m>(module: &'m Module, flow: &Dataflow, sizer: &mut Sizer<
     rows
 }
 
-/// Pairs of arrays as their texts have them: programs repeat a few.
+/// Pairs of arrays, cached by their texts: programs repeat a few.
 #[derive(Default)]
 struct Pairs<'m> {
     known: HashMap<(&'m str, &'m str), Option<Pair>>,
@@ -251,7 +251,7 @@ fn row<'m>(
     })
 }
 
-/// Bytes that shapes take, by their text, and results, by their instruction: a wide tuple has many readers.
+/// Sizes in bytes, cached: of shapes by text, of results by instruction, since a wide tuple has many readers.
 #[derive(Default)]
 struct Bytes<'m> {
     known: HashMap<&'m str, u64>,
@@ -259,7 +259,7 @@ struct Bytes<'m> {
 }
 
 impl<'m> Bytes<'m> {
-    /// Bytes of all arrays in a shape; 0 for what can't be sized.
+    /// Bytes of all arrays in a shape; 0 for arrays that can't be sized.
     fn of(&mut self, text: &'m str) -> u64 {
         *self.known.entry(text).or_insert_with(|| {
             let shape = Shape::parse_as_written(text);
@@ -306,7 +306,7 @@ impl<'m> Bytes<'m> {
             | Opcode::SendDone
             | Opcode::AsyncUpdate
             | Opcode::AsyncDone => 0,
-            // What it wraps is in the text, and counted there.
+            // The wrapped computation is in the text, and counted there.
             Opcode::AsyncStart if instruction.wrapped_opcode().is_none() => 0,
             Opcode::DynamicUpdateSlice => reads.nth(1).unwrap_or(0).saturating_mul(2),
             Opcode::Slice | Opcode::DynamicSlice => self.of_result(instruction).saturating_mul(2),

@@ -1,17 +1,17 @@
-//! The compiler's own plan without its program: what it says.
+//! Reports the compiler's own plan, without its program.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{BufferAllocation, BufferAssignment};
 
-/// What a buffer assignment says of a program's memory. With the `serde` feature it serialises as what `tilewise audit
-/// --format json` prints of one.
+/// A program's memory according to a buffer assignment. With the `serde` feature it serialises as in `tilewise audit
+/// --format json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssignmentReport {
-    /// Where its text came from, such as a path.
+    /// The source of its text, such as a path.
     pub source: String,
-    /// What each memory space holds, in the order of their numbers.
+    /// Totals of each memory space, in the order of their numbers.
     pub memory_spaces: Vec<AssignmentSpace>,
     /// The allocations, the largest first.
     pub allocations: Vec<AssignmentRow>,
@@ -25,15 +25,15 @@ pub struct AssignmentReport {
 pub struct AssignmentSpace {
     /// The memory space's number.
     pub memory_space: u64,
-    /// How many allocations it has.
+    /// Number of allocations.
     pub allocations: usize,
-    /// Those of arguments.
+    /// Bytes of arguments.
     pub argument_bytes: u64,
-    /// Those of results.
+    /// Bytes of results.
     pub output_bytes: u64,
-    /// Those of constants.
+    /// Bytes of constants.
     pub constant_bytes: u64,
-    /// Those that temporaries share.
+    /// Bytes that temporaries share.
     pub temporary_bytes: u64,
 }
 
@@ -47,18 +47,18 @@ pub struct AssignmentRow {
     pub memory_space: u64,
     /// `argument`, `result`, `constant` or `temporaries`.
     pub kind: &'static str,
-    /// What it takes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// How many values lie in it.
+    /// Number of values in it.
     pub values: usize,
     /// The instruction of the largest value in it, the first of equals.
     pub largest: Option<String>,
-    /// What that value takes.
+    /// Size of that value in bytes.
     pub largest_bytes: Option<u64>,
 }
 
 impl AssignmentReport {
-    /// What an assignment says: of all allocations, or of so many of the largest.
+    /// Reports an assignment: totals of all allocations, rows of all or of the `most_allocations` largest.
     ///
     /// ```
     /// use tilewise_audit::AssignmentReport;
@@ -74,7 +74,7 @@ impl AssignmentReport {
     #[must_use]
     pub fn of(assignment: &BufferAssignment, source: &str, most_allocations: Option<usize>) -> Self {
         let mut spaces: BTreeMap<u64, AssignmentSpace> = BTreeMap::new();
-        // What belongs to scalar functions takes no memory of the program's.
+        // Thread-local allocations belong to scalar functions, and take none of the program's memory.
         let owned = || assignment.allocations().iter().filter(|allocation| !allocation.is_thread_local);
         for allocation in owned() {
             let memory_space = allocation.memory_space;
@@ -109,7 +109,7 @@ impl AssignmentSpace {
         u8::try_from(number).map_or_else(|_| format!("space_{number}"), |space| memory_space_name(space).into_owned())
     }
 
-    /// What all of them take.
+    /// Bytes of all its allocations.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         let parts = [self.argument_bytes, self.output_bytes, self.constant_bytes, self.temporary_bytes];
@@ -119,7 +119,7 @@ impl AssignmentSpace {
 
 impl AssignmentRow {
     fn of(allocation: &BufferAllocation) -> Self {
-        // Of equals `max_by_key` takes the last.
+        // `max_by_key` returns the last of equals.
         let largest = allocation.values.iter().rev().max_by_key(|value| value.size);
         Self {
             index: allocation.index,

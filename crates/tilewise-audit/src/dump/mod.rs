@@ -1,4 +1,4 @@
-//! Dumps of a compiler: which of many files hold final programs, and what the compiler's own plans of them say.
+//! Dumps of a compiler: selects files with final programs, and reports the compiler's own plans of them.
 
 mod assignment;
 mod selection;

@@ -1,36 +1,36 @@
-//! Dumps: what a file is by its first bytes, which of many files hold final programs, and which the compiler's plans of
-//! them.
+//! Dumps: detects a file's kind from its first bytes, and selects the files with final programs and with the compiler's
+//! plans of them.
 //!
-//! XLA's dumps hold a program many times over, before and after passes, as text and as proto; which of those belong
-//! together, and which is the last, only their names say (`module_0007.jit_f.….after_optimizations.txt`).
+//! XLA's dumps hold a program many times over, before and after passes, as text and as proto; only the file names show
+//! which belong together and which is the last (`module_0007.jit_f.….after_optimizations.txt`).
 
 use crate::failure::Failure;
 use std::{cmp::Ordering, collections::HashSet, path::is_separator};
 use tilewise_hlo::{BufferAssignment, Document, Module};
 
-/// What a file holds.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FileKind {
     /// The text of a program, or of several.
     Program,
-    /// A program as a proto; whether it is one to the end, reading it shows.
+    /// A program as a proto, by its first bytes alone.
     Proto,
-    /// A profile, which has programs.
+    /// A profile with programs.
     Profile,
     /// The compiler's own plan of a program, as text.
     BufferAssignment,
     /// The audit of a program, as JSON.
     Report,
-    /// Live ranges, which a dump has beside a plan.
+    /// Live ranges, dumped beside a plan.
     LiveRanges,
-    /// What a dump says of memory usage, as text or proto.
+    /// A dump's report of memory usage, as text or proto.
     MemoryUsage,
     /// The values of a plan.
     AssignmentValues,
-    /// An entry computation without the head of its module.
+    /// An entry computation without its module's header.
     Part,
-    /// A shape, perhaps.
+    /// Possibly a shape.
     Shape,
     /// Anything else.
     Other,
@@ -52,7 +52,7 @@ impl FileKind {
         Self::Other,
     ];
 
-    /// What a file holds, from its first bytes, decompressed: a MiB, since the head of a module may be long.
+    /// The kind of a file, from its first bytes, decompressed. Pass a MiB, since a module's header may be long.
     ///
     /// ```
     /// use tilewise_audit::dump::FileKind;
@@ -109,31 +109,32 @@ impl FileKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 
-    /// What such files of a dump are called where they are left.
+    /// The name for such files in [`Selection::left`].
     const fn in_words(self) -> &'static str {
         match self {
             Self::LiveRanges => "live ranges",
             Self::MemoryUsage => "memory-usage reports",
             Self::AssignmentValues => "values of assignments",
-            // No compiler dumps such.
+            // Compilers dump no such files.
             _ => "other files",
         }
     }
 }
 
-/// Which of a dump's files are taken: indices into the files that were asked about.
+/// The selected files of a dump, as indices into the files passed to [`select`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selection {
     /// The final programs, by folder and name.
     pub programs: Vec<Selected>,
-    /// Why the others are left, in words, by how many; sorted. Plans aren't among them: reading shows whose they are.
+    /// Why the others are left, in words, with their number; sorted. Plans aren't among them: only their content
+    /// matters.
     pub left: Vec<(&'static str, usize)>,
 }
 
@@ -141,14 +142,14 @@ pub struct Selection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Selected {
-    /// The program, or a profile of several; of a dump without the program, the compiler's plan.
+    /// The program, or a profile of several; the compiler's plan, if the dump lacks the program.
     pub file: usize,
-    /// Files that may have the compiler's plan of it, the likeliest first: the first that [is its
-    /// plan](is_plan_of) is to be taken.
+    /// Files that may have the compiler's plan of it, the likeliest first: take the first that [is its
+    /// plan](is_plan_of).
     pub plans: Vec<usize>,
 }
 
-/// The final programs among a dump's files, each a path and its kind, with what may be their plans.
+/// Selects a dump's final programs with their possible plans; each file is a path and its kind.
 ///
 /// ```
 /// use tilewise_audit::dump::{FileKind, select};
@@ -211,9 +212,9 @@ struct Member<'a> {
     kind: FileKind,
     folder: &'a str,
     name: &'a str,
-    /// What the files of one program have in common in their names.
+    /// The part of the name that all files of one program share.
     family: &'a str,
-    /// What the rest of the name says.
+    /// The compilation stage, at the end of the name.
     stage: &'a str,
 }
 
@@ -233,8 +234,8 @@ impl<'a> Member<'a> {
         self.kind == FileKind::BufferAssignment
     }
 
-    /// By folder and family; in it programs before plans, the best stage first; of one stage the text before its proto,
-    /// which lacks the number of partitions.
+    /// Orders by folder and family; in a family programs before plans, the most final stage first; in a stage the text
+    /// before its proto, which lacks the number of partitions.
     fn cmp(&self, other: &Self) -> Ordering {
         let order = |member: &Self| {
             let rank = if member.is_assignment() { 0 } else { rank(member.stage) };
@@ -248,14 +249,14 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The parts of XLA's own names: `module_`, a number, the module's name, what compiled it, the stage.
+/// Splits XLA's names (`module_`, a number, the module's name, its compiler, the stage) into family and stage.
 fn family_and_stage(stem: &str) -> Option<(&str, &str)> {
     let (module, rest) = stem.split_once('.').filter(|(module, _)| module.starts_with("module_"))?;
     let (name, rest) = rest.split_once('.')?;
     Some((stem.get(..module.len() + 1 + name.len())?, rest.rsplit('.').next()?))
 }
 
-/// What files are called of the computations that a host program waits for: they are compiled within it.
+/// Part of the file names of computations that a host program runs asynchronously: they are compiled within it.
 const WRAPPER: &str = "hlo_device_type_async_wrapper";
 
 const OTHER_STAGES: &str = "other stages of programs";
@@ -268,7 +269,8 @@ const FINAL: [&str; 4] = [
     "after_optimizations_before_buffer_assignment",
 ];
 
-/// How final a stage is, 0 the most. On a GPU its name says what it was compiled for: `sm_8.0_gpu_after_optimizations`.
+/// The rank of a stage, 0 for the most final. On a GPU its name begins with the target:
+/// `sm_8.0_gpu_after_optimizations`.
 fn rank(stage: &str) -> usize {
     let is_stage =
         |last: &str| stage.strip_suffix(last).is_some_and(|before| before.is_empty() || before.ends_with('_'));
@@ -286,7 +288,7 @@ pub fn plan_in(document: Document) -> Result<Option<BufferAssignment>, Failure> 
     Ok(Some(BufferAssignment::parse(&document.text)?))
 }
 
-/// Whether a plan places the values of a program: all it names are in it.
+/// Whether a plan is of a program: the program has all instructions that the plan names.
 ///
 /// ```
 /// use tilewise_audit::dump::is_plan_of;
@@ -310,7 +312,7 @@ pub fn is_plan_of(plan: &BufferAssignment, program: &Module) -> bool {
 mod tests {
     use super::{FileKind::*, *};
 
-    /// The files taken with their plans, and what is left, of files of the kinds that their names say.
+    /// The selected files with their plans, and the files left.
     fn selected(names: &[(&str, FileKind)]) -> (Vec<String>, Vec<(&'static str, usize)>) {
         let selection = select(names);
         let name = |at: usize| names[at].0;
@@ -349,7 +351,7 @@ mod tests {
                     ("values of assignments", 1),
                 ],
             ),
-            // The better the stage the sooner, in any order of names; the plan of that stage first.
+            // The most final stage first, in any order of names; the plan of that stage first.
             (
                 &[
                     ("module_1.f.x.after_codegen-buffer-assignment.txt", BufferAssignment),
@@ -363,7 +365,7 @@ mod tests {
                    + module_1.f.x.after_codegen-buffer-assignment.txt"],
                 &[(stages, 2)],
             ),
-            // A stage that isn't known is better than one before.
+            // An unknown stage is better than one before optimizations.
             (
                 &[("module_1.f.before_optimizations.txt", Program), ("module_1.f.0003.layout.txt", Program)],
                 &["module_1.f.0003.layout.txt"],
@@ -378,7 +380,7 @@ mod tests {
                 &["module_1.f.sm_8.0_gpu_after_optimizations.txt"],
                 &[("other files", 1), (stages, 1)],
             ),
-            // Names of one's own; folders before the folders in them, and the same name in two is no one program.
+            // The user's own names: folders before their subfolders; the same name in two folders is two programs.
             (
                 &[
                     ("d-e/m.hlo", Program),
@@ -390,7 +392,7 @@ mod tests {
                 &["d/m.hlo + d/m-buffer-assignment.txt", "d/e/m.hlo", "d-e/m.hlo"],
                 &[(again, 1)],
             ),
-            // Plans without their programs are all that is there.
+            // Plans are selected if there are no programs.
             (
                 &[("b-buffer-assignment.txt", BufferAssignment), ("a.txt", BufferAssignment), ("c.json", Report)],
                 &["a.txt", "b-buffer-assignment.txt"],

@@ -1,4 +1,4 @@
-//! The entries of a message, with what their arrays take and why.
+//! The entries of a message, with the sizes of their arrays and the causes of padding.
 
 use crate::program::{Cause, SourceLine, causes};
 use tilewise::{
@@ -7,12 +7,12 @@ use tilewise::{
 };
 use tilewise_oom::{Entry, Message, PrintedSize};
 
-/// A message with what it lists.
+/// A message with its entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listing<'a> {
     pub(crate) message: &'a Message,
     pub(crate) allocations: &'a [Allocation],
-    /// The generation whose layouts price what is recommended, if it was given.
+    /// The generation whose layouts price recommendations, if given.
     pub(crate) generation: Option<Generation>,
 }
 
@@ -20,27 +20,27 @@ pub(crate) struct Listing<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Allocation {
-    /// What the message says.
+    /// The entry as read from the message.
     pub entry: Entry,
-    /// The array, with the tiles that the printed size tells of where the message prints none; `None` for an overlay, a
-    /// tuple's table, or a shape that was cut off.
+    /// The array; tiles that the message doesn't print are inferred from the printed size. `None` for an overlay, a
+    /// tuple's table, or a truncated shape.
     pub shape: Option<Shape>,
     /// The number of the memory space that ran out, where the message names it.
     pub memory_space: Option<u8>,
-    /// What the array holds and takes, computed; `None` without an array or without its layout.
+    /// Computed logical and physical sizes; `None` without an array or without its layout.
     pub sizes: Option<Sizes>,
-    /// What makes the padding, the largest cause first.
+    /// Causes of the padding, the largest first.
     pub causes: Vec<Cause>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
 }
 
-/// What arrays are tiled like whose layout isn't printed.
+/// The tiles of arrays whose layout isn't printed.
 #[derive(Clone, Copy)]
 pub(crate) enum Tiles {
-    /// As on this generation of TPU, or as their size tells.
+    /// Those of this generation of TPU; `None` infers them from the size.
     Of(Option<Generation>),
-    /// Not at all.
+    /// No tiles.
     None,
 }
 
@@ -77,7 +77,7 @@ impl Allocation {
         self.sizes.map_or(1.0, |sizes| sizes.expansion())
     }
 
-    /// Whether the printed size is, digit for digit, that of the array; `None` where there is nothing to compare.
+    /// Whether the printed size is, digit for digit, that of the array; `None` if one of them is unknown.
     ///
     /// Unlike [`Entry::agrees`] this counts the tiles that [`shape`](Self::shape) was given.
     #[must_use]
@@ -85,7 +85,7 @@ impl Allocation {
         Some(self.entry.size.as_ref()?.agrees_with(self.sizes?.physical_bytes))
     }
 
-    /// What it takes, in bytes: as its shape says, or where that disagrees as printed.
+    /// Its size in bytes: that of its shape, or the printed one where they disagree.
     #[must_use]
     pub fn taken_bytes(&self) -> u64 {
         match (self.sizes, self.agrees()) {
@@ -95,8 +95,9 @@ impl Allocation {
     }
 }
 
-/// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what
-/// the message says, and does with the tiles a TPU gives it, those are its tiles; without a size the default ones.
+/// Adds tiles that aren't printed: old compilers print layouts without tiles, and reports shapes without layouts. A
+/// shape whose size disagrees with the printed one gets a TPU's tiles if these agree; without a size, the default
+/// tiles.
 fn with_tiles(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Shape {
     if shape.layout().is_none() && entry.size.is_none() {
         let default = tpu::predict(&shape, generation.unwrap_or(Generation::V5e));
@@ -104,7 +105,7 @@ fn with_tiles(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Sh
     }
     let untiled = shape.layout().is_none_or(|layout| layout.tiles().is_empty());
     let Some(size) = entry.size.as_ref().filter(|_| untiled && entry.agrees() != Some(true)) else { return shape };
-    // The old rule and the new one.
+    // The new rule and the old one.
     let generations = generation.map_or(vec![Generation::V5e, Generation::V3], |generation| vec![generation]);
     let tiled = generations.into_iter().filter_map(|generation| Some(tpu::predict(&shape, generation).ok()?.shape));
     let takes = |shape: &Shape| Some(shape.as_array()?.sizes().ok()?.physical_bytes);
@@ -117,14 +118,14 @@ impl Allocation {
         self.entry.operator.as_ref().and_then(|operator| operator.op_name()).unwrap_or_default()
     }
 
-    /// What framework and compiler call the operation.
+    /// The operation's names in the framework and the compiler.
     pub(crate) fn operation(&self) -> String {
         let opcode = self.entry.instruction().map(|(name, opcode)| [name, opcode].join(" ")).unwrap_or_default();
         let kind = self.entry.operator.as_ref().and_then(|operator| operator.get("op_type")).unwrap_or_default();
         [self.op_name().rsplit('/').next().unwrap_or_default(), kind, &opcode].join(" ")
     }
 
-    /// Padding, as far as the message tells of it.
+    /// Padding in bytes as far as the message shows it, else 0.
     pub(crate) fn told_padding(&self) -> u64 {
         self.entry.padding_bytes().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Texts as they come: logs are not always UTF-8.
+//! Reads logs, which are not always UTF-8.
 
 use crate::failure::Failure;
 use std::{
@@ -9,11 +9,12 @@ use std::{
 use tilewise_hlo::DECOMPRESSION_LIMIT;
 use tilewise_oom::{Message, Scanner};
 
-/// Of longer logs only pieces are in memory.
+/// Most bytes of a log that is read whole; longer ones are read piece by piece.
 const LARGE: u64 = 4 << 20;
 
-/// The message in a log file of any size, plain or gzip; of a plain one the end is read first, and the rest only where no
-/// error stands there. Of gzip data, and of what is no regular file, the first `limit` bytes are read; of a longer file the last.
+/// The message in a log file of any size, plain or gzip. Of a plain file the last `limit` bytes are read, from the end,
+/// and only as far as needed to find an error; of gzip, UTF-16 and anything but a regular file, the first `limit`
+/// bytes.
 ///
 /// # Errors
 /// If the file can't be read, or has no message; those of [`tilewise_hlo::decode`] for gzip and protos.
@@ -21,7 +22,7 @@ pub fn read_log(path: &Path, limit: u64) -> Result<Message, Failure> {
     in_file(path, limit).map_err(|failure| failure.in_file(path))
 }
 
-/// The message in a log of any size that is read but once, such as standard input: in its first `limit` bytes.
+/// The message in the first `limit` bytes of a stream of any size, such as standard input.
 ///
 /// # Errors
 /// As for [`read_log`].
@@ -87,7 +88,7 @@ fn in_plain(mut log: impl Read, limit: u64) -> Result<Message, Failure> {
     })
 }
 
-/// The message in a stream, of which a piece at a time is in memory.
+/// The message in a stream, read piece by piece.
 fn scanned(mut log: impl Read) -> Result<Message, Failure> {
     let (mut scanner, mut piece) = (Scanner::stream(), Vec::new());
     while let Some(range) = scanner.wanted() {
@@ -109,8 +110,8 @@ fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(b"\x1f\x8b")
 }
 
-/// The text of a log's bytes, plain or gzip, for [`Message::parse`](tilewise_oom::Message::parse). What is not UTF-8 is
-/// UTF-16 by its mark or its zeros; else bytes that are no text are replaced.
+/// Decodes the bytes of a log, plain or gzip, for [`Message::parse`](tilewise_oom::Message::parse). UTF-16 is detected
+/// by its mark or its zeros; else invalid bytes are replaced.
 ///
 /// # Errors
 /// Those of [`tilewise_hlo::decode`] for gzip and protos.
@@ -131,21 +132,21 @@ pub fn decode_log(bytes: Vec<u8>) -> Result<String, Failure> {
     }
 }
 
-/// Enough to see of what kind a text is.
+/// Bytes needed to detect the encoding of a text.
 const LOOKED_AT: usize = 512;
 
-/// How two bytes are a unit of UTF-16.
+/// Makes a unit of UTF-16 from two bytes.
 type Unit = fn([u8; 2]) -> u16;
 
-/// A text of UTF-16.
+/// Decodes UTF-16; `None` for other bytes.
 fn wide(bytes: &[u8]) -> Option<String> {
     let unit = wide_unit(bytes)?;
     let units = bytes.as_chunks().0.iter().copied().map(unit);
     Some(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }
 
-/// Of a text of UTF-16, where most letters have a zero on one side, how it is read. Zeros on both are of a log that was cut to nothing
-/// while it was written.
+/// The byte order of UTF-16, where most characters have a zero byte on one side; `None` for other bytes. Zeros on both
+/// sides are of a log that was truncated while it was written.
 fn wide_unit(bytes: &[u8]) -> Option<Unit> {
     let head = &bytes[..bytes.len().min(LOOKED_AT)];
     let zeros = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
@@ -156,10 +157,10 @@ fn wide_unit(bytes: &[u8]) -> Option<Unit> {
     Some(if odd >= even { u16::from_le_bytes } else { u16::from_be_bytes })
 }
 
-/// Bytes that are read of what isn't text, which may have no end.
+/// Most bytes read of a stream that isn't text, which may be endless.
 const NOISE: u64 = 64 << 20;
 
-/// Whether this begins as no text does. A log may begin with zeros, or hold some bytes that are no letters.
+/// Whether the first bytes aren't text. A log may begin with zeros, or hold some control or invalid bytes.
 fn is_noise(head: &[u8]) -> bool {
     let sample = String::from_utf8_lossy(&head[..head.len().min(1 << 16)]);
     let is_letter = |letter: &char| *letter == '\0' || (*letter != char::REPLACEMENT_CHARACTER && !letter.is_control());
@@ -167,11 +168,11 @@ fn is_noise(head: &[u8]) -> bool {
     wide_unit(head).is_none() && letters * 2 < all
 }
 
-/// A text of UTF-16 as UTF-8.
+/// Reads UTF-16 as UTF-8.
 struct Narrowed<R> {
     wide: R,
     unit: Unit,
-    /// The beginning of a letter.
+    /// The first bytes of an incomplete character.
     undecoded: Vec<u8>,
     text: Cursor<Vec<u8>>,
 }
@@ -191,7 +192,7 @@ impl<R: Read> Read for Narrowed<R> {
             let (pairs, rest) = self.undecoded.as_chunks();
             let mut units: Vec<u16> = pairs.iter().copied().map(self.unit).collect();
             let mut kept = rest.len();
-            // A letter of two units may go on.
+            // The second unit of a surrogate pair may follow.
             if !is_last && units.pop_if(|unit| (0xD800..0xDC00).contains(unit)).is_some() {
                 kept += 2;
             }
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(wide(&big).as_deref(), Some(text));
         assert_eq!(wide(text.as_bytes()), None);
         assert_eq!(wide(b""), None);
-        // `copytruncate` of a file that goes on being written at its old place.
+        // `copytruncate` of a file that is still written at its old offset.
         let truncated = [&[0; 256][..], text.as_bytes()].concat();
         assert_eq!(wide(&truncated), None);
         assert_eq!(decode_log(truncated).expect("text").trim_start_matches('\0'), text);

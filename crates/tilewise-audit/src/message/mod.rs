@@ -1,4 +1,4 @@
-//! A message: read from a log, what it lists sized.
+//! A message: read from a log, with the sizes of its arrays.
 
 mod allocation;
 mod log;

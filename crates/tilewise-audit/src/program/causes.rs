@@ -1,8 +1,8 @@
-//! Why an array takes more than it holds.
+//! The causes of an array's padding.
 
 use tilewise::{PaddedAxis, Tiled};
 
-/// A cause that makes less than this part of the expansion, on a logarithmic scale, is not worth naming.
+/// Least part of the expansion, on a logarithmic scale, that a cause must explain to be named.
 const WORTH_NAMING: f64 = 0.05;
 
 /// A cause of padding.
@@ -18,15 +18,15 @@ pub enum Cause {
         /// Bits of its type.
         natural: u64,
     },
-    /// The end is padded to a multiple of so many elements.
+    /// The end is padded to a multiple of this many elements.
     Tail(u64),
     /// An array without tiles fills whole blocks.
     Untiled,
-    /// It lies in memory that at another time holds so many bytes.
+    /// It shares a buffer that holds this many bytes at another time.
     Shared(u64),
 }
 
-/// What makes the array's padding, the largest cause first; none without padding.
+/// The causes of the array's padding, the largest first; empty without padding.
 ///
 /// The causes multiply. Those that explain less than 5 % of the expansion, on a logarithmic scale, are left out.
 ///

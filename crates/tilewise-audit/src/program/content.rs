@@ -1,11 +1,11 @@
-//! What a file's bytes hold: programs, or the compiler's plan of one.
+//! The content of a file: programs, or the compiler's plan of one.
 
 use super::interface::Interface;
 use crate::failure::Failure;
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module};
 use tilewise_memory::Machine;
 
-/// What [`read`](Content::read) finds in a file.
+/// The content of a file, from [`read`](Content::read).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Content {
@@ -15,7 +15,7 @@ pub enum Content {
     BufferAssignment(BufferAssignment),
 }
 
-/// A program, and the compiler's own plan of it where the file has that, too.
+/// A program, with the compiler's own plan if the file has it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Program {
@@ -26,8 +26,8 @@ pub struct Program {
 }
 
 impl Content {
-    /// What the bytes of a file hold: text, proto or profile, plain or gzip; a text or a profile may hold several programs.
-    /// At least one content or failure.
+    /// Reads the bytes of a file: text, proto or profile, plain or gzip; a text or a profile may hold several programs.
+    /// Returns at least one content or failure.
     ///
     /// ```
     /// use tilewise_audit::{Audit, Content};
@@ -48,7 +48,7 @@ impl Content {
         Document::decode_all(bytes, DECOMPRESSION_LIMIT).into_iter().flat_map(contents).collect()
     }
 
-    /// What a document holds, as [`read`](Self::read) finds it.
+    /// The contents of a document, as [`read`](Self::read) returns them.
     #[must_use]
     pub fn of(document: Document) -> Vec<Result<Self, Failure>> {
         let Document { text, mut buffer_assignment, .. } = document;
@@ -79,7 +79,7 @@ fn cut(header: &str) -> Failure {
     Failure::new("truncated", format!("the text ends after the module's header{interface}")).with_help(WHOLE)
 }
 
-/// What to do about a cut text.
+/// Help for a truncated text.
 const WHOLE: &str = "dump or copy the module again, whole";
 
 impl From<Module> for Program {
@@ -98,7 +98,7 @@ impl Program {
         Self::checked(Module::parse(text))
     }
 
-    /// A program that is whole: another would be audited as if the rest held nothing.
+    /// Checks a program: missing parts would be audited as if they held nothing.
     fn checked(module: Result<Module, tilewise_hlo::Error>) -> Result<Self, Failure> {
         let module = module?;
         match module.check() {

@@ -1,4 +1,4 @@
-//! What a reader calls the axes of arrays. A name that isn't known isn't made up.
+//! Names of the axes of arrays, as a reader calls them. Unknown names aren't made up.
 
 use super::{has_gradient, is_backward, is_input, name, op_name};
 use std::{
@@ -11,45 +11,45 @@ use tilewise_hlo::{
     dataflow::{Axes, AxisId, Dataflow, EventKind, FactorKind, Position},
 };
 
-/// What an axis is called.
+/// The name of an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AxisName {
-    /// The samples of an input: it is what that begins with, no weight has it, and nothing tells its places apart.
+    /// The samples of an input: its first dimension, which no weight has, and whose places are all treated alike.
     Batch(String),
-    /// The tokens of each sample of an input, whose numbers rows of a weight are looked up by.
+    /// The tokens of each sample of an input: numbers that look up rows of a weight.
     Tokens(String),
-    /// What logits are of: a weight has it, a softmax goes over it, and tokens are looked up along it.
+    /// The words of logits: a weight has the axis, a softmax goes over it, and tokens are looked up along it.
     Vocabulary,
-    /// The same, without tokens.
+    /// The classes of logits: a vocabulary's axis without tokens.
     Classes,
-    /// What a softmax goes over and weights of matrices are stacked along.
+    /// The experts: a softmax goes over the axis, and weight matrices are stacked along it.
     Experts,
-    /// What a loop goes through weights along.
+    /// The layers: a loop goes through weights along the axis.
     Layers,
-    /// What a loop goes through other arrays along.
+    /// The steps: a loop goes through other arrays along the axis.
     Steps,
-    /// A dimension of an argument of which no more is known.
+    /// A dimension of an argument, with nothing more known.
     Dimension(String, usize),
 }
 
-/// An axis of an array, or several that have a name together.
+/// An axis of an array, or several that share a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedAxis {
-    /// The dimension that it is in. Several in one are written from the major to the minor one.
+    /// The dimension that it is in. Several in one dimension are listed from the major to the minor one.
     pub dimension: usize,
-    /// What it is called.
+    /// Its name.
     pub name: AxisName,
-    /// How many places it has.
+    /// Its size, the product of all axes that share the name.
     pub size: u64,
 }
 
 /// The names of a program's axes.
 pub(crate) struct Names<'f> {
     flow: &'f Dataflow,
-    /// By the first axis of a dimension of an argument: all its axes, and what they are called; that of the argument that tells
-    /// most comes first.
+    /// All axes of an argument's dimension with their name, by the first of them; the argument with the most
+    /// informative name comes first.
     known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>>,
 }
 
@@ -57,7 +57,7 @@ impl<'f> Names<'f> {
     pub(crate) fn of(flow: &'f Dataflow) -> Self {
         let facts = Facts::of(flow);
         let mut known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>> = HashMap::new();
-        // Inputs before weights, whose dimensions say less; images before their labels.
+        // Inputs before weights, whose dimensions tell less; images before their labels.
         let mut arguments = facts.arguments.iter().collect::<Vec<_>>();
         arguments.sort_by_key(|argument| (!argument.is_input, Reverse(argument.rank)));
         for argument in arguments {
@@ -67,7 +67,7 @@ impl<'f> Names<'f> {
                 of_first.push((argument.axes.clone(), facts.name(argument)));
             }
         }
-        // What no argument has, but a loop fills.
+        // Axes that no argument has, but a loop fills.
         for axis in facts.axes.all().ids().filter(|axis| !known.contains_key(axis)).collect::<Vec<_>>() {
             let name = facts.of_loop(&[axis]);
             known.extend(name.map(|name| (axis, vec![(vec![axis], name)])));
@@ -75,13 +75,13 @@ impl<'f> Names<'f> {
         Self { flow, known }
     }
 
-    /// The axes of an array that have names.
+    /// The named axes of an array.
     pub(crate) fn at(&self, position: Position) -> Vec<NamedAxis> {
         let told = self.flow.told(position);
         told.map_or_else(Vec::new, |(at, leaf)| self.of_array(&at, leaf))
     }
 
-    /// The axes of an instruction's array that have names, of a tuple by the number of its leaf.
+    /// The named axes of an instruction's array; of a tuple, by the number of its leaf.
     fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> Vec<NamedAxis> {
         let axes = self.flow.axes();
         let mut found = Vec::new();
@@ -115,29 +115,29 @@ struct Argument {
     is_whole: bool,
 }
 
-/// What is known of a program's axes.
+/// Facts about a program's axes.
 struct Facts<'f> {
     flow: &'f Dataflow,
     axes: &'f Axes,
-    /// Whether the program learns.
+    /// Whether the program takes a gradient.
     has_gradient: bool,
     arguments: Vec<Argument>,
-    /// Axes of dimensions of weights, with how many dimensions each has and which it is.
+    /// Axes of weights, each with the ranks and dimensions at which it occurs.
     of_weights: HashMap<AxisId, Vec<(usize, usize)>>,
-    /// The elements of all inputs that begin with an axis.
+    /// Axes that begin an input, each with the number of elements of all such inputs.
     beginning: HashMap<AxisId, u64>,
-    /// Axes of weights that are named as those of a vocabulary.
+    /// Axes of weights that are named like those of a vocabulary.
     of_words: HashSet<AxisId>,
-    /// Axes that arrays have in two dimensions.
+    /// Axes that occur in two dimensions of one array.
     paired: HashSet<AxisId>,
-    /// Axes along which rows are multiplied by what lacks them.
+    /// Axes of a product that only one of its operands has.
     multiplied: HashSet<AxisId>,
-    /// The axis that most elements of inputs are samples along.
+    /// The batch axis of the most input elements.
     batch: Option<AxisId>,
-    /// Axes along which rows of weights are looked up, and those of what they are looked up for.
+    /// Axes along which rows of weights are looked up, and axes of the indices.
     tables: HashSet<Vec<AxisId>>,
     looked_up: HashSet<AxisId>,
-    /// The innermost loop around the instructions of a computation.
+    /// By computation, the innermost loop around its instructions.
     loops: HashMap<usize, Around>,
     /// The bodies of loops that go through weights.
     of_layers: HashSet<usize>,
@@ -229,7 +229,7 @@ impl<'f> Facts<'f> {
             of_first.is_some_and(|places| places.contains(&(rank, 0)))
         };
         let dimension = || AxisName::Dimension(argument.name.clone(), argument.dimension);
-        // What isn't learned may choose among moves, or neighbours.
+        // A softmax that isn't learned may choose among moves, or neighbours.
         if is_of_weight && self.is_of_logits(all) {
             return match () {
                 () if is_stacked(3) => AxisName::Experts,
@@ -249,26 +249,27 @@ impl<'f> Facts<'f> {
         }
     }
 
-    /// Whether a softmax goes over axes of weights that aren't positions, of which attention makes pairs. Where nothing is learned, it
+    /// Whether a softmax goes over axes of weights that aren't positions, which attention pairs. Without a gradient, it
     /// may choose among anything.
     fn is_of_logits(&self, all: &[AxisId]) -> bool {
         self.has_gradient && !all.iter().any(|axis| self.paired.contains(axis)) && self.is_softmax(all)
     }
 
-    /// Whether rows of a weight are looked up along axes, or a weight of them has the name of what that is done to.
+    /// Whether rows of a weight are looked up along axes, or a weight that has these axes is named like a vocabulary.
     fn is_table(&self, all: &[AxisId]) -> bool {
         self.tables.contains(all) || all.iter().all(|axis| self.of_words.contains(axis))
     }
 
-    /// Whether numbers of an input's rows are of tokens: rows of a weight are looked up by them, and attention makes pairs of them.
+    /// Whether an input's dimension is one of tokens: whole numbers that look up rows of a weight, and that attention
+    /// pairs.
     fn is_of_tokens(&self, argument: &Argument) -> bool {
         let is_token = |axis: &AxisId| self.looked_up.contains(axis) && self.paired.contains(axis);
         argument.is_whole && (argument.rank, argument.dimension) == (2, 1) && argument.axes.iter().all(is_token)
     }
 
-    /// Whether samples may lie along a dimension: an input of more than a number each begins with it, they are multiplied by what lacks
-    /// it, no weight has it, pairs aren't made of them, and nothing tells them apart or adds them up by products or by indices but a
-    /// gradient.
+    /// Whether a dimension may be the batch: the first of an input of rank 2 or more. In products only one operand has
+    /// its axes, no weight has them, they aren't paired, and no operation tells their places apart, or sums over them
+    /// by products except a gradient.
     fn is_batch(&self, argument: &Argument) -> bool {
         let is_free = |axis: &AxisId| {
             self.multiplied.contains(axis) && !self.paired.contains(axis) && !self.of_weights.contains_key(axis)
@@ -278,7 +279,7 @@ impl<'f> Facts<'f> {
                 let at = self.flow.module().instruction(event.instruction);
                 at.is_none_or(|at| match event.kind {
                     EventKind::Mixed | EventKind::Ends(FactorKind::Mix) | EventKind::Made(FactorKind::Mix) => {
-                        // A kernel may pass what isn't known; without a gradient, more than kernels must be known.
+                        // A kernel's effect is unknown; it is only accepted in a program with a gradient.
                         !tells_places_apart(&at) && (self.has_gradient || at.opcode() != Opcode::CustomCall)
                     }
                     EventKind::Ends(FactorKind::Sum) if at.opcode() != Opcode::Reduce => {
@@ -292,7 +293,7 @@ impl<'f> Facts<'f> {
         is_input && !argument.axes.is_empty() && argument.axes.iter().all(|axis| is_free(axis) && is_one(axis))
     }
 
-    /// Whether a softmax goes over axes: they are reduced to a maximum, and summed over.
+    /// Whether a softmax goes over axes: a maximum and a sum reduce them.
     fn is_softmax(&self, all: &[AxisId]) -> bool {
         let ends = |kind: FactorKind| {
             all.iter().all(|axis| {
@@ -304,7 +305,8 @@ impl<'f> Facts<'f> {
         ends(FactorKind::Reduce) && ends(FactorKind::Sum)
     }
 
-    /// The loops that read an array along axes, a place each step, or fill one.
+    /// The loop that reads an array along axes (`dynamic-slice`), or fills it (`dynamic-update-slice`), one place a
+    /// step.
     fn loops_along(&self, all: &[AxisId], opcode: Opcode) -> Option<Around> {
         let size = all.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul);
         let around = |axis: &AxisId| {
@@ -319,7 +321,7 @@ impl<'f> Facts<'f> {
         all.iter().map(around).reduce(|one, other| one.filter(|_| one == other)).flatten()
     }
 
-    /// What a loop goes through along axes: layers, if it goes through weights.
+    /// The name of axes that a loop goes along: layers, if it goes through weights, else steps.
     fn of_loop(&self, all: &[AxisId]) -> Option<AxisName> {
         let [read, filled] =
             [Opcode::DynamicSlice, Opcode::DynamicUpdateSlice].map(|opcode| self.loops_along(all, opcode));
@@ -335,8 +337,8 @@ impl<'f> Facts<'f> {
     }
 }
 
-/// Whether an operation that mixes does so in the user's program: kernels may pass what isn't known, what is counted or constant is
-/// no sample, and a compiler sorts, pads and looks up rows to gather and to scatter them.
+/// Whether a mixing operation is one of the user's program. Kernels are unknown, counters and constants aren't samples,
+/// and a compiler sorts, pads and looks up rows to gather and scatter them.
 fn tells_places_apart(at: &Instruction<'_>) -> bool {
     let name = op_name(at).unwrap_or_default();
     let operation = name.rsplit('/').next().unwrap_or_default();
@@ -348,7 +350,7 @@ fn tells_places_apart(at: &Instruction<'_>) -> bool {
     }
 }
 
-/// Axes that arrays have in two dimensions.
+/// Axes that occur in two dimensions of one array.
 fn paired(flow: &Dataflow) -> HashSet<AxisId> {
     let (mut paired, mut seen) = (HashSet::new(), Vec::<AxisId>::new());
     for at in flow.module().instructions().filter(|at| at.opcode() != Opcode::Tuple) {
@@ -363,7 +365,7 @@ fn paired(flow: &Dataflow) -> HashSet<AxisId> {
     paired
 }
 
-/// Axes along which rows are multiplied by what lacks them.
+/// Axes of a product that only one of its operands has.
 fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
     let products = flow.module().instructions();
     let products = products.filter(|at| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution));
@@ -377,7 +379,7 @@ fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
     multiplied
 }
 
-/// Whether a weight's name says that it is of a vocabulary.
+/// Whether a weight is named like one of a vocabulary.
 fn is_of_words(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["embed", "lm_head", "vocab", "wte"].iter().any(|word| name.contains(word))
@@ -395,13 +397,13 @@ fn takes_maximum(at: &Instruction<'_>) -> bool {
 /// A loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Around {
-    /// How often it runs.
+    /// Its trip count.
     trips: u64,
     /// Its body, by its index.
     body: usize,
 }
 
-/// Whether it is a loop that the compiler makes of an operation: its steps are places of that.
+/// Whether the compiler made a loop of a gather or a scatter: its steps are places of that.
 fn is_of_compiler(at: &Instruction<'_>) -> bool {
     let name = op_name(at).unwrap_or_default();
     let operation = name.rsplit('/').next().unwrap_or_default();
@@ -416,7 +418,7 @@ fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
         let body = at.calls().find(|call| call.role == CallRole::Body)?.computation()?;
         Some((body, flow.trip_count(op)?))
     });
-    // Inner loops are above those around them.
+    // Inner loops come before those around them.
     for (body, trips) in bodies {
         let mut waiting: Vec<Computation<'_>> = vec![body];
         while let Some(computation) = waiting.pop() {
@@ -444,7 +446,7 @@ mod tests {
         found.into_iter().map(|axis| (axis.dimension, axis.name, axis.size)).collect()
     }
 
-    /// A loss of a language model, whose embedding is its output, too.
+    /// The loss of a language model whose embedding is also its output weight.
     const MODEL: &str = "
 add { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -474,7 +476,7 @@ ENTRY main {
         let (batch, tokens) = (AxisName::Batch("batch['ids']".into()), AxisName::Tokens("batch['ids']".into()));
         let logits = [(0, batch.clone(), 16), (1, tokens.clone(), 1024), (2, AxisName::Vocabulary, 5000)];
         assert_eq!(named(MODEL, "logits"), logits);
-        // Of a dimension that is two, both are told.
+        // A dimension that merges two axes has both names.
         let flat = [(0, batch.clone(), 16), (0, tokens.clone(), 1024), (1, AxisName::Vocabulary, 5000)];
         assert_eq!(named(MODEL, "flat"), flat);
         assert_eq!(named(MODEL, "scores"), [(0, batch, 16), (1, tokens.clone(), 1024), (2, tokens, 1024)]);
@@ -487,19 +489,20 @@ ENTRY main {
         // Without a gradient, a softmax may choose among anything.
         let inference = MODEL.replace("transpose(jvp())", "f");
         assert_eq!(named(&inference, "logits")[2].1, AxisName::Dimension("params['table']['w']".into(), 0));
-        // What is sorted along, or looked up by, isn't a batch of samples.
+        // An axis that is sorted along isn't a batch of samples.
         let sorted = MODEL.replace(
             "  rows = ",
             "  order = s32[16,1024] sort(ids), dimensions={0}, to_apply=add, metadata={op_name=\"jit(f)/sort\"}\n  rows = ",
         );
         assert_eq!(named(&sorted, "logits")[0].1, AxisName::Dimension("batch['ids']".into(), 0));
-        // What is multiplied by nothing may be anything.
+        // An axis without products may be anything.
         let plain = "ENTRY main {\n  x = f32[16,1024] parameter(0), metadata={op_name=\"x\"}\n  ROOT y = f32[16,1024] tanh(x)\n}";
         let names = [0, 1].map(|at| (at, AxisName::Dimension("x".into(), at), [16, 1024][at]));
         assert_eq!(named(plain, "y"), names);
     }
 
-    /// As a TPU's compiler writes what its SparseCores do: the start is given nothing, and the text has no result of it.
+    /// SparseCore operations as a TPU's compiler prints them: the start has no operand, and its result isn't in the
+    /// text.
     #[test]
     fn what_is_started_has_the_axes_of_what_is_done() {
         let text = "

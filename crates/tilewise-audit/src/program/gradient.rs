@@ -3,14 +3,14 @@
 use super::{any_fused, does};
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 
-/// Whether a program takes a gradient: JAX's names of operations say so, or a loop that goes back through what another stacked up. A
-/// gradient without loops has no sign in the graph: its operations are those of any other function.
+/// Whether a program takes a gradient: by JAX's names of operations, or by a loop that goes backwards through slices
+/// that another one stacked. A gradient without loops can't be told from any other function in the graph.
 pub(crate) fn has_gradient(module: &Module) -> bool {
     module.source().contains("transpose(jvp")
         || module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
 }
 
-/// Whether a loop reads slices of what an earlier loop stacked up, the last first, as the gradient of a scan does.
+/// Whether a loop reads slices that an earlier loop stacked, the last first, as the gradient of a scan does.
 fn goes_back(around: &Instruction<'_>) -> bool {
     let Some(start) = around.operands().next().and_then(|start| start.instruction()) else { return false };
     let Some(carried) = body(around).and_then(|body| body.instructions().find(|at| at.opcode() == Opcode::Parameter))
@@ -29,12 +29,12 @@ fn goes_back(around: &Instruction<'_>) -> bool {
     })
 }
 
-/// Whether it is an index of a step that the loop's number of steps is reduced by.
+/// Whether it is a scalar difference, such as a loop's last step minus its step.
 fn counts_down(at: &Instruction<'_>) -> bool {
     at.opcode() == Opcode::Subtract && at.shape().is_ok_and(|shape| shape.dimensions().is_empty())
 }
 
-/// Whether an array is what a loop wrote a slice of in each step.
+/// Whether a loop wrote a slice of the array in each step.
 fn is_stacked(mut array: Instruction<'_>) -> bool {
     while matches!(array.opcode(), Opcode::Copy | Opcode::Bitcast) {
         let Some(of) = array.operands().next().and_then(|of| of.instruction()) else { return false };
@@ -71,7 +71,7 @@ fn element(at: &Instruction<'_>, carried: &Instruction<'_>) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A loop that stacks up its carry, and one that reads slices of what `read` is, at `index`.
+    /// A loop that stacks its carry, and one that reads slices of `read` at `index`.
     fn two_loops(read: &str, index: &str) -> String {
         format!(
             "HloModule m, is_scheduled=true
@@ -136,7 +136,7 @@ ENTRY e {{
     fn a_loop_that_goes_back_is_a_gradient() {
         let has = |read, index| has_gradient(&Module::parse(two_loops(read, index)).expect("a program"));
         assert!(has("kept_all", "back"));
-        // Of what one loop stacks up another may read slices, in order or of what was given.
+        // Reading the stacked slices in order, or slices of an argument, isn't a gradient.
         assert!(!has("kept_all", "n2") && !has("b", "back") && !has("b", "n2"));
     }
 

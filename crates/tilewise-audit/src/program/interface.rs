@@ -1,10 +1,10 @@
-//! The interface of a program whose text is cut: what its header tells.
+//! The interface of a truncated program, from its header.
 
 use std::fmt;
 use tilewise::{ByteSize, Shape};
 use tilewise_hlo::Module;
 
-/// What a module's header tells of its arguments and results.
+/// Sizes of a module's arguments and results, from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     argument_bytes: u64,
@@ -14,13 +14,13 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// Of a header that nothing follows.
+    /// Reads a header that nothing follows.
     pub(crate) fn of_header(header: &str) -> Option<Self> {
         const BODY: &str = "\n\nENTRY cut {\n  ROOT cut = () tuple()\n}\n";
         Self::of(&Module::parse([header, BODY].concat()).ok()?)
     }
 
-    /// Of a module; `None` where its header has no `entry_computation_layout`, or one without layouts.
+    /// Reads a module's header; `None` if it has no `entry_computation_layout`, or one without layouts.
     pub(crate) fn of(module: &Module) -> Option<Self> {
         let (arguments, result) = split(module.entry_computation_layout()?)?;
         let [arguments, result] = [arguments, result].map(|text| text.parse::<Shape>().ok());
@@ -37,7 +37,7 @@ impl Interface {
     }
 }
 
-/// `{(f32[8]{0}, f32[4]{0})->f32[8]{0}}`, at the arrow that stands in no bracket.
+/// Splits `{(f32[8]{0}, f32[4]{0})->f32[8]{0}}` at the arrow outside all brackets.
 fn split(layout: &str) -> Option<(&str, &str)> {
     let inside = layout.trim();
     let inside = inside.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(inside);
@@ -53,7 +53,7 @@ fn split(layout: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Bytes of an array; none of what has no buffer in memory.
+/// Bytes of an array; 0 for shapes without a buffer, such as tokens.
 fn bytes(leaf: &Shape) -> Option<u64> {
     leaf.as_array().map_or(Some(0), |array| Some(array.sizes().ok()?.physical_bytes))
 }

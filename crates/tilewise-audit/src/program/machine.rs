@@ -1,4 +1,4 @@
-//! Which machine a program is compiled for, from its text.
+//! Infers the machine that a program is compiled for from its text.
 
 use tilewise::{
     ArrayShape,
@@ -7,9 +7,9 @@ use tilewise::{
 use tilewise_hlo::Module;
 use tilewise_memory::Machine;
 
-/// The generation that a module's text points to; v5e where nothing does.
+/// The generation that a module's text points to; v5e without a sign.
 ///
-/// Texts don't name it. Two things that depend on it show: the tiles of scalars, which are larger on v2 and v3, and what
+/// Texts don't name it. Two signs depend on it: the tiles of scalars, which are larger on v2 and v3, and features that
 /// only some generations have. Of a program's sizes only the tables of tuples depend on it, by some hundred bytes.
 ///
 /// ```
@@ -24,7 +24,7 @@ pub fn infer_generation(module: &Module) -> Generation {
     shown_generation(module).unwrap_or(Generation::V5e)
 }
 
-/// The generation that a module's text points to; `None` where nothing does.
+/// The generation that a module's text points to; `None` without a sign.
 pub(crate) fn shown_generation(module: &Module) -> Option<Generation> {
     let end = end_of(module.source());
     if has_old_scalars(end) {
@@ -36,7 +36,7 @@ pub(crate) fn shown_generation(module: &Module) -> Option<Generation> {
     }
 }
 
-/// The part of a text that is looked at: `ENTRY` is last.
+/// The end of a text, where `ENTRY` is.
 fn end_of(source: &str) -> &str {
     let mut start = source.len().saturating_sub(LOOKED_AT);
     while !source.is_char_boundary(start) {
@@ -45,7 +45,7 @@ fn end_of(source: &str) -> &str {
     &source[start..]
 }
 
-/// Whether scalars have the tiles of v2 and v3. Of 16 bits, these are the tiles of later generations, too.
+/// Whether 32-bit scalars have the tiles of v2 and v3. 16-bit scalars have them on later generations, too.
 fn has_old_scalars(text: &str) -> bool {
     text.contains("32[]{:T(256)")
 }
@@ -55,8 +55,8 @@ pub(crate) fn has_sparse_core(module: &Module) -> bool {
     module.computations().any(|computation| computation.execution_thread() == Some("sparsecore"))
 }
 
-/// The machine that a module's text shows: a TPU if arrays lie in tiles; a GPU or a CPU by what only its compiler writes.
-/// `None` where nothing shows.
+/// The machine that a module's text shows: a TPU if arrays lie in tiles; a GPU or a CPU by marks of its compiler.
+/// `None` without a mark.
 ///
 /// ```
 /// use tilewise_memory::Machine;
@@ -72,12 +72,12 @@ pub fn infer_machine(module: &Module) -> Option<Machine> {
         return Some(infer_generation(module).into());
     }
     let shows = |marks: &[&str]| marks.iter().any(|mark| module.source().contains(mark));
-    // CPUs' first: both have fusions of Triton's kind, under names of their own.
+    // CPU marks come first: both machines have Triton-like fusions, under different names.
     if shows(CPU_MARKS) { Some(Machine::Cpu) } else { shows(GPU_MARKS).then_some(Machine::Gpu(None)) }
 }
 
-/// In all 163 texts of GPUs that were compared: the fingerprint. The others are of the backend's configuration, and of
-/// the libraries that only GPUs call.
+/// Marks of GPUs. The fingerprint is in all 163 compared texts of GPUs; the others are fields of the backend's
+/// configuration, and libraries that only GPUs call.
 const GPU_MARKS: &[&str] = &[
     "fingerprint_before_lhs",
     "\"operation_queue_id\"",
@@ -89,10 +89,10 @@ const GPU_MARKS: &[&str] = &[
     "cusolver",
 ];
 
-/// In 53 of 60 texts of CPUs that were compared.
+/// Marks of CPUs, in 53 of 60 compared texts of CPUs.
 const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "\"__onednn$", "xla_cpu"];
 
-/// The generation that a file's name mentions: a hint, where no other is given.
+/// The generation in a file's name: a hint, if no other is given.
 ///
 /// ```
 /// use tilewise::tpu::Generation;
@@ -103,12 +103,12 @@ const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "
 /// ```
 #[must_use]
 pub fn generation_in_name(name: &str) -> Option<Generation> {
-    // `v5e8` are eight of them.
+    // `v5e8` is eight chips of v5e.
     let of_many = |part: &str| part.trim_end_matches(|letter: char| letter.is_ascii_digit()).parse().ok();
     name.split('.').rev().find_map(|part| part.parse().ok().or_else(|| of_many(part)))
 }
 
-/// The build of the compiler that a dump's file is of.
+/// The compiler's build in the name of a dump's file.
 ///
 /// ```
 /// let file = "module_0031.jit_f.cl_772339112.after_optimizations.txt";
@@ -120,10 +120,10 @@ pub fn build_in_name(name: &str) -> Option<u64> {
     name.split('.').find_map(|part| part.strip_prefix("cl_")?.parse().ok())
 }
 
-/// The generation that a module is surely compiled for instead, or one like it, if it can't be this one.
+/// A generation for which the module could be compiled, if it can't be compiled for `generation`; else `None`.
 ///
-/// How much scoped VMEM instructions have says nothing for sure: v7x's default is another generation's with
-/// `--xla_tpu_scoped_vmem_limit_kib`, and kernels ask for their own.
+/// The scoped VMEM of instructions proves nothing: `--xla_tpu_scoped_vmem_limit_kib` can set v7x's default on another
+/// generation, and kernels ask for their own.
 pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<Generation> {
     let is_old = matches!(generation, Generation::V2 | Generation::V3);
     if has_old_scalars(end_of(module.source())) {
@@ -136,8 +136,8 @@ pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<G
     (is_old && module.source().contains("f32[]{:T(128)")).then_some(Generation::V5e)
 }
 
-/// The only side of the divide between v3 and v4 on which an array of these bounds and this order has these tiles, if
-/// there is just one: v3 or v5e.
+/// The generation whose default tiles the array has, if only one does: v3, or v5e for v4 and later. `None` if both or
+/// neither do.
 pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {
     let layout = array.layout().filter(|layout| !layout.tiles().is_empty())?;
     let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
@@ -155,9 +155,9 @@ pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {
     }
 }
 
-/// Bytes from the end of the text that are looked at.
+/// Bytes searched at the end of the text.
 const LOOKED_AT: usize = 1 << 18;
 
-/// Seen in programs of v7x, unless an option asks for it.
+/// Seen in programs of v7x; in others only if an option asks for it.
 const V7X_SCOPED_MEMORY: &str =
     "\"scoped_memory_configs\":[{\"memory_space\":\"1\",\"offset\":\"0\",\"size\":\"33554432\"}";

@@ -1,16 +1,17 @@
-//! What names of arguments and operations tell.
+//! Parses names of arguments and operations.
 
 use super::origin::op_name;
 use tilewise::Shape;
 use tilewise_hlo::Instruction;
 
-/// An argument's name in the program, such as `params['w']`; without metadata its instruction's, `%param.1`, which is no name in Python.
+/// An argument's name in the program, such as `params['w']`; without metadata its instruction's, as in `%param.1`,
+/// which isn't a Python name.
 pub(crate) fn name(argument: &Instruction<'_>) -> String {
     let of_metadata = op_name(argument).filter(|name| !name.is_empty() && !root(name).contains('/'));
     of_metadata.unwrap_or_else(|| format!("%{}", argument.name()))
 }
 
-/// Whether a name is an instruction's, where the program tells no other.
+/// Whether a name is an instruction's, for lack of one in the program.
 pub(crate) fn is_of_instruction(name: &str) -> bool {
     name.starts_with('%')
 }
@@ -20,7 +21,7 @@ pub(crate) fn root(name: &str) -> &str {
     if is_of_instruction(name) { name } else { name.split(['[', '.']).next().unwrap_or(name) }
 }
 
-/// Parts of a training state, and what optimizers keep of each parameter: trees of their own.
+/// Parts of a training state, and of an optimizer's state: trees of their own.
 const TREES: &[&str] =
     &["params", "opt_state", "batch_stats", "ema_params", "grads", "mu", "nu", "trace", "acc_grads", "v_row", "v_col"];
 
@@ -43,25 +44,25 @@ pub(crate) fn begins_with(shape: &Shape, size: u64) -> bool {
     shape.dimensions().first().and_then(|dimension| dimension.bound()) == Some(size)
 }
 
-/// Whether an operation is of the backward pass: JAX's names say so.
+/// Whether an operation is of the backward pass, by JAX's names.
 pub(crate) fn is_backward(name: &str) -> bool {
     name.contains("transpose(")
 }
 
-/// Whether an operation is of the forward pass of a gradient: JAX's names say so.
+/// Whether an operation is of the forward pass of a gradient, by JAX's names.
 pub(crate) fn is_forward(name: &str) -> bool {
     name.contains("jvp(") && !is_backward(name)
 }
 
-/// Whether an operation is under a checkpoint: JAX's names of operations say so.
+/// Whether an operation is under a checkpoint, by JAX's names.
 pub(crate) fn is_recomputed(name: &str) -> bool {
     name.split('/').any(|word| matches!(word, "checkpoint" | "remat" | "rematted_computation"))
 }
 
-/// Modules lie in one another so deep, and no deeper is looked for layers.
+/// Deepest nesting of modules that is searched for layers.
 const DEEPEST: usize = 16;
 
-/// The places of an operation's name that have a number, with a star for it.
+/// Each module's path in an operation's name, with a star for its last number, and that number (0 without one).
 pub(crate) fn numbered(name: &str) -> Vec<(String, u64)> {
     let (mut before, mut found) = (String::new(), Vec::new());
     for word in modules(name).take(DEEPEST) {
@@ -74,13 +75,13 @@ pub(crate) fn numbered(name: &str) -> Vec<(String, u64)> {
     found
 }
 
-/// The modules that an operation is of, the outermost first: its name but for the compiled function and what it computes.
+/// The modules of an operation, the outermost first: its name without the compiled function and the primitive.
 pub(crate) fn modules(name: &str) -> impl Iterator<Item = &str> {
     let inner = name.rsplit_once('/').and_then(|(before, _)| Some(before.split_once('/')?.1)).unwrap_or_default();
     inner.split('/').map(untransformed).filter(|word| !word.is_empty())
 }
 
-/// `h_0` of `transpose(jvp(h_0))`.
+/// Strips transformations: `h_0` of `transpose(jvp(h_0))`.
 fn untransformed(word: &str) -> &str {
     const TRANSFORMATIONS: [&str; 3] = ["transpose(", "jvp(", "vmap("];
     let mut inner = word;
@@ -90,10 +91,10 @@ fn untransformed(word: &str) -> &str {
     inner.trim_end_matches(')')
 }
 
-/// The module of the network that an operation is of, `Model/Block_3/Dense_0`, or the part of its tree that an argument is in,
-/// `params/Block_3/Dense_0`; empty where its name has none.
+/// The network's module of an operation, `Model/Block_3/Dense_0`, or the subtree of an argument,
+/// `params/Block_3/Dense_0`; empty if its name has none.
 pub(crate) fn module_path(name: &str) -> String {
-    // Of operations that became one, XLA joins the names.
+    // XLA joins the names of operations that it merges.
     let name = name.split(';').next().unwrap_or(name);
     if root(name).contains('/') {
         return modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
@@ -104,7 +105,7 @@ pub(crate) fn module_path(name: &str) -> String {
     parts.join("/")
 }
 
-/// Whether a part of an operation's name is not one that JAX puts there for control flow, functions or an einsum.
+/// Whether a part of an operation's name is a module: not one that JAX adds for control flow, functions or an einsum.
 pub(crate) fn is_module(word: &str) -> bool {
     const FRAMES: [&str; 10] = [
         "while",
@@ -122,7 +123,7 @@ pub(crate) fn is_module(word: &str) -> bool {
     !(FRAMES.contains(&word) || is_branch || word.starts_with("jit(") || word.contains("->"))
 }
 
-/// Names that differ only in their numbers as one, with letters for those that aren't the same in all: `ws[i]`.
+/// Merges names that differ only in their numbers; numbers that differ become letters: `ws[i]`.
 pub(crate) fn family(names: &[&str]) -> String {
     let numbers = |name: &str| -> Vec<String> {
         let runs = name.split(|letter: char| !letter.is_ascii_digit()).filter(|run| !run.is_empty());
@@ -145,7 +146,7 @@ pub(crate) fn family(names: &[&str]) -> String {
     told + rest
 }
 
-/// A name without its numbers, which those of one [`family`] share.
+/// A name with `#` for each number; the same for all names of one [`family`].
 pub(crate) fn without_numbers(name: &str) -> String {
     let mut kept = String::new();
     for letter in name.chars() {
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(module_path("jit(f)/jvp(Model)/Dense_0/mul;jit(f)/jvp(Model)/Dense_1/add"), "Model/Dense_0");
     }
 
-    /// Of Flax, of an optimizer's state, and of Haiku, whose names of modules have slashes.
+    /// Names of Flax, of an optimizer's state, and of Haiku, whose module names have slashes.
     #[test]
     fn arguments_are_parts_of_their_tree() {
         assert_eq!(module_path("params['encoder']['layer']['0']['kernel']"), "params/encoder/layer/0");

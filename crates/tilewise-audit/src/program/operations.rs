@@ -1,12 +1,12 @@
-//! What instructions do to the elements of arrays.
+//! Effects of instructions on the elements of arrays.
 
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 
-/// What Pallas and Mosaic kernels are calls of.
+/// The custom-call target of Pallas and Mosaic kernels.
 pub(crate) const MOSAIC: &str = "tpu_custom_call";
 
-/// Whether an instruction hands its operand on as it is.
+/// Whether an instruction passes its operand on unchanged.
 pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
     matches!(
         instruction.opcode(),
@@ -15,14 +15,14 @@ pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
         || instruction.joins_slices()
 }
 
-/// Whether an instruction, or what it fuses, is one with this opcode.
+/// Whether an instruction, or one that it fuses, has this opcode.
 pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
     any_fused(instruction, |at| at.opcode() == opcode)
 }
 
-/// Whether an instruction, or one that it fuses, is such a one.
+/// Whether `is` holds for an instruction, or for one that it fuses.
 pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<'_>) -> bool) -> bool {
-    /// Fusions in fusions: a scatter's are three deep.
+    /// Most levels of nested fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
     let mut front = vec![*instruction];
     for _ in 0..DEPTH {
@@ -51,7 +51,8 @@ pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
         && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
 }
 
-/// Whether an instruction does nothing but add its operands' elements up, or the like, to few, in any order.
+/// Whether an instruction only reduces its largest operand, in any order, to at most an eighth of its elements; its
+/// other operands are as small.
 pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
     let mut elements = instruction.operands().filter_map(|operand| count(&operand.instruction()?));
     let (mut largest, mut second) = (0, 0);
@@ -84,8 +85,8 @@ fn count(instruction: &Instruction<'_>) -> Option<u64> {
     shape.leaves().map(|(_, leaf)| elements(leaf)).try_fold(0_u64, |sum, elements| sum.checked_add(elements?))
 }
 
-/// The operands of a fusion whose elements the same elements of its result, or of that element of it, are made of; so far
-/// as `left` instructions tell.
+/// The operands of a fusion that its result, or `element` of it, updates in place or is made from elementwise. Visits
+/// at most `left` instructions.
 pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, left: &mut usize) -> Vec<usize> {
     let Some(root) = fusion.calls().find_map(|call| call.computation()?.root()) else { return Vec::new() };
     let (mut waiting, mut seen, mut numbers) = (vec![(root, element)], HashSet::new(), Vec::new());
@@ -99,7 +100,7 @@ pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, le
             Opcode::Parameter => numbers.extend(at.parameter_number()),
             Opcode::Tuple => waiting.extend(element.and_then(operand).map(|operand| (operand, None))),
             Opcode::DynamicUpdateSlice | Opcode::Scatter => waiting.extend(operand(0).map(|operand| (operand, None))),
-            // One within another: of a scatter and what is done with its result.
+            // A nested fusion, such as a scatter and operations on its result.
             Opcode::Fusion => {
                 let inner = fused_updates(&at, element, left);
                 waiting.extend(inner.into_iter().filter_map(operand).map(|operand| (operand, None)));
@@ -114,8 +115,8 @@ pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, le
     numbers
 }
 
-/// Whether each element of the result is made of the same elements of the operands, or of none: what is elementwise in XLA's
-/// words, and what only hands elements on or makes them from one.
+/// Whether each element of the result depends on the same elements of the operands, or on none: XLA's elementwise
+/// opcodes, and those that pass elements on or broadcast them.
 pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
     opcode.is_elementwise()
         || matches!(opcode, Opcode::Bitcast | Opcode::Broadcast | Opcode::Constant | Opcode::Parameter | Opcode::Tuple)

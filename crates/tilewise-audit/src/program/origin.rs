@@ -1,4 +1,4 @@
-//! Where an instruction comes from, as reports say it.
+//! The source lines of instructions.
 
 use super::operations::passes_on;
 use std::{collections::HashMap, iter};
@@ -11,14 +11,14 @@ use tilewise_hlo::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SourceLine {
-    /// The file, as the compiler was told.
+    /// The file, as given to the compiler.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// The function, where the text says.
+    /// The function, if the text has it.
     pub function: Option<String>,
-    /// The line of an installed package that it leads to, such as that of a model: a call of all of a network is one line of
-    /// the user's program. Lines of frameworks, such as Flax, say less than the user's.
+    /// The line of an installed package that it leads to, such as a model's: in the user's program, a whole network may
+    /// be one line. Lines of frameworks, such as Flax, are left out: they say less than the user's.
     pub library: Option<Box<SourceLine>>,
 }
 
@@ -28,15 +28,15 @@ impl SourceLine {
         (&self.file, self.line, self.library.as_deref().map(|line| (line.file.as_str(), line.line)))
     }
 
-    /// Whether it is of an installed package, and so none that the user writes.
+    /// Whether it is of an installed package, not of the user's code.
     pub(crate) fn is_installed(&self) -> bool {
         package(&self.file).is_some()
     }
 }
 
-/// Packages whose lines say what is computed, not what for.
+/// Packages whose lines show the computation, not its purpose.
 const FRAMEWORKS: &[&str] = &["equinox", "flax", "haiku", "jax", "jaxlib", "keras", "numpy"];
-/// Others that are installed, of which texts may have paths without their start (`jax_hlo_source_file_canonicalization_regex`).
+/// Other installed packages, whose paths may lack their start (`jax_hlo_source_file_canonicalization_regex`).
 const LIBRARIES: &[&str] = &[
     "blackjax",
     "brax",
@@ -53,7 +53,7 @@ const LIBRARIES: &[&str] = &[
     "transformers",
 ];
 
-/// What Python calls the text of `python -c`, such as that which starts a library's program: it has no line to look up.
+/// Python's file name for `python -c`, which may start a library's program: it has no line to look up.
 const COMMAND: &str = "<string>";
 
 impl SourceLine {
@@ -71,7 +71,7 @@ pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
     Some(instruction.metadata()?.op_name()?.into_owned())
 }
 
-/// The innermost line that is not of an installed package: a user can't change those. Of one only where there is no
+/// The innermost line outside installed packages, which a user can't change; a package's line only if there is no
 /// other.
 pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     let innermost = instruction.source()?;
@@ -81,7 +81,7 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     innermost_own(|| instruction.frames()).or_else(|| Some(SourceLine::of(innermost)))
 }
 
-/// As [`source_line`], of calls, the innermost first.
+/// [`source_line`] of a call stack, the innermost call first.
 pub(crate) fn innermost_own<'m, I: Iterator<Item = SourceLocation<'m>>>(frames: impl Fn() -> I) -> Option<SourceLine> {
     let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
     let library = frames().take_while(|frame| package(&frame.file).is_some()).find(says_more).map(SourceLine::of);
@@ -99,7 +99,7 @@ pub(crate) fn call_stack(instruction: &Instruction<'_>) -> Vec<SourceLine> {
     if frames.is_empty() { instruction.source().map(SourceLine::of).into_iter().collect() } else { frames }
 }
 
-/// The installed package that a file is of.
+/// The installed package of a file; `None` for other files.
 fn package(file: &str) -> Option<&str> {
     let installed = ["site-packages/", "dist-packages/"].iter().find_map(|folder| file.rsplit_once(folder));
     let path = installed.map_or(file, |(_, path)| path);
@@ -107,8 +107,8 @@ fn package(file: &str) -> Option<&str> {
     (installed.is_some() || FRAMEWORKS.contains(&name) || LIBRARIES.contains(&name)).then_some(name)
 }
 
-/// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
-/// don't. An argument has a name, if no line.
+/// The name and line of an instruction, or of what it copies: copies that the compiler adds have none. An argument has
+/// a name, but maybe no line.
 pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
     let mut name = op_name(instruction);
     if let Some(source) = source_line(instruction) {
@@ -130,19 +130,19 @@ pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
     (name, None)
 }
 
-/// A name of the framework and a line, where there are.
+/// The framework's name and the source line, if any.
 pub(crate) type Traced = (Option<String>, Option<SourceLine>);
 
-/// What instructions say of themselves, read once from each.
+/// The names and lines of instructions, each read once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracer(HashMap<OpId, Option<Traced>>);
 
 impl Tracer {
-    /// So many readers or callers are asked.
+    /// Most readers or callers that are searched.
     const NEAR: usize = 16;
 
-    /// As [`traced`], and for what has neither name nor line of its own: those of what reads it first, or else of what
-    /// runs its computation, such as the loop that carries it.
+    /// As [`traced`]; an instruction with neither name nor line gets those of its first reader that has any, or else of
+    /// a caller of its computation, such as the loop that carries it.
     pub(crate) fn traced(&mut self, flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
         let found = traced(flow, instruction);
         let op = flow.op(instruction).filter(|_| found.0.is_none() && found.1.is_none());
@@ -150,7 +150,7 @@ impl Tracer {
         let users = |op: OpId| flow.users(op).iter().take(Self::NEAR).map(|user| user.op).collect::<Vec<_>>();
         let readers = flow.reached(users(op), users);
         let callers = iter::successors(flow.caller(op), |caller| flow.caller(*caller));
-        // A parameter is what the caller passes.
+        // The value of a parameter comes from the caller.
         let said = match instruction.opcode() {
             Opcode::Parameter => self.first(flow, callers).or_else(|| self.first(flow, readers)),
             _ => self.first(flow, readers).or_else(|| self.first(flow, callers)),

@@ -3,11 +3,11 @@
 use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_memory::{Error, Machine, MemoryPlan, Planner};
 
-/// What everything that is said of a program follows from.
+/// A program with its plan: the input of all results.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedProgram {
     pub(crate) module: Module,
-    /// How its values flow.
+    /// Its dataflow.
     pub(crate) flow: Dataflow,
     /// The machine it is compiled for.
     pub(crate) machine: Machine,
@@ -15,8 +15,8 @@ pub(crate) struct PlannedProgram {
     pub(crate) partitions: u64,
     /// Bytes of memory that it should fit.
     pub(crate) limit: Option<u64>,
-    /// What lies where, when.
+    /// Offsets and live ranges of its values.
     pub(crate) plan: Result<MemoryPlan, Error>,
-    /// What made the plan, and plans it otherwise.
+    /// The planner that made the plan, to plan changes.
     pub(crate) planner: Option<Planner>,
 }

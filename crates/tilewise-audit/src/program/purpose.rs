@@ -1,39 +1,39 @@
-//! What arrays are for: of arguments, their names say so.
+//! Purposes of arrays; those of arguments follow from their names.
 
 use super::root;
 
-/// What an array is for. Of arguments, their names say so.
+/// The purpose of an array. That of an argument follows from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Purpose {
     /// Weights.
     Parameter,
-    /// What an optimizer keeps of each.
+    /// Optimizer state of each weight.
     OptimizerState,
-    /// Keys and values of what was read before.
+    /// Keys and values of earlier tokens.
     Cache,
-    /// Whatever else is passed.
+    /// Other arguments.
     OtherArgument,
     /// Results that lie in no donated argument.
     Result,
-    /// Logits, and what a softmax makes of them.
+    /// Logits, and values that a softmax makes of them.
     Logits,
-    /// What the forward pass keeps for the backward pass.
+    /// Values that the forward pass keeps for the backward pass.
     Kept,
     /// Gradients of weights.
     Gradient,
     /// Copies of arguments in another type, layout or memory.
     CopyOfArgument,
-    /// What loops carry.
+    /// Values that loops carry.
     LoopCarry,
-    /// Bytes that a library's routine works in.
+    /// Workspace of a library's routine.
     Workspace,
     /// Anything else.
     Intermediate,
 }
 
 impl Purpose {
-    /// What an argument of this name is for.
+    /// The purpose of an argument with this name.
     ///
     /// ```
     /// use tilewise_audit::Purpose;
@@ -66,7 +66,8 @@ impl Purpose {
     }
 }
 
-/// What an argument is for, and how much of its name says so: of `state.opt_state[0].mu['w']`, `state.opt_state`.
+/// The purpose of an argument, and the length of the prefix of its name that shows it: `state.opt_state` of
+/// `state.opt_state[0].mu['w']`.
 pub(crate) fn of_argument(name: &str) -> (Purpose, usize) {
     let mut end = 0;
     for word in name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
@@ -81,13 +82,13 @@ pub(crate) fn of_argument(name: &str) -> (Purpose, usize) {
             "kernel" | "embedding" | "model" => Some(Purpose::Parameter),
             word if word.contains("param") || word.contains("weight") || is_weight() => Some(Purpose::Parameter),
             "p" if end == 0 && bare.len() < name.len() => Some(Purpose::Parameter),
-            // As Haiku calls a bias.
+            // Haiku's name of a bias.
             "b" if word.starts_with("b'") => Some(Purpose::Parameter),
             _ => None,
         };
         if let Some(purpose) = purpose {
             let said = end + bare.len();
-            // Within brackets, the name of a key goes on to their end.
+            // A key in brackets extends to the closing one.
             let is_key = name[..said].rfind('[') > name[..said].rfind(']');
             let bracket = name[said..].find(']').filter(|_| is_key);
             return (purpose, bracket.map_or(said, |at| said + at + 1));

@@ -1,4 +1,4 @@
-//! Sizes of arrays, each distinct one worked out once: a program repeats a few hundred over and over.
+//! Sizes of arrays, computed once for each distinct one: a program repeats a few hundred.
 
 use super::causes::{Cause, causes};
 use std::{collections::HashMap, rc::Rc};
@@ -6,21 +6,21 @@ use tilewise::{Shape, ShapeKind, Sizes, Tiled};
 use tilewise_hlo::{Instruction, dataflow::NodeId};
 use tilewise_memory::AssignedValue;
 
-/// An array: what it holds and takes, and why.
+/// An array, its sizes and the causes of its padding.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) shape: Shape,
     pub(crate) memory_space: u8,
     pub(crate) sizes: Sizes,
-    /// What makes the padding of [`sizes`](Self::sizes).
+    /// Causes of the padding of [`sizes`](Self::sizes).
     pub(crate) causes: Vec<Cause>,
 }
 
-/// Which of the distinct arrays.
+/// The index of a distinct array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ArrayId(u32);
 
-/// An array of a result: the path to it, and its size or why it has none.
+/// An array of a result: its path, and its size or the error.
 pub(crate) type Leaf = (Vec<usize>, Result<ArrayId, tilewise::Error>);
 
 #[derive(Debug, Default)]
@@ -40,15 +40,14 @@ impl<'m> Sizer<'m> {
             let memory_space = shape.as_array().map_or(0, |array| array.memory_space());
             let (sizes, causes) = (tiled.sizes(), causes(&tiled));
             self.arrays.push(Array { shape: shape.clone(), memory_space, sizes, causes });
-            // As many as distinct texts of shapes, which fit in less than 4 GiB.
+            // At most the number of distinct texts of shapes, which fit in less than 4 GiB.
             ArrayId(u32::try_from(self.arrays.len() - 1).unwrap_or(u32::MAX))
         });
         self.by_shape.insert(shape.clone(), sized.clone());
         sized
     }
 
-    /// The arrays of an instruction's result, by its text: looked up, not read, but for the first of its kind. `None`
-    /// if that is no shape.
+    /// The arrays of an instruction's result, cached by its text. `None` if the text isn't a shape.
     pub(crate) fn leaves(&mut self, instruction: &Instruction<'m>) -> Option<Rc<[Leaf]>> {
         let text = instruction.shape_text();
         if let Some(known) = self.by_text.get(text) {
@@ -63,7 +62,7 @@ impl<'m> Sizer<'m> {
         leaves
     }
 
-    /// The array that a plan's value is, if it is one.
+    /// The array of a plan's value; `None` if it isn't an array, or has no size.
     pub(crate) fn of_value(&mut self, value: &AssignedValue) -> Option<ArrayId> {
         let node = value.node();
         if let Some(known) = self.by_node.get(&node) {
@@ -78,7 +77,7 @@ impl<'m> Sizer<'m> {
         &self.arrays[id.0 as usize]
     }
 
-    /// Bytes a shape takes, if that can be told.
+    /// Bytes a shape takes; `None` if it can't be sized.
     pub(crate) fn physical_bytes(&mut self, shape: &Shape) -> Option<u64> {
         self.size(shape).ok().map(|id| self.array(id).sizes.physical_bytes)
     }
@@ -98,7 +97,7 @@ impl ArrayId {
     }
 }
 
-/// A part of a whole, 0 … 1.
+/// The fraction `part / whole`, 0 … 1; 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }

@@ -1,4 +1,4 @@
-//! How much longer a run takes once a change is made.
+//! The time that a change adds to a run.
 
 use super::sections::Report;
 use crate::{
@@ -11,8 +11,8 @@ use crate::{
 use tilewise_memory::Role;
 
 impl Report {
-    /// Seconds that a change adds to a run: what is computed again, and weights that are read again for each part. An estimate from the
-    /// compiler's cycle counts; `None` where the text has none, and for changes that arrange the program anew.
+    /// Seconds that a change adds to a run, for recomputation and for weights that each part reads again. An estimate
+    /// from the compiler's cycle counts; `None` if the text has none, and for changes that rearrange the program.
     #[must_use]
     pub fn added_seconds(&self, change: &Recommendation) -> Option<f64> {
         self.time().ok()?;
@@ -37,7 +37,8 @@ impl Report {
         }
     }
 
-    /// Each part reads all weights: of a gradient forward and backward, and reads and writes the sums.
+    /// Seconds that the parts of a batch add: each reads all weights; with a gradient, in both passes, and the sums are
+    /// read and written.
     fn of_parts(&self, batch: &LargeDimension, parts: u64) -> f64 {
         let has_gradient = batch.gradients != GradientSums::None;
         let times = if has_gradient { 4 } else { 1 };
@@ -53,7 +54,7 @@ impl Report {
         read + if again { self.forward_seconds(|_, _, _| true) } else { 0.0 }
     }
 
-    /// How long those operations of a gradient's forward pass take, by name, line and executions.
+    /// Seconds of the operations of a gradient's forward pass that match a name, line and number of executions.
     fn forward_seconds(&self, is: impl Fn(&str, Option<&SourceLine>, u64) -> bool) -> f64 {
         let Ok(time) = self.time() else { return 0.0 };
         let mut tracer = Tracer::default();

@@ -1,4 +1,4 @@
-//! Whether the plan is the one that the compiler made.
+//! Compares the plan with the compiler's own.
 
 use super::{
     plan_row::PlanRow,
@@ -11,12 +11,13 @@ use tilewise::ShapeKind;
 use tilewise_hlo::{AssignedBuffer, BufferAssignment};
 use tilewise_memory::Role;
 
-/// The plan's values, by the instruction and the place in its result.
+/// The plan's values, by instruction and index path in its result.
 type Planned<'a> = HashMap<(&'a str, Vec<usize>), PlanRow<'a>>;
 
 impl Report {
-    /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
-    /// lie apart in no fixed order, aren't compared; nor is what the text leaves out. `None` without a plan.
+    /// Compares the offsets of temporaries, relative to the start of each of the compiler's allocations. Tuples'
+    /// tables, which lie apart in no fixed order, and instructions that the text leaves out aren't compared. `None`
+    /// without a plan.
     #[must_use]
     pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
         self.plan().ok()?;
@@ -46,8 +47,8 @@ impl Report {
         Some(agreement)
     }
 
-    /// What the compiler's temporaries take: the planned bytes, if they lie between the extent of its arrays and its
-    /// allocations, which have tuples' tables, too, and which a TPU rounds up.
+    /// Bytes of the compiler's temporaries: the planned bytes, if they lie between the extent of its arrays and the
+    /// size of its allocations, which include tuples' tables and on a TPU are rounded up; else the nearer bound.
     fn temporary_bytes_of(&self, assignment: &BufferAssignment, planned: &Planned<'_>, planned_bytes: u64) -> u64 {
         let is_table = |value: &AssignedBuffer| {
             let row = planned.get(&(value.instruction.as_str(), value.shape_index.clone()));
@@ -63,13 +64,13 @@ impl Report {
             least = least.saturating_add(end.zip(start).map_or(0, |(end, start)| end - start));
             most = most.saturating_add(allocation.size.saturating_add(self.machine.temporary_alignment() - 1));
         }
-        // Of a text that may lack its end, what is missing takes memory, too.
+        // If the text may lack its end, so may the allocations.
         let most = if assignment.is_whole() { most } else { u64::MAX };
         planned_bytes.clamp(least, most.max(least))
     }
 
-    /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this
-    /// program](dump::is_plan_of). Whether it is.
+    /// Compares with the compiler's own plan, for [`compiler_plan`](Self::compiler_plan), if it [is of this
+    /// program](dump::is_plan_of); returns whether it is.
     pub fn take_plan(&mut self, assignment: &BufferAssignment) -> bool {
         let is_ours = dump::is_plan_of(assignment, &self.planned.module);
         if is_ours {
@@ -78,7 +79,7 @@ impl Report {
         is_ours
     }
 
-    /// Sets [`compiler_plan`](Self::compiler_plan). Where the compiler's temporaries take more or less, its bytes count.
+    /// Sets [`compiler_plan`](Self::compiler_plan). If the sizes of temporaries differ, the compiler's bytes count.
     pub(super) fn compare_with(&mut self, assignment: &BufferAssignment) {
         self.compiler_plan = self.agreement(assignment);
         let Some(agreement) = self.compiler_plan.as_ref().filter(|agreement| !agreement.has_equal_bytes()) else {
@@ -132,7 +133,7 @@ mod tests {
         };
         let planned = taken(512, 512);
         assert_eq!(planned.0, Some(16384));
-        // Room for tables isn't more that is taken.
+        // Room for tables doesn't count as more bytes.
         assert_eq!(taken(3 * 16384, 512), planned);
         assert_eq!(taken(3 * 16384, 2 * 16384), (Some(2 * 16384), planned.1 + 16384));
     }

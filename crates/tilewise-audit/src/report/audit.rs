@@ -28,20 +28,20 @@ use tilewise_hlo::{
 };
 use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan, unshared_bytes};
 
-/// What an audit depends on beside the program.
+/// Options of an audit.
 #[derive(Clone, Copy)]
 struct Options {
     machine: Option<Machine>,
     limit: Option<u64>,
-    /// The generation that the program's file is named after.
+    /// The generation in the name of the program's file.
     named: Option<Generation>,
-    /// The build of the compiler, where the program's file says it.
+    /// The build of the compiler in the name of the program's file.
     build: Option<u64>,
-    /// The version of libtpu that compiled the program, where the caller knows it; else that of the build.
+    /// The version of libtpu that compiled the program, if given; else that of the build is used.
     libtpu: Option<Libtpu>,
 }
 
-/// An audit of a program: the one way to a [`Report`].
+/// An audit of a program, which makes its [`Report`].
 ///
 /// ```
 /// use tilewise::tpu::Generation;
@@ -76,34 +76,34 @@ impl<'a> Audit<'a> {
         Self { module, buffer_assignment: None, machine: None, limit: None, libtpu: None, source: "" }
     }
 
-    /// The same for this machine, with as much memory as it [gives to programs](Machine::program_bytes); without one, for that
-    /// which is [inferred](infer_machine).
+    /// Sets the machine, with as much memory as it [gives to programs](Machine::program_bytes); `None`
+    /// [infers](infer_machine) it.
     pub fn machine(self, machine: impl Into<Option<Machine>>) -> Self {
         Self { machine: machine.into(), ..self }
     }
 
-    /// The same with so many bytes of memory, or without a limit: near it a TPU's compiler packs memory another way.
+    /// Sets the bytes of memory, or no limit: near it a TPU's compiler packs memory another way.
     pub fn limit(self, bytes: impl Into<Option<u64>>) -> Self {
         Self { limit: Some(bytes.into()), ..self }
     }
 
-    /// The same for a program that this version of libtpu compiled; else it is [that of the build](Libtpu::of_build), where the
-    /// file's name tells it.
+    /// Sets the version of libtpu that compiled the program; by default that [of the build](Libtpu::of_build) in the
+    /// file's name.
     pub fn libtpu(self, libtpu: impl Into<Option<Libtpu>>) -> Self {
         Self { libtpu: libtpu.into(), ..self }
     }
 
-    /// The same with the place that the program's text came from. A file's name may tell the generation, which counts where
-    /// none is given and is a warning where another is, and the build of the compiler.
+    /// Sets the source of the program's text. A file's name may have the compiler's build, and a generation, which is
+    /// used if no machine is given, and gives a warning if another one is.
     pub fn source(self, path: &'a str) -> Self {
         Self { source: path, ..self }
     }
 
-    /// What the program holds at its peak, and every buffer with what it holds and takes.
+    /// Runs the audit: the program's memory at its peak, and the sizes of every buffer.
     ///
-    /// What can't be sized, because it has no layout or no bound, is a warning and no row. A module that isn't scheduled has
-    /// no [plan](Report::plan). The first warning is that a program was not compiled for a TPU, unless it was to be for
-    /// another machine.
+    /// Buffers that can't be sized, without a layout or a bound, give a warning and no row. A module that isn't
+    /// scheduled has no [plan](Report::plan). The first warning is that the program was not compiled for a TPU, unless
+    /// another machine is given.
     #[must_use]
     pub fn run(self) -> Report {
         let mut report = report(self);
@@ -117,7 +117,7 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// The [`Audit`] of a module with nothing given.
+/// The [`Audit`] of a module with default options.
 #[must_use]
 pub fn audit(module: &Module) -> Report {
     report(Audit::of_module(module))
@@ -164,10 +164,10 @@ fn report(asked: Audit<'_>) -> Report {
     auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
-    // A TPU's compiler knew its memory, whoever asks: near that, it packs memory another way.
+    // A TPU's compiler knew the size of its memory, and near it packs memory another way.
     let of_machine = || machine.generation().filter(|_| !is_assumed).map(Generation::hbm_bytes);
     plan_options.hbm_limit = options.limit.or_else(|| asked.limit.is_none().then(of_machine).flatten());
-    // Another compiler packs memory in ways of its own.
+    // Compilers for other machines pack memory in other ways.
     let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
     let planner = if is_for_another {
         Err(PlanError::OtherMachine(machine))
@@ -192,7 +192,7 @@ fn report(asked: Audit<'_>) -> Report {
     };
     memory_bounds.is_assumed = is_assumed;
     memory_bounds.doubtful_bytes = auditor.doubtful_bytes;
-    // XLA schedules what it compiles for these machines: of another text nothing tells which temporaries it takes.
+    // XLA schedules all programs that it compiles for these machines: the temporaries of another text are unknown.
     let is_compiled = machine.generation().is_some() || module.is_scheduled();
     memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module) && is_compiled;
     let mut memory_spaces = auditor.totals();
@@ -251,7 +251,7 @@ fn shows_machine(module: &Module) -> bool {
     if module.has_tiles() { shown_generation(module).is_some() } else { infer_machine(module).is_some() }
 }
 
-/// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
+/// The warning for a program that is compiled for another generation than the one it is audited for, or whose file is
 /// named after another.
 fn of_another(module: &Module, generation: Generation, options: Options) -> Option<ReportWarning> {
     let named = options.named.filter(|named| *named != generation);
@@ -259,7 +259,7 @@ fn of_another(module: &Module, generation: Generation, options: Options) -> Opti
     Some(ReportWarning::OtherGeneration { other, audited: generation, is_named: named.is_some() })
 }
 
-/// The warning for a program that a compiler made whose plans weren't compared.
+/// The warning for a program whose compiler's plans weren't compared.
 fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine) -> Option<ReportWarning> {
     machine.generation()?;
     let compiler = match (libtpu, build) {
@@ -270,7 +270,7 @@ fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine
     Some(ReportWarning::OtherBuild { compiler, machine })
 }
 
-/// Whether the text is all of a program, and nothing in it is unknown.
+/// Whether the text is a whole program, with nothing unknown in it.
 fn is_whole(module: &Module) -> bool {
     let is_aside = |warning: &tilewise_hlo::Warning| warning.kind() == WarningKind::SeveralModules;
     !module.is_part() && module.warnings().iter().all(is_aside)
@@ -286,17 +286,17 @@ fn partitions(module: &Module) -> u64 {
 struct Auditor<'m> {
     sizer: Sizer<'m>,
     buffers: Buffers,
-    /// Per kind of error, which buffers it kept from being sized.
+    /// By kind of error, the buffers that it kept from being sized.
     unsized_buffers: Vec<(tilewise::Error, Concerned)>,
-    /// Whether arrays in HBM have tiles, as those of the program at hand.
+    /// Whether arrays in HBM must have tiles, since some in the program do.
     must_be_tiled: bool,
-    /// Arrays in HBM that have none where they must.
+    /// Arrays in HBM that lack tiles they must have.
     untiled: Option<Concerned>,
     /// Arrays whose elements have fewer bits than their type.
     narrowed: Option<Concerned>,
-    /// The texts of shapes in fusions and functions, each looked at once.
+    /// The texts of shapes in fusions and functions that are already checked.
     checked_shapes: HashSet<&'m str>,
-    /// Bytes that these may take beside what is counted of them.
+    /// Bytes that untiled arrays may take beside those counted.
     doubtful_bytes: u64,
     /// Whether anything could not be read or sized.
     lacks_any: bool,
@@ -304,14 +304,14 @@ struct Auditor<'m> {
 }
 
 impl<'m> Auditor<'m> {
-    /// The buffers that an instruction makes.
+    /// Adds the buffers that an instruction makes.
     fn add(&mut self, instruction: &Instruction<'m>) -> Result<(), tilewise_hlo::Error> {
         let definitions = instruction.definitions()?;
         if definitions.is_empty() {
             return Ok(());
         }
         let Some(leaves) = self.sizer.leaves(instruction) else {
-            // Says what is wrong with the shape.
+            // Returns the shape's error.
             return instruction.buffers().map(|_| ());
         };
         let is_hosts = instruction.computation().execution_thread() == Some("host");
@@ -324,8 +324,9 @@ impl<'m> Auditor<'m> {
         Ok(())
     }
 
-    /// A compiler lays every array in HBM out in tiles, but for scalars and empty ones: of another, the size can't be
-    /// told. Nor does one store an element in fewer bits than it has; that of `pred` is one.
+    /// Checks tiles and bits of elements. A compiler lays every array in HBM out in tiles, but for scalars and empty
+    /// ones: the size of another is unknown. Nor does it store an element in fewer bits than its type has; `pred` has
+    /// one.
     fn check_layout(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
         let Array { shape, memory_space, sizes: array_sizes, .. } = self.sizer.array(array);
         let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
@@ -346,7 +347,7 @@ impl<'m> Auditor<'m> {
         }
     }
 
-    /// What is within a fusion has no buffer, but must be understood as well.
+    /// Checks a shape within a fusion or function: it has no buffer, but must be readable.
     fn check_shape(&mut self, instruction: &Instruction<'m>) {
         if !self.checked_shapes.insert(instruction.shape_text()) {
             return;
@@ -356,12 +357,12 @@ impl<'m> Auditor<'m> {
         }
     }
 
-    /// Donated memory is counted once if an argument and a result share it: they must be there, of one size, and in no
-    /// other pair. XLA's verifier refuses all else (`HloInputOutputAliasConfig::Verify` in
+    /// Checks that a donated argument and its result exist, have one size, and are in no other pair: their shared
+    /// memory is counted once. XLA's verifier refuses all else (`HloInputOutputAliasConfig::Verify` in
     /// xla/hlo/ir/hlo_input_output_alias_config.cc).
     fn check_aliases(&mut self, flow: &Dataflow) {
         let (Some(entry), Ok(aliases)) = (flow.entry(), flow.module().input_output_aliases()) else {
-            // The plan says why there is none.
+            // The plan has the error.
             self.lacks_any = true;
             return;
         };
@@ -386,7 +387,7 @@ impl<'m> Auditor<'m> {
         }
     }
 
-    /// What holds one value is of one shape, or the smaller would be counted for the larger.
+    /// Checks that one value has one shape: otherwise the smaller size could be counted for the larger.
     fn check_shapes(&mut self, flow: &Dataflow) {
         if let Some(mismatch) = flow.mismatch() {
             self.lacks_any = true;
@@ -394,8 +395,8 @@ impl<'m> Auditor<'m> {
         }
     }
 
-    /// Whether a plan adds up: nothing is alive that isn't a part of what the program holds, and what lies in memory on
-    /// the chip has room there.
+    /// Whether a plan adds up: the live bytes at the peak are at most the total, and values in memory on the chip have
+    /// room there.
     fn check_plan(&mut self, plan: &MemoryPlan, machine: Machine) -> bool {
         let live_bytes = plan.space(0).map_or(0, SpacePlan::peak_live_bytes);
         let total_bytes = plan.total_bytes();
@@ -407,8 +408,8 @@ impl<'m> Auditor<'m> {
         let over = plan.spaces.iter().find_map(|space| {
             let room = on_chip_bytes(generation, space.memory_space)?;
             let largest = space.values.iter().map(|value| value.bytes).max().unwrap_or(0);
-            // Windows and parts of buffers that a kernel makes room for are counted whole here: of compiled programs, up to
-            // 1.5 times what there is.
+            // Windows and partial buffers of kernels are counted whole here: in compiled programs, up to 1.5 times the
+            // memory's size.
             let bytes = if largest > room { largest } else { space.peak_live_bytes() / 2 };
             (bytes > room).then_some((space, largest.max(space.peak_live_bytes()), room))
         });
@@ -417,7 +418,7 @@ impl<'m> Auditor<'m> {
         false
     }
 
-    /// Whether arrays lie in memory that no TPU is known to have.
+    /// Warns of arrays in memory that no TPU is known to have.
     fn check_spaces(&mut self, machine: Machine) {
         let unknown =
             self.totals().into_keys().find(|space| machine.generation().is_some() && !KNOWN_SPACES.contains(space));
@@ -432,7 +433,7 @@ impl<'m> Auditor<'m> {
         shape.leaves().map(|(_, leaf)| self.sizer.physical_bytes(&leaf)).collect()
     }
 
-    /// A result that was printed without layouts has no size, though what makes it may have.
+    /// Checks the result: printed without layouts it has no size, though its operands may have one.
     fn check_result(&mut self, module: &'m Module) {
         let Some(root) = module.entry().and_then(|entry| entry.root()) else { return };
         for (_, array) in self.sizer.leaves(&root).iter().flat_map(|leaves| leaves.iter()) {
@@ -456,7 +457,7 @@ impl<'m> Auditor<'m> {
         for (_, array) in self.buffers.arrays(self.sizer.arrays()) {
             let total = totals.entry(array.memory_space).or_insert_with(|| SpaceTotal::empty(array.memory_space));
             total.buffers += 1;
-            // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
+            // Hostile sizes may sum to more than 2^64 bytes; the total then saturates.
             total.logical_bytes = total.logical_bytes.saturating_add(array.sizes.logical_bytes);
             total.physical_bytes = total.physical_bytes.saturating_add(array.sizes.physical_bytes);
         }
@@ -479,16 +480,16 @@ impl<'m> Auditor<'m> {
     }
 }
 
-/// An array in tiles takes at most this many times what it takes without: one number in a tile of 8 × 128, four times as wide.
+/// Most times that tiles expand an array: a single number in a tile of 8 × 128, four times as wide.
 const MOST_TIMES: u64 = 4096;
 
 /// The memory spaces that a TPU's compiler was seen to use, on any generation.
 const KNOWN_SPACES: [u8; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 15];
 
-/// Bytes of a memory space on the chip, where they are known; of those that only small things lie in, at the most as many as
-/// of VMEM.
+/// Bytes of a memory space on the chip, if known; for spaces that hold only small things, at most the size of the
+/// largest VMEM. `None` for HBM and the host's memory.
 fn on_chip_bytes(generation: Generation, memory_space: u8) -> Option<u64> {
-    /// Of CMEM, which v4 has beside VMEM, and of the largest VMEM.
+    /// Bytes of CMEM, which v4 has beside VMEM, and of the largest VMEM.
     const LARGEST: u64 = 128 << 20;
     match memory_space {
         0 | 5 => None,
@@ -498,7 +499,7 @@ fn on_chip_bytes(generation: Generation, memory_space: u8) -> Option<u64> {
     }
 }
 
-/// The bounds of what the program holds in the default memory.
+/// The bounds of the program's bytes in the default memory.
 fn memory_bounds<'m>(module: &'m Module, auditor: &mut Auditor<'m>) -> MemoryBounds {
     let mut bounds = MemoryBounds::default();
     let Some(entry) = module.entry() else { return bounds };
@@ -516,7 +517,7 @@ fn memory_bounds<'m>(module: &'m Module, auditor: &mut Auditor<'m>) -> MemoryBou
             *part = part.saturating_add(bytes);
         }
     }
-    // Each is an allocation, too.
+    // Constants of functions are allocations, too.
     let functions = module.computations().filter(Computation::is_function);
     for constant in functions.flat_map(|it| it.instructions()).filter(|it| it.opcode() == Opcode::Constant) {
         for array in

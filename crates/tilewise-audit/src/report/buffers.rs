@@ -1,14 +1,14 @@
-//! Every buffer of a program, kept in a few bytes and shown as a row on demand.
+//! Every buffer of a program, stored in a few bytes and turned into a row on demand.
 
 use super::rows::BufferRow;
 use crate::program::{Array, ArrayId, op_name, source_line};
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise_hlo::{Instruction, Module};
 
-/// 12 bytes a buffer, where a row takes hundreds.
+/// A buffer in 12 bytes; a row takes hundreds.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// The instruction's place in the module.
+    /// The instruction's index in the module.
     instruction: u32,
     array: ArrayId,
     path: u32,
@@ -38,14 +38,14 @@ impl Buffers {
         self.records.push(Record { instruction: index(instruction.index()), array, path });
     }
 
-    /// With all arrays that there are.
+    /// Stores all arrays, and shrinks the rest.
     pub(crate) fn finish(&mut self, arrays: Vec<Array>) {
         self.arrays = arrays;
         self.by_path = HashMap::new();
         self.records.shrink_to_fit();
     }
 
-    /// The array of each.
+    /// The array of each buffer, with the index of its instruction.
     pub(crate) fn arrays<'a>(&'a self, arrays: &'a [Array]) -> impl Iterator<Item = (usize, &'a Array)> {
         self.records.iter().filter_map(|r| Some((r.instruction as usize, r.array.of(arrays)?)))
     }
@@ -71,12 +71,12 @@ impl Buffers {
         self.records.len()
     }
 
-    /// In the order of the text.
+    /// All rows, in the order of the text.
     pub(crate) fn rows<'a>(&'a self, module: &'a Module) -> impl Iterator<Item = BufferRow> + use<'a> {
         self.records.iter().filter_map(|record| self.row(module, record))
     }
 
-    /// Those with padding, the most first.
+    /// Rows with padding, the most first.
     pub(crate) fn largest_padding<'a>(&'a self, module: &'a Module) -> impl Iterator<Item = BufferRow> + use<'a> {
         let padding = |record: &Record| record.array.of(&self.arrays).map_or(0, |array| array.sizes.padding_bytes());
         let mut padded: Vec<(u64, Record)> = self.records.iter().map(|r| (padding(r), *r)).collect();
@@ -85,7 +85,7 @@ impl Buffers {
         padded.into_iter().filter_map(|(_, record)| self.row(module, &record))
     }
 
-    /// How many have padding, and how many bytes of it together.
+    /// The number of buffers with padding, and its bytes together.
     pub(crate) fn padded(&self) -> (usize, u64) {
         let arrays = self.arrays(&self.arrays).map(|(_, array)| array.sizes.padding_bytes());
         arrays

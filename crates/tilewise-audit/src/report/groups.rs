@@ -1,4 +1,4 @@
-//! Arrays at a peak that have one meaning.
+//! Groups arrays at a peak by their meaning.
 
 use super::peak::{PeakRow, SpacePeak};
 use crate::program::{Cause, Purpose};
@@ -9,15 +9,15 @@ use std::{
 use tilewise::PaddedAxis;
 use tilewise_memory::Role;
 
-/// Arrays at a peak that have one meaning: what is kept for the gradient, say, be it of one layer or of all.
+/// Arrays at a peak with one meaning, such as values kept for the gradient, of one layer or of all.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PeakGroup<'a> {
-    /// What they have in common.
+    /// Their common meaning.
     pub meaning: Meaning<'a>,
     /// The arrays, the largest first.
     pub rows: Vec<&'a PeakRow>,
-    /// How many there are.
+    /// Number of arrays.
     pub count: usize,
     /// Bytes they take together.
     pub bytes: u64,
@@ -25,15 +25,15 @@ pub struct PeakGroup<'a> {
     pub logical_bytes: u64,
 }
 
-/// What arrays at a peak have in common.
+/// The common meaning of arrays at a peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Meaning<'a> {
-    /// Most of each is padding, along such an axis.
+    /// Most of each is padding, along this axis.
     Padding(&'a PaddedAxis),
-    /// Each is passed and returned, and its result takes memory of its own.
+    /// Each is passed and returned, and its result takes separate memory.
     HeldTwice,
-    /// They are for this.
+    /// They have this purpose.
     Purpose(Purpose),
 }
 
@@ -48,13 +48,13 @@ impl Meaning<'_> {
         }
     }
 
-    /// Whether arrays that this is said of differ in nothing that a reader calls them by.
+    /// Whether a reader needs the shapes to tell arrays of this meaning apart.
     fn has_shapes(self) -> bool {
         use Purpose::{CopyOfArgument, Intermediate, LoopCarry, OtherArgument, Result};
         matches!(self, Self::Purpose(OtherArgument | Result | CopyOfArgument | LoopCarry | Intermediate))
     }
 
-    /// What tells meanings apart.
+    /// The key of a meaning: different meanings have different ones.
     fn key(self) -> (&'static str, Option<(u64, u64, usize)>) {
         let axis = match self {
             Self::Padding(axis) => Some((axis.bound, axis.padded, axis.from_minor)),
@@ -65,8 +65,8 @@ impl Meaning<'_> {
 }
 
 impl SpacePeak {
-    /// What is alive, by its meaning, the largest first. Arrays of which no more is known are together where their dimensions are
-    /// alike, in any order.
+    /// Groups live arrays by meaning, the largest group first. Arrays without a specific meaning are also grouped by
+    /// their dimensions, in any order.
     #[must_use]
     pub fn groups(&self) -> Vec<PeakGroup<'_>> {
         let twice = self.held_twice();
@@ -94,7 +94,7 @@ impl SpacePeak {
         groups
     }
 
-    /// Shapes of states that are passed, and of results that take memory of their own.
+    /// Shapes of states that are passed, and also of results that take separate memory.
     fn held_twice(&self) -> HashSet<String> {
         let passed: HashSet<String> = self.rows.iter().filter(|row| is_state(row)).map(bare).collect();
         let returned = self.rows.iter().filter(|row| row.role == Role::Output).map(bare);
@@ -111,7 +111,7 @@ fn bare(row: &PeakRow) -> String {
     row.shape.without_layout().to_string()
 }
 
-/// The sizes and names of an array's dimensions, in an order of their own.
+/// The sizes and names of an array's dimensions, sorted.
 type Dimensions = Vec<(u64, String)>;
 
 fn dimensions(row: &PeakRow) -> Dimensions {

@@ -1,4 +1,4 @@
-//! What a program holds, when and where: the report of an audit.
+//! The report of an audit: the contents of a program's memory over time.
 
 mod added_time;
 mod agreement;

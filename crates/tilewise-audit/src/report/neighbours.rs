@@ -1,43 +1,43 @@
-//! The instructions around one: what it is made from, and what is made of it.
+//! The instructions around one: its operands, its users, and theirs.
 
 use super::sections::Report;
 use crate::program::Sizer;
 use std::collections::BTreeMap;
 use tilewise_hlo::dataflow::OpId;
 
-/// The instructions around one of its computation: [`Report::neighbours`].
+/// The instructions around one: [`Report::neighbours`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Neighbours {
-    /// By depth, those of one depth the largest first.
+    /// By depth; within a depth the largest first.
     pub instructions: Vec<Neighbour>,
-    /// Who reads whom: numbers of `instructions`, the one that is read first.
+    /// Edges between `instructions`, by index: from the one that is read to its reader.
     pub edges: Vec<(usize, usize)>,
-    /// How many of each depth are too many to be listed.
+    /// By depth, the number of instructions that aren't listed.
     pub left_out: BTreeMap<i32, usize>,
 }
 
-/// One of them.
+/// One of the instructions around another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Neighbour {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its opcode.
     pub opcode: String,
-    /// The shape of its result, as it is written.
+    /// The shape of its result, as printed.
     pub shape: String,
-    /// Bytes of that, tuples in it left out.
+    /// Bytes of the arrays in its result, without tuples' tables.
     pub bytes: u64,
-    /// Below 0 for what the one in the middle is made from, above 0 for what is made of it: all that it reads is further left.
+    /// Below 0 for operands of the one in the middle, above 0 for its users: all that it reads is further left.
     pub depth: i32,
 }
 
-/// Instructions of one depth that are listed.
+/// Most instructions of one depth that are listed.
 const MOST: usize = 6;
 
 impl Report {
-    /// The instructions within so many steps of one, along what they read; `None` for one that the program doesn't run.
+    /// The instructions within `steps` of one, along operands and users; `None` for one that the program doesn't run.
     ///
     /// ```
     /// let text = "
@@ -73,7 +73,7 @@ impl Report {
                 found.extend(&fresh);
                 edge = fresh;
             }
-            // What reads another of them is further from it: in a text, what is read stands before.
+            // An instruction that reads another one is further from it: in a text, operands come first.
             found.sort_unstable();
             if sign < 0 {
                 found.reverse();

@@ -1,4 +1,4 @@
-//! The passes of a training step and the layers of its network, as the names of operations tell them.
+//! The passes of a training step and the layers of its network, by the names of operations.
 
 use super::pieces::{Pass, TimelinePiece};
 use crate::program::{is_backward, is_forward, numbered};
@@ -7,11 +7,11 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-/// The forward and the backward pass, parted where the fewest operations are on the wrong side: the compiler moves some.
-/// None unless there are both.
+/// The forward and the backward pass, split where the fewest operations are on the wrong side: the compiler moves some.
+/// Empty unless there are both.
 ///
-/// `order` has the name that each operation has itself: a copy in the backward pass is of that pass, also where what it
-/// copies is of the other.
+/// `order` has each operation's own name: a copy in the backward pass is of that pass, even if it copies a value of the
+/// forward pass.
 pub(crate) fn of(order: impl Iterator<Item = Option<impl AsRef<str>>>) -> Vec<Pass> {
     #[derive(Clone, Copy, PartialEq)]
     enum Kind {
@@ -28,7 +28,7 @@ pub(crate) fn of(order: impl Iterator<Item = Option<impl AsRef<str>>>) -> Vec<Pa
     let first = |kind: Kind| moments().find(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
     let last = |kind: Kind| moments().rfind(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
     let (Some(start), Some(end)) = (first(Kind::Forward), last(Kind::Backward)) else { return Vec::new() };
-    // How many more forward operations than backward ones come before a moment: most, where the passes part.
+    // The lead of forward over backward operations before a moment: it is greatest where the passes part.
     let (mut lead, mut most, mut parted) = (0_i64, i64::MIN, 0);
     for (moment, of) in moments() {
         if lead > most {
@@ -49,8 +49,9 @@ pub(crate) fn of(order: impl Iterator<Item = Option<impl AsRef<str>>>) -> Vec<Pa
     ]
 }
 
-/// Gives each piece the layer that it is of. The layers are those, of all that have a number in the names of operations,
-/// that hold most but for the largest of them, over all moments; of equals, the outermost.
+/// Sets each piece's layer, and returns the layers' names. Of the places in operations' names that have several
+/// numbers, that of the layers holds the most bytes over all moments, the largest layer left out; of equals, the
+/// outermost.
 pub(crate) fn name_layers(paths: &[String], pieces: &mut [TimelinePiece]) -> Vec<String> {
     let mut held = vec![0_u128; paths.len()];
     for piece in &*pieces {
@@ -90,7 +91,7 @@ pub(crate) fn name_layers(paths: &[String], pieces: &mut [TimelinePiece]) -> Vec
 mod tests {
     use super::*;
 
-    /// Names as JAX prints them, and which of them run when; one backward operation is moved ahead.
+    /// Names as JAX prints them, and the order in which they run; one backward operation is moved ahead.
     #[test]
     fn passes_part_where_the_fewest_are_on_the_wrong_side() {
         const NAMES: [&str; 4] = ["x", "jit(f)/jvp(Net)/h_0/dot", "jit(f)/transpose(jvp(Net))/h_0/dot", "jit(f)/add"];

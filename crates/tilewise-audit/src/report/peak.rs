@@ -1,4 +1,4 @@
-//! What a program holds when it holds the most.
+//! The contents of a program's memory at its peak.
 
 use super::purposes::Purposes;
 use crate::program::{
@@ -9,28 +9,28 @@ use tilewise::Shape;
 use tilewise_hlo::dataflow::{Dataflow, Position};
 use tilewise_memory::{AssignedValue, LiveBuffer, MemoryPlan, Role, SpacePlan};
 
-/// The moment at which one memory space holds the most, and what it holds then.
+/// The peak of one memory space, and its contents at that moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SpacePeak {
-    /// Bytes of everything alive: arguments, results, temporaries. What they lie in may be more: see
+    /// Bytes of everything alive: arguments, results, temporaries. Their memory may be larger: see
     /// [`fragmentation_bytes`](Self::fragmentation_bytes).
     pub live_bytes: u64,
     /// Bytes of temporaries; in the default memory space as the compiler reports them (`temp_size`), gaps included.
     pub temporary_bytes: u64,
-    /// Bytes of what is alive that hold no data.
+    /// Bytes of padding in everything alive.
     pub padding_bytes: u64,
     /// Bytes of the temporaries' memory that nothing uses at the peak.
     pub fragmentation_bytes: u64,
     /// The instruction that runs at the peak.
     pub instruction: String,
-    /// When that is: how many instructions run before it.
+    /// The moment of the peak: the number of instructions that run before it.
     pub moment: usize,
-    /// The framework's name of that operation, or of what it copies, of what reads that, or of what runs it.
+    /// The framework's name of that operation, else of the one it copies, of its reader or of its caller.
     pub op_name: Option<String>,
     /// The line of the user's program that it comes from.
     pub source: Option<SourceLine>,
-    /// What is alive then, the largest first.
+    /// The arrays alive then, the largest first.
     pub rows: Vec<PeakRow>,
 }
 
@@ -44,33 +44,33 @@ pub struct PeakRow {
     pub computation: String,
     /// The instruction's opcode.
     pub opcode: String,
-    /// The array's place in the instruction's result; empty if that is no tuple.
+    /// The array's index path in the instruction's result; empty if that isn't a tuple.
     pub shape_index: Vec<usize>,
     /// The array; a tuple where it is a tuple's table of pointers.
     pub shape: Shape,
-    /// How the plan holds it.
+    /// Its role in the plan.
     pub role: Role,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// How many there are.
+    /// Number of arrays.
     pub count: usize,
-    /// Bytes they take together. An array may lie in memory that at another time holds a larger one: it takes all of it.
+    /// Bytes they take together. An array in memory that holds a larger one at another time takes all of that memory.
     pub bytes: u64,
-    /// Bytes of data in them; what is no array is data.
+    /// Bytes of data in them; of a row that isn't an array, all bytes.
     pub logical_bytes: u64,
     /// Bytes that hold no data: [`bytes`](Self::bytes) − [`logical_bytes`](Self::logical_bytes).
     pub padding_bytes: u64,
-    /// What makes the padding.
+    /// The causes of the padding.
     pub causes: Vec<Cause>,
-    /// Those of its axes that have names, of rows that aren't too small for anybody to ask.
+    /// Its named axes; empty in rows that are too small to matter.
     pub axes: Vec<NamedAxis>,
     /// The framework's name of the operation, or of the argument.
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
-    /// The instruction's place in the module.
+    /// The instruction's index in the module.
     index: usize,
-    /// Where it is.
+    /// The position of its value.
     position: Position,
 }
 
@@ -81,7 +81,7 @@ impl SpacePeak {
         share(self.padding_bytes, self.live_bytes)
     }
 
-    /// Whether anything but what is live for the whole run is alive.
+    /// Whether anything is alive that isn't live for the whole run.
     #[must_use]
     pub fn has_temporaries(&self) -> bool {
         self.rows.iter().any(|row| !row.role.is_resident())
@@ -89,8 +89,8 @@ impl SpacePeak {
 }
 
 impl PeakRow {
-    /// Its dimensions as the program counts them, each with its name where it has one, those of size 1 left out. One that several
-    /// axes are merged into is as many.
+    /// Its dimensions as the program counts them, each with its name if it has one, without those of size 1. A
+    /// dimension that merges several axes is listed as these.
     #[must_use]
     pub fn named_dimensions(&self) -> Vec<(Option<&AxisName>, u64)> {
         let mut found = Vec::new();
@@ -113,7 +113,7 @@ impl PeakRow {
     }
 }
 
-/// Rows after the first few are too small for anybody to ask where they come from.
+/// Number of rows that are traced to their origin; the others are too small to matter.
 const TRACED: usize = 32;
 
 /// The peak of one memory space of a plan.
@@ -163,13 +163,13 @@ pub(crate) fn peak<'m>(
     })
 }
 
-/// What rows have in common that are shown as one.
+/// The common properties of rows that are merged.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     source: Option<SourceLine>,
-    /// Where no line is known, the operation or the instruction.
+    /// The operation or the instruction, if no line is known.
     name: Option<String>,
-    /// `None` for what is no array: of that, each is a row.
+    /// `None` if it isn't an array; such values are merged by name.
     array: Option<ArrayId>,
     role: Role,
 }
@@ -186,7 +186,7 @@ fn row<'m>(
     let array = sizer.of_value(value);
     let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
         Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, value.bytes, live.bytes)),
-        // A table, or a shape without layout, holds what it takes.
+        // A table, or a shape without layout, has no padding.
         None => (value.shape()?, value.bytes, Vec::new()),
     };
     let (op_name, source) = (op_name(&instruction), source_line(&instruction));
@@ -215,11 +215,10 @@ fn row<'m>(
     Some((key, row))
 }
 
-/// What makes the padding of an array for which the compiler sets aside `allocated` bytes, in a piece of memory of
-/// `taken` bytes.
+/// The causes of padding in an array for which the compiler sets aside `allocated` bytes, in a buffer of `taken` bytes.
 fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<Cause> {
     let layout = array.sizes.physical_bytes;
-    // Where tiles are ignored, as in the semaphores' memory, they cause nothing.
+    // Where tiles are ignored, as in the semaphores' memory, they cause no padding.
     let mut causes = if allocated < layout { Vec::new() } else { array.causes.clone() };
     if allocated > layout {
         causes.push(Cause::Untiled);
@@ -243,7 +242,7 @@ impl PeakRow {
         }
     }
 
-    /// Takes the line and name of what it is a copy of, if it has none.
+    /// Sets a missing name, and the line, to those of its origin.
     fn trace(&mut self, flow: &Dataflow, tracer: &mut Tracer) {
         if let Some(instruction) = flow.module().instruction(self.index) {
             let (name, source) = tracer.traced(flow, &instruction);

@@ -1,4 +1,4 @@
-//! What a timeline is made of.
+//! The parts of a timeline.
 
 use tilewise_memory::Role;
 
@@ -10,21 +10,21 @@ pub struct Pass {
     pub name: &'static str,
     /// The moment of its first operation.
     pub first: usize,
-    /// That of the last one.
+    /// The moment of its last operation.
     pub last: usize,
 }
 
-/// What one module of the network holds at the peak.
+/// A module of the network, and its bytes at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModuleRow {
-    /// `Model/layer_3`, or of arguments the part of their tree, `params/layer_3`; empty where names have none.
+    /// `Model/layer_3`, or for arguments the subtree, `params/layer_3`; empty if names have none.
     pub module: String,
-    /// How many arrays.
+    /// Number of arrays.
     pub count: usize,
     /// Bytes they take.
     pub bytes: u64,
-    /// How many of them hold no data.
+    /// Bytes of padding in them.
     pub padding_bytes: u64,
 }
 
@@ -32,48 +32,49 @@ pub struct ModuleRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelinePiece {
-    /// Whose it is, of [`Timeline::owners`](crate::Timeline::owners).
+    /// The index of its owner in [`Timeline::owners`](crate::Timeline::owners).
     pub owner: usize,
-    /// The framework's name of the operation, of [`Timeline::paths`](crate::Timeline::paths).
+    /// The framework's name of the operation, as an index in [`Timeline::paths`](crate::Timeline::paths).
     pub path: Option<usize>,
-    /// The layer that it is of, of [`Timeline::layers`](crate::Timeline::layers).
+    /// The index of its layer in [`Timeline::layers`](crate::Timeline::layers).
     pub layer: Option<usize>,
-    /// What lies there, of [`Timeline::shapes`](crate::Timeline::shapes).
+    /// The index of its shape in [`Timeline::shapes`](crate::Timeline::shapes).
     pub shape: Option<usize>,
     /// The instruction that makes it.
     pub instruction: String,
-    /// Bytes from the start of the temporaries' memory, where that is known.
+    /// Bytes from the start of the temporaries' memory, if known.
     pub offset: Option<u64>,
     /// Bytes it takes.
     pub bytes: u64,
-    /// How many of them hold no data: those of the shape that lies there and of its allocation.
+    /// Bytes of padding, both of the shape and of its allocation.
     pub padding_bytes: u64,
     /// The first moment at which it is in use.
     pub first: usize,
-    /// The last one.
+    /// The last moment at which it is in use.
     pub last: usize,
 }
 
-/// Equal arrays that are there for the whole run: arguments, results, constants.
+/// Equal arrays that are live for the whole run: arguments, results, constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StandingRow {
-    /// Whose it is, of [`Timeline::owners`](crate::Timeline::owners).
+    /// The index of their owner in [`Timeline::owners`](crate::Timeline::owners).
     pub owner: usize,
-    /// The framework's name, of [`Timeline::paths`](crate::Timeline::paths).
+    /// The framework's name, as an index in [`Timeline::paths`](crate::Timeline::paths).
     pub path: Option<usize>,
-    /// Their shape, of [`Timeline::shapes`](crate::Timeline::shapes).
+    /// The index of their shape in [`Timeline::shapes`](crate::Timeline::shapes).
     pub shape: usize,
-    /// Of equal arguments whose names differ only in numbers, the number in [`Timeline::families`](crate::Timeline::families).
+    /// For equal arguments whose names differ only in numbers, the index in
+    /// [`Timeline::families`](crate::Timeline::families).
     pub family: Option<usize>,
-    /// What they are for.
+    /// Their role in the plan.
     pub role: Role,
     /// The instruction that makes the first of them.
     pub instruction: String,
-    /// How many there are.
+    /// Number of arrays.
     pub count: usize,
     /// Bytes they take together.
     pub bytes: u64,
-    /// How many of them hold no data.
+    /// Bytes of padding in them.
     pub padding_bytes: u64,
 }

@@ -1,14 +1,14 @@
-//! What arrays of a plan are for.
+//! The purposes of arrays in a plan.
 
 use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
-/// What is known of a program that tells what its arrays are for.
+/// Facts about a program that determine the purposes of its arrays.
 pub(super) struct Purposes<'f> {
     flow: &'f Dataflow,
-    /// When the backward pass begins; `None` without one.
+    /// The moment at which the backward pass begins; `None` without one.
     backward: Option<usize>,
     /// The bounds of its weights.
     weights: HashSet<Vec<Option<u64>>>,
@@ -36,8 +36,8 @@ impl<'f> Purposes<'f> {
         }
     }
 
-    /// The purpose of an array once its axes are known: a value for each word or class makes a temporary logits, and what a loop stacks for
-    /// each of its steps, where there is a backward pass, waits for that.
+    /// The purpose of an array whose axes are known: temporaries along the vocabulary or classes are logits, and values
+    /// that a loop stacks for each of its steps, if there is a backward pass, are kept for that.
     pub(super) fn of_axes(&self, purpose: Purpose, axes: &[NamedAxis], op_name: Option<&str>) -> Purpose {
         let has = |is: fn(&AxisName) -> bool| axes.iter().any(|axis| is(&axis.name));
         let is_stacked = has(|name| matches!(name, AxisName::Steps | AxisName::Layers));

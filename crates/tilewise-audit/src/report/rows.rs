@@ -1,4 +1,4 @@
-//! What an audit finds, as rows and sums.
+//! The results of an audit, as rows and sums.
 
 use super::peak::SpacePeak;
 use crate::program::{Cause, SourceLine, share};
@@ -6,19 +6,19 @@ use std::borrow::Cow;
 use tilewise::{Shape, Sizes, tpu::memory_space_name};
 use tilewise_memory::MemoryPlan;
 
-/// The buffers of one memory space together. Their sum is what the program defines; what it holds at once is the peak.
+/// Sums over the buffers of one memory space: all that the program defines. The peak has the bytes alive at once.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SpaceTotal {
     /// The memory space's number, 0 for the device's default memory.
     pub memory_space: u8,
-    /// How many buffers.
+    /// Number of buffers.
     pub buffers: usize,
     /// Bytes of data.
     pub logical_bytes: u64,
     /// Bytes taken.
     pub physical_bytes: u64,
-    /// What is held when that is the most; `None` for a module without plan.
+    /// The peak; `None` for a module without plan.
     pub peak: Option<SpacePeak>,
 }
 
@@ -33,7 +33,7 @@ impl SpaceTotal {
         memory_space_name(self.memory_space)
     }
 
-    /// Bytes that hold no data.
+    /// Bytes of padding.
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
         self.physical_bytes - self.logical_bytes
@@ -46,7 +46,7 @@ impl SpaceTotal {
     }
 }
 
-/// What a program holds in the device's default memory: bounds, which meet where there is a plan.
+/// A program's bytes in the device's default memory: bounds, which are equal if there is a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryBounds {
@@ -54,19 +54,20 @@ pub struct MemoryBounds {
     pub argument_bytes: u64,
     /// Bytes of its results.
     pub output_bytes: u64,
-    /// Bytes of the results that donated arguments provide.
+    /// Bytes of the results that lie in donated arguments.
     pub alias_bytes: u64,
     /// Bytes of constants, each an allocation of its own.
     pub constant_bytes: u64,
     /// Bytes of temporaries as the compiler reports them (`temp_size`); `None` without a plan.
     pub temporary_bytes: Option<u64>,
-    /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
+    /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, its total.
     pub at_most_bytes: u64,
-    /// Bytes that arrays without tiles, whose size is in doubt, may take beside that.
+    /// Bytes that arrays without tiles, whose size is in doubt, may take in addition.
     pub doubtful_bytes: u64,
-    /// Whether all of the program was read and sized; else it may hold more than is said here.
+    /// Whether all of the program was read and sized; else it may need more.
     pub is_complete: bool,
-    /// Whether the machine is only assumed, because neither the text nor the caller tells it: temporaries may then differ.
+    /// Whether the machine is only assumed, since neither the text nor the caller names it: temporaries may then
+    /// differ.
     pub is_assumed: bool,
 }
 
@@ -85,15 +86,15 @@ impl MemoryBounds {
         }
     }
 
-    /// Bytes the program holds at the least: arguments, results, constants, and temporaries where they are known.
+    /// The least bytes of the program: arguments, results, constants, and temporaries if known.
     #[must_use]
     pub fn at_least_bytes(&self) -> u64 {
         let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
         standing.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes.unwrap_or(0))
     }
 
-    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, on the machine, or on
-    /// parts that could not be read or sized.
+    /// Whether the program fits a memory of `limit` bytes; `None` if that depends on how temporaries share memory, on
+    /// the machine, or on parts that could not be read or sized.
     ///
     /// Code and the compiler's own reserve are not counted.
     #[must_use]
@@ -108,7 +109,7 @@ impl MemoryBounds {
         }
     }
 
-    /// What is left of a memory of so many bytes that it [fits](Self::fits).
+    /// Bytes left of a memory of `limit` bytes; `None` unless the program surely [fits](Self::fits).
     #[must_use]
     pub fn headroom(&self, limit: u64) -> Option<u64> {
         self.fits(limit).filter(|fits| *fits).and_then(|_| limit.checked_sub(self.at_most_bytes))
@@ -127,13 +128,13 @@ pub struct BufferRow {
     pub opcode: String,
     /// The array.
     pub shape: Shape,
-    /// The array's place in the instruction's result; empty if that is no tuple.
+    /// The array's index path in the instruction's result; empty if that isn't a tuple.
     pub shape_index: Vec<usize>,
     /// The memory space's number.
     pub memory_space: u8,
-    /// What the array holds and takes.
+    /// Logical and physical sizes of the array.
     pub sizes: Sizes,
-    /// What makes the padding, the largest cause first; none without padding.
+    /// The causes of the padding, the largest first; empty without padding.
     pub causes: Vec<Cause>,
     /// The framework's name of the operation, such as `jit(f)/dot_general`.
     pub op_name: Option<String>,
@@ -141,39 +142,39 @@ pub struct BufferRow {
     pub source: Option<SourceLine>,
 }
 
-/// The plan beside the compiler's own, from a dump.
+/// A comparison of the plan with the compiler's own, from a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreement {
-    /// Temporaries that both place, in memory spaces whose offsets the plan has.
+    /// Number of temporaries that both place, in memory spaces for which the plan has offsets.
     pub values: usize,
-    /// Those that lie elsewhere, or that the plan doesn't have: what, and where instead.
+    /// The temporaries that lie at different offsets.
     pub differences: Vec<PlacedElsewhere>,
-    /// Bytes of the compiler's temporaries in HBM, or in the host's memory: the planned ones unless its arrays take more, or
-    /// its allocations are smaller.
+    /// Bytes of the compiler's temporaries in HBM, or in the host's memory: the planned ones unless its arrays take
+    /// more, or its allocations are smaller.
     pub temporary_bytes: u64,
-    /// What the plan takes for them.
+    /// Bytes of the plan's temporaries.
     pub planned_bytes: u64,
-    /// Whether no allocation can be [missing at the end](tilewise_hlo::BufferAssignment::is_whole) of the compiler's.
+    /// Whether no allocation of the compiler's can be [missing at the end](tilewise_hlo::BufferAssignment::is_whole).
     pub is_whole: bool,
 }
 
 impl Agreement {
-    /// Whether temporaries take as much in both.
+    /// Whether both plans have equal bytes of temporaries.
     #[must_use]
     pub fn has_equal_bytes(&self) -> bool {
         self.planned_bytes == self.temporary_bytes
     }
 }
 
-/// A value that the plan puts elsewhere than the compiler does.
+/// A value that the plan and the compiler place at different offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlacedElsewhere {
     /// The instruction that makes it.
     pub instruction: String,
-    /// Where the plan puts it, in bytes.
+    /// Its offset in the plan, in bytes.
     pub offset: u64,
-    /// Where the compiler does, if the first value of the allocation lies where the plan puts that.
+    /// Its offset by the compiler, shifted so that the allocation's first value lies where the plan puts it.
     pub compilers: i128,
 }

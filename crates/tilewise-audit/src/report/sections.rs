@@ -1,4 +1,4 @@
-//! What an audit finds.
+//! The report of an audit.
 
 use super::{
     buffers::Buffers,
@@ -20,45 +20,45 @@ use tilewise_time::{NoTime, Time};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// Where its text came from, such as a path; empty where nobody said.
+    /// The source of its text, such as a path; empty if unknown.
     pub source: String,
-    /// The machine that it is audited for; `None` where that is inferred.
+    /// The machine that it is audited for; `None` if inferred.
     pub given: Option<Machine>,
     /// The module's name.
     pub module_name: String,
     /// The entry computation's name.
     pub entry: Option<String>,
-    /// Whether the text says the module is scheduled.
+    /// Whether the text is scheduled (`is_scheduled`).
     pub is_scheduled: bool,
     /// The machine it is compiled for, as given or [inferred](crate::infer_machine).
     pub machine: Machine,
-    /// Whether that is given, or the text or its file's name shows it; else it is the default.
+    /// Whether the machine is given, or shown by the text or its file's name; else it is the default.
     pub is_machine_shown: bool,
-    /// The version of libtpu that compiled it, where the caller or its file's name tells.
+    /// The version of libtpu that compiled it, if given or known from its file's name.
     pub libtpu: Option<Libtpu>,
-    /// Devices that run the program together; what is said of memory is of each.
+    /// Devices that run the program together; all memory is that of each device.
     pub partitions: u64,
     /// Totals and peaks, by rising memory space.
     pub memory_spaces: Vec<SpaceTotal>,
     /// Every copy, in the order of the text.
     pub copies: Vec<CopyRow>,
-    /// What the program holds in the device's default memory, or bounds of it where there is no plan.
+    /// The program's bytes in the device's default memory, or bounds of them without a plan.
     pub memory_bounds: MemoryBounds,
-    /// What could not be read or sized.
+    /// Warnings: parts that could not be read or sized, and doubts.
     pub warnings: Vec<ReportWarning>,
-    /// How the plan compares with the compiler's own, where a dump has that: see [`agreement`](Self::agreement).
+    /// A comparison of the plan with the compiler's own, if a dump has that: see [`agreement`](Self::agreement).
     pub compiler_plan: Option<Agreement>,
     pub(crate) buffers: Buffers,
-    /// Worked out when it is first asked for.
+    /// Computed on first use.
     pub(crate) findings: OnceLock<Findings>,
-    /// The same.
+    /// Computed on first use.
     pub(crate) time: OnceLock<Result<Time, NoTime>>,
     /// The program, with its plan.
     pub(crate) planned: PlannedProgram,
 }
 
 impl Report {
-    /// What lies where, when; or why that can't be told.
+    /// The memory plan: places and live ranges of values.
     ///
     /// # Errors
     /// A program without a schedule, or of another machine, has no plan.
@@ -66,9 +66,9 @@ impl Report {
         self.planned.plan.as_ref()
     }
 
-    /// What `memory_analysis()` of the compiler that made the program says of its temporaries (`temp_size_in_bytes`): the
-    /// [planned bytes](MemoryBounds::temporary_bytes), and before libtpu 0.0.51 [the gaps between them a second
-    /// time](Libtpu::counts_gaps_twice). `None` without a plan.
+    /// The temporaries in `memory_analysis()` of the compiler that made the program (`temp_size_in_bytes`): the
+    /// [planned bytes](MemoryBounds::temporary_bytes), and before libtpu 0.0.51
+    /// [the gaps between them a second time](Libtpu::counts_gaps_twice). `None` without a plan.
     #[must_use]
     pub fn reported_temporary_bytes(&self) -> Option<u64> {
         let bytes = self.memory_bounds.temporary_bytes?;
@@ -79,8 +79,8 @@ impl Report {
         bytes.checked_add(bytes.saturating_sub(live))
     }
 
-    /// The same report, of a program that is to fit so many bytes of memory or none in particular. Its plan stays: a TPU's compiler
-    /// knew its memory, whoever asks.
+    /// Sets or removes the limit that the program should fit, in bytes. The plan stays: a TPU's compiler knew the size
+    /// of its memory.
     #[must_use]
     pub fn with_limit(mut self, bytes: Option<u64>) -> Self {
         self.planned.limit = bytes;
@@ -88,19 +88,19 @@ impl Report {
         self
     }
 
-    /// Bytes of memory that it is to fit.
+    /// Bytes of memory that it should fit; `None` without a limit.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.planned.limit
     }
 
-    /// Whether a part of the program runs on SparseCores: memory spaces that have no name are theirs.
+    /// Whether a part of the program runs on SparseCores, which own the unnamed memory spaces.
     #[must_use]
     pub fn has_sparse_core(&self) -> bool {
         has_sparse_core(&self.planned.module)
     }
 
-    /// The Python calls that led to an instruction, the innermost first; none where the text doesn't have them.
+    /// The Python calls that led to an instruction, the innermost first; empty if the text doesn't have them.
     #[must_use]
     pub fn call_stack(&self, instruction: &str) -> Vec<SourceLine> {
         let mut all = self.planned.module.computations().flat_map(|computation| computation.instructions());
@@ -108,40 +108,40 @@ impl Report {
         found.map(|one| call_stack(&one)).unwrap_or_default()
     }
 
-    /// How many buffers the module defines.
+    /// Number of buffers that the module defines.
     #[must_use]
     pub fn buffer_count(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
-    /// an alias.
+    /// Every buffer the module defines, in the order of the text: one row for each leaf of an instruction's result,
+    /// none for an alias.
     pub fn buffers(&self) -> impl Iterator<Item = BufferRow> {
         self.buffers.rows(&self.planned.module)
     }
 
-    /// The buffers with padding, those with the most of it first.
+    /// The buffers with padding, those with the most first.
     pub fn largest_padding(&self) -> impl Iterator<Item = BufferRow> {
         self.buffers.largest_padding(&self.planned.module)
     }
 
-    /// How many buffers have padding, and how many bytes of it together.
+    /// The number of buffers with padding, and their padding in bytes.
     #[must_use]
     pub fn padded(&self) -> (usize, u64) {
         self.buffers.padded()
     }
 
     /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
-    /// the loops around it. Loops whose count can't be told are counted once.
+    /// the loops around it. Loops of an unknown trip count are counted once.
     ///
     /// It is a sum over the text. A fusion that uses a part of an operand counts the whole of it; slices and in-place
-    /// updates count only what they move.
+    /// updates count only the bytes that they move.
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
         copies::moved_bytes(&self.planned.flow)
     }
 
-    /// What the program computes and sends, loops times their trips.
+    /// The program's computation and communication, times the trip counts of loops.
     #[must_use]
     pub fn work(&self) -> Work {
         work(&self.planned.flow)
@@ -161,10 +161,10 @@ impl Report {
 }
 
 impl Report {
-    /// What to change so that the program holds less, the best first; nothing for a module without plan.
+    /// Changes that reduce the program's memory, the best first; empty for a module without plan.
     ///
-    /// Each frees its bytes once those before it are done, so that all together free their sum: bytes by which arguments,
-    /// results that don't lie in them, and temporaries together fall.
+    /// Each saving assumes that all changes before it are made, so that savings add up: the drop in arguments, results
+    /// that don't lie in them, and temporaries together.
     ///
     /// ```
     /// use tilewise_audit::recommendation::Saving;
@@ -188,17 +188,18 @@ impl Report {
         &self.findings().advice
     }
 
-    /// What fills the program's memory at its peak, by kind, the largest first. None of it has a price: what could be done
-    /// changes what is computed, or where; nothing for a module without plan.
+    /// The contents of the program's memory at its peak, by kind, the largest first; empty for a module without plan.
+    /// They have no price: remedies would change what is computed, or where.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.findings().notes
     }
 
-    /// Why each of [`copies`](Self::copies) is there, in their order.
+    /// The reason for each of [`copies`](Self::copies), in their order.
     ///
-    /// A fix is only given where the copy goes once the program is compiled again: nothing else reads the argument, the order is
-    /// one of its own dimensions, and the program holds no more than before. Of very many only the largest are looked at.
+    /// A fix is only given if recompiling with it removes the copy: nothing else reads the argument, the order is one
+    /// of its own dimensions, and the program holds no more than before. Of very many copies, only the largest are
+    /// examined.
     #[must_use]
     pub fn copy_reasons(&self) -> &[CopyReason] {
         &self.findings().copy_reasons

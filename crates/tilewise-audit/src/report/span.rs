@@ -1,9 +1,9 @@
-//! What happens in a part of a run.
+//! A part of a run.
 
 use super::timeline::Timeline;
 use std::{cmp::Reverse, collections::HashMap};
 
-/// What is allocated and freed in a part of a run, and how much is in use there at most: [`Timeline::span`].
+/// Allocations and frees in a part of a run, and the most bytes in use there: [`Timeline::span`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Span {
@@ -13,22 +13,23 @@ pub struct Span {
     pub last: usize,
     /// Arrays that are allocated there.
     pub arrays: usize,
-    /// Bytes of these.
+    /// Bytes of these arrays.
     pub allocated_bytes: u64,
     /// Bytes that are freed before it ends.
     pub freed_bytes: u64,
-    /// The most that is in use at one of its moments, with the arrays that are held for the whole run.
+    /// The most bytes in use at one of its moments, with the arrays that are live for the whole run.
     pub most_bytes: u64,
     /// The first such moment.
     pub most_moment: usize,
-    /// Who allocates, by the number in [`Timeline::owners`], and how many bytes; the largest first.
+    /// Owners that allocate, by index in [`Timeline::owners`], with their bytes; the largest first.
     pub owners: Vec<(usize, u64)>,
-    /// How long it takes, estimated, in seconds, where the text has cycle counts.
+    /// Its duration in seconds, estimated; `None` if the text has no cycle counts.
     pub seconds: Option<f64>,
 }
 
 impl Timeline {
-    /// What happens from one moment to another, both included; in what lies behind the end of the run, nothing.
+    /// The part of the run from one moment to another, both included; moments behind the end are taken for the last
+    /// one.
     ///
     /// ```
     /// let text = "
@@ -53,7 +54,7 @@ impl Timeline {
     pub fn span(&self, first: usize, last: usize) -> Span {
         let last = last.min(self.order.len().saturating_sub(1));
         let first = first.min(last);
-        // Sums wrap where more ends than begins: sums of all are right again.
+        // Steps wrap where more bytes end than begin; their running sums are right again.
         let mut steps = vec![0u64; last - first + 1];
         let mut owners: HashMap<usize, u64> = HashMap::new();
         let (mut arrays, mut allocated_bytes, mut freed_bytes) = (0, 0u64, 0u64);

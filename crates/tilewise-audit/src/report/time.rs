@@ -1,4 +1,4 @@
-//! Where the time of a run goes, with the names and lines of the program.
+//! The time of a run, with the names and lines of the program.
 
 use super::sections::Report;
 use crate::{
@@ -19,7 +19,7 @@ pub struct TimeRow {
     pub instruction: String,
     /// The computation it is in, without `%`.
     pub computation: String,
-    /// How long it takes, and what that follows from.
+    /// Its time, and the figures behind it.
     pub row: Row,
     /// The framework's name of the operation.
     pub op_name: Option<String>,
@@ -27,35 +27,35 @@ pub struct TimeRow {
     pub source: Option<SourceLine>,
 }
 
-/// What instructions take together that have something in common.
+/// The total time of instructions with a common property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TimeGroup<T> {
-    /// What: a kind, a line, a module of the network.
+    /// The property: a kind, a line, a module of the network.
     pub of: T,
-    /// How many instructions.
+    /// Number of instructions.
     pub operations: usize,
-    /// How long all their executions take.
+    /// The time of all their executions.
     pub total: Estimate,
     /// The part of [`total`](Self::total) that is only bounded, in seconds.
     pub bound_seconds: f64,
 }
 
-/// How long one moment of a program's order takes.
+/// The time of one moment in a program's order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MomentTime {
     /// The estimate, in seconds.
     pub seconds: f64,
-    /// Whether a part of it is only bounded, for the compiler gave no cycles.
+    /// Whether a part of it is only bounded, since the compiler gave no cycles.
     pub is_bound: bool,
 }
 
 impl Report {
-    /// Where the time of a run goes: an estimate from the compiler's own cycle counts, not measured.
+    /// The time of a run by instruction: an estimate from the compiler's own cycle counts, not measured.
     ///
     /// # Errors
-    /// A text without cycle counts tells nothing of it: [`NoTime`].
+    /// A text without cycle counts, or not of a TPU: [`NoTime`].
     pub fn time(&self) -> Result<&Time, NoTime> {
         let time = || {
             let generation = self.machine.generation().filter(|_| self.planned.module.has_tiles());
@@ -64,16 +64,16 @@ impl Report {
         self.time.get_or_init(time).as_ref().map_err(|none| *none)
     }
 
-    /// How many seconds a run takes at least, at full rates; a plan without cycle counts tells it, too.
+    /// The least time of a run in seconds, at full rates; it needs no cycle counts.
     ///
     /// # Errors
-    /// Of a text that is not a TPU's, or not scheduled, it isn't known: [`NoTime`].
+    /// For a text that is not a TPU's, or not scheduled, it isn't known: [`NoTime`].
     pub fn floor_seconds(&self) -> Result<f64, NoTime> {
         let generation = self.machine.generation().filter(|_| self.planned.module.has_tiles());
         Time::floor_of(&self.planned.flow, generation.ok_or(NoTime::OtherMachine)?)
     }
 
-    /// Every instruction that takes time, that with the most first; none where [nothing is known](Self::time).
+    /// Every instruction that takes time, the longest first; empty if [time is unknown](Self::time).
     #[must_use]
     pub fn time_rows(&self) -> Vec<TimeRow> {
         let Ok(time) = self.time() else { return Vec::new() };
@@ -103,8 +103,9 @@ impl Report {
         time.loops.iter().filter_map(|row| Some((name(row)?, row.clone()))).collect()
     }
 
-    /// When each moment of [the order](Self::order) begins, in seconds from the start of a run, and last when it ends: what is in a
-    /// loop takes the time of all its turns. `None` where over a twentieth of the time is only bounded, or a loop's trips are unknown.
+    /// The start of each moment of [the order](Self::order), in seconds from the start of a run, and last the end of
+    /// the run; an instruction in a loop takes the time of all trips. `None` if a twentieth of the time or more is only
+    /// bounded, or a loop's trip count is unknown.
     #[must_use]
     pub fn moments(&self) -> Option<Vec<f64>> {
         const MOST_BOUND: f64 = 0.05;
@@ -121,8 +122,8 @@ impl Report {
         Some(moments)
     }
 
-    /// How long each moment of [the order](Self::order) takes, what is in a loop all its turns; none where [nothing is
-    /// known](Self::time), or without a plan.
+    /// The time of each moment of [the order](Self::order), with all trips of its loops; empty if [time is
+    /// unknown](Self::time), or without a plan.
     #[must_use]
     pub fn moment_times(&self) -> Vec<MomentTime> {
         let (Ok(time), Ok(plan)) = (self.time(), self.plan()) else { return Vec::new() };
@@ -132,12 +133,12 @@ impl Report {
             of.seconds += row.total().estimate;
             of.is_bound |= row.is_bound();
         }
-        // Once, where it runs first.
+        // An instruction's time counts once, at its first moment.
         plan.order().map(|instruction| times.remove(&instruction).unwrap_or_default()).collect()
     }
 
-    /// How long a copy takes in all its runs, in seconds; of an asynchronous one, how long it is waited for. `None` where
-    /// that isn't known.
+    /// Seconds that a copy takes in all its runs; for an asynchronous copy, the wait for it. `None` if [time is
+    /// unknown](Self::time).
     #[must_use]
     pub fn copy_seconds(&self, copy: &CopyRow) -> Option<f64> {
         let rows = &self.time().ok()?.rows;
@@ -148,13 +149,13 @@ impl Report {
     }
 }
 
-/// Of rows, what those of one kind take together, the longest first.
+/// The time of rows by kind, the longest first.
 #[must_use]
 pub fn by_kind(rows: &[TimeRow]) -> Vec<TimeGroup<Kind>> {
     grouped(rows, |row| row.row.kind)
 }
 
-/// The same of those from one line of the user's program, in whichever of the functions that stand there.
+/// The time of rows by line of the user's program, the longest first; functions on one line are one group.
 #[must_use]
 pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
     let mut first = HashMap::new();
@@ -164,7 +165,7 @@ pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
     })
 }
 
-/// The same of those of one module of the network, as the framework names it; empty where it names none.
+/// The time of rows by module of the network, in the framework's names, the longest first; empty for rows without one.
 #[must_use]
 pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
     grouped(rows, |row| row.op_name.as_deref().map(module_path).unwrap_or_default())

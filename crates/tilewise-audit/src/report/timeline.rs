@@ -1,4 +1,4 @@
-//! What a program holds at every moment of its order, by line of the user's program.
+//! The contents of a program's memory at every moment of its order, by line of the user's program.
 
 use super::{
     passes,
@@ -14,7 +14,7 @@ use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::Role;
 
-/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from.
+/// The contents of one memory space over a program's order, for a picture or a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Timeline {
@@ -24,54 +24,54 @@ pub struct Timeline {
     pub memory_space_name: String,
     /// Bytes that are live for the whole program: arguments, and results that don't lie in them.
     pub resident_bytes: u64,
-    /// What they consist of, the largest first.
+    /// The parts of these bytes, the largest first.
     pub residents: Vec<Resident>,
-    /// The moment at which the most is held.
+    /// The moment of the peak.
     pub peak_moment: Option<usize>,
     /// The name of the instruction that runs at each moment.
     pub order: Vec<String>,
-    /// Of that instruction, the number in [`owners`](Self::owners).
+    /// For each instruction in `order`, the index in [`owners`](Self::owners).
     pub order_owners: Vec<usize>,
-    /// Lines of the user's program; where none is known, the framework's name of the operation.
+    /// Lines of the user's program; if unknown, the framework's name of the operation.
     pub owners: Vec<OwnerName>,
     /// The framework's names of operations, such as `jit(step)/jvp(Model)/layer_3/dot_general`, each once.
     pub paths: Vec<String>,
-    /// Of each of these, the module of the network, such as `Model/layer_3`, or the part of an argument's tree; empty where it
+    /// For each of `paths`, the module of the network, such as `Model/layer_3`, or an argument's subtree; empty if it
     /// has none.
     pub modules: Vec<String>,
-    /// Of the instruction at each moment, the number in [`paths`](Self::paths).
+    /// For each instruction in `order`, the index in [`paths`](Self::paths).
     pub order_paths: Vec<Option<usize>>,
-    /// Layers of a network that repeat, such as `Model/layer_3`, by their numbers; none where operations' names have none.
+    /// Layers of a network that repeat, such as `Model/layer_3`, by number; empty if operations' names have no numbers.
     pub layers: Vec<String>,
-    /// The passes of a training step, in their order; none of other programs.
+    /// The passes of a training step, in their order; empty for other programs.
     pub passes: Vec<Pass>,
-    /// The texts of the shapes that lie there, each once.
+    /// The texts of the shapes in memory, each once.
     pub shapes: Vec<String>,
-    /// What temporaries lie in, as [`Report::pieces`] has it.
+    /// The pieces of temporaries' memory, from [`Report::pieces`].
     pub pieces: Vec<TimelinePiece>,
-    /// What is live for the whole program, the largest first.
+    /// Arrays that are live for the whole program, the largest first.
     pub standing: Vec<StandingRow>,
-    /// Equal arguments whose names differ only in numbers: `ws[i]`.
+    /// Names of equal arguments that differ only in numbers: `ws[i]`.
     pub families: Vec<String>,
-    /// How long each moment takes, as [`Report::moment_times`] has it.
+    /// The time of each moment, from [`Report::moment_times`].
     pub times: Vec<MomentTime>,
 }
 
-/// What is live for the whole program: the arguments of one tree, or all results or constants.
+/// Arrays that are live for the whole program: the arguments of one tree, or all results or constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resident {
-    /// `params`, `mu`, `batch` as the arguments are called; `results`, `constants`.
+    /// The tree of the arguments, such as `params`, `mu` or `batch`; or `results`, `constants`.
     pub name: String,
-    /// How many arrays.
+    /// Number of arrays.
     pub count: usize,
     /// Bytes they take.
     pub bytes: u64,
-    /// How many of them are padding.
+    /// Bytes of padding in them.
     pub padding_bytes: u64,
 }
 
-/// Who owns what lies in memory.
+/// The owner of a value in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OwnerName {
@@ -79,16 +79,16 @@ pub enum OwnerName {
     Line(SourceLine),
     /// The framework's name of an operation without a line, or an argument's.
     Operation(String),
-    /// Neither is known.
+    /// Unknown.
     Unknown,
 }
 
-/// Lines of the user's program, numbered as they come.
+/// Lines of the user's program, numbered in order of appearance.
 #[derive(Clone, Debug, Default)]
 pub struct Owners<'a> {
     numbered: Numbered<OwnerName>,
     paths: Numbered<String>,
-    /// Of each text of metadata that has a line: instructions share a few.
+    /// Numbers of line and name by the text of metadata that has a line: instructions share a few.
     of_metadata: HashMap<&'a str, (usize, Option<usize>)>,
     tracer: Tracer,
 }
@@ -120,13 +120,13 @@ impl<'a> Owners<'a> {
         self.origin(row.flow, &row.instruction).0
     }
 
-    /// Those that have the numbers given.
+    /// The names, by number.
     #[must_use]
     pub fn into_names(self) -> Vec<OwnerName> {
         self.numbered.labels
     }
 
-    /// The numbers of its line and of its name.
+    /// The numbers of an instruction's line and of its name.
     fn origin(&mut self, flow: &Dataflow, instruction: &Instruction<'a>) -> (usize, Option<usize>) {
         let metadata = instruction.attribute("metadata").unwrap_or_default();
         if let Some(known) = self.of_metadata.get(metadata) {
@@ -138,7 +138,7 @@ impl<'a> Owners<'a> {
             Some(source) => OwnerName::Line(source),
             None => name.map_or(OwnerName::Unknown, OwnerName::Operation),
         });
-        // What has no line of its own has that of what it copies.
+        // An instruction without a line has that of the one it copies.
         if instruction.source().is_some() {
             self.of_metadata.insert(metadata, (owner, path));
         }
@@ -146,7 +146,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// What stands, and the families that arguments are of.
+/// Rows of arrays that are live for the whole run, and families of arguments.
 fn standing(
     rows: &[PeakRow],
     owners: &mut Owners<'_>,
@@ -192,7 +192,7 @@ fn standing(
     (standing, families)
 }
 
-/// What stands, by its tree.
+/// Arrays that are live for the whole run, by tree.
 fn residents(rows: &[PeakRow]) -> Vec<Resident> {
     let mut residents: Vec<Resident> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -216,7 +216,7 @@ fn residents(rows: &[PeakRow]) -> Vec<Resident> {
 }
 
 impl Report {
-    /// What lies in a memory space over the program's order; `None` without a plan.
+    /// The contents of a memory space over the program's order; `None` without a plan.
     ///
     /// ```
     /// let text = "
@@ -241,7 +241,7 @@ impl Report {
         let plan = self.plan().ok()?;
         let space = plan.space(memory_space);
         let (mut owners, mut shapes) = (Owners::default(), Numbered::default());
-        // A program repeats a few.
+        // Cached: a program repeats a few arrays.
         let mut arrays = HashMap::new();
         let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
             let (shape, padding_bytes) = *arrays
@@ -293,7 +293,7 @@ impl Report {
         })
     }
 
-    /// What is alive at the peak of a memory space by module, the largest first; none without a plan.
+    /// The arrays alive at the peak of a memory space by module, the largest first; empty without a plan.
     #[must_use]
     pub fn peak_modules(&self, memory_space: u8) -> Vec<ModuleRow> {
         let Some(peak) = self.memory_space(memory_space).and_then(|total| total.peak.as_ref()) else {
@@ -327,11 +327,11 @@ impl Report {
         modules
     }
 
-    /// Bytes alive in a memory space at each moment of the program's order; none without a plan.
+    /// Bytes alive in a memory space at each moment of the program's order; empty without a plan.
     #[must_use]
     pub fn live_bytes(&self, memory_space: u8) -> Vec<u64> {
         let Ok(plan) = self.plan() else { return Vec::new() };
-        // What is added at each moment, below 0 where more ends than begins: sums of all are right again.
+        // Steps wrap below 0 where more bytes end than begin; their running sums are right again.
         let mut steps = vec![0u64; plan.order().len()];
         for PlanPiece { row, first, last, .. } in self.pieces(memory_space) {
             if let Some(step) = steps.get_mut(first) {

@@ -1,4 +1,4 @@
-//! What an audit warns of.
+//! Warnings of an audit.
 
 use std::{ops::Range, sync::Arc};
 
@@ -7,7 +7,7 @@ use tilewise_hlo::dataflow::Mismatch;
 
 use crate::{Failure, Machine};
 
-/// Something that could not be read or sized, or that casts doubt on the rest.
+/// A part that could not be read or sized, or a doubt about the rest.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ReportWarning {
@@ -23,45 +23,45 @@ pub enum ReportWarning {
     DefaultLayouts,
     /// The text doesn't show the machine.
     AssumedMachine,
-    /// The program is of another TPU generation than the one it is audited for.
+    /// The program is compiled for another TPU generation than the one it is audited for.
     OtherGeneration {
-        /// What it is of.
+        /// The generation it is compiled for.
         other: Generation,
-        /// What it is audited for.
+        /// The generation it is audited for.
         audited: Generation,
-        /// Whether its file's name says so, and not its text.
+        /// Whether its file's name shows that, not its text.
         is_named: bool,
     },
-    /// A compiler made it whose plans weren't compared.
+    /// The plans of the program's compiler weren't compared.
     OtherBuild {
         /// The compiler.
         compiler: OtherCompiler,
-        /// The machine it is planned for, by that one's [compiler](Machine::compiler).
+        /// The machine it is planned for, as by that machine's [compiler](Machine::compiler).
         machine: Machine,
     },
     /// A donated argument and its result can't share memory.
     AliasMismatch {
-        /// Where the result lies in the program's.
+        /// The result's index path in the program's result.
         output_index: Vec<usize>,
         /// The argument's number.
         argument: usize,
     },
-    /// What holds one value has two shapes.
+    /// One value has two shapes.
     ShapeMismatch(Mismatch),
-    /// More is alive at the peak than the program holds.
+    /// More bytes are alive at the peak than the program's total.
     PeakAboveTotal {
-        /// What is alive.
+        /// Bytes alive at the peak.
         live_bytes: u64,
-        /// What the program holds.
+        /// Total bytes of the program.
         total_bytes: u64,
     },
-    /// More lies in memory on the chip than there is.
+    /// More bytes lie in memory on the chip than it has.
     OnChipMemory {
-        /// The memory, by its number in XLA.
+        /// The memory space, by its number in XLA.
         memory_space: u8,
-        /// What lies there.
+        /// Bytes in it.
         bytes: u64,
-        /// What there is.
+        /// Its size in bytes.
         room_bytes: u64,
     },
     /// Arrays lie in a memory space that no TPU is known to have.
@@ -72,13 +72,13 @@ pub enum ReportWarning {
     NarrowElement(Concerned),
 }
 
-/// Which instructions' arrays a warning is about.
+/// The arrays that a warning is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Concerned {
-    /// The name of the first.
+    /// The instruction of the first one.
     pub first: String,
-    /// How many arrays there are.
+    /// Number of arrays.
     pub count: usize,
 }
 
@@ -115,7 +115,7 @@ impl ReportWarning {
         }
     }
 
-    /// The bytes of the module's text it is about.
+    /// The span in the module's text that it is about, in bytes; `None` for most kinds.
     #[must_use]
     pub fn span(&self) -> Option<Range<usize>> {
         match self {

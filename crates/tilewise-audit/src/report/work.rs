@@ -1,31 +1,31 @@
-//! The work of a program, counted from its text: what variants of one program can be ranked by.
+//! The work of a program, counted from its text, to rank variants of one program.
 
 use std::collections::BTreeMap;
 use tilewise::Tiled;
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode, dataflow::Dataflow};
 use tilewise_time::flops;
 
-/// What a program computes and sends, loops times their trips; a loop that can't be counted counts once.
+/// A program's computation and communication, times the trip counts of loops; a loop of unknown trip count counts once.
 ///
 /// It is counted from the text, and was checked against no hardware.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Floating-point operations of matrix multiplications and convolutions: a multiplication and an addition for each
-    /// pair of elements that meet, as `HloCostAnalysis` in xla/service/hlo_cost_analysis.cc counts them.
+    /// pair of elements, counted as by `HloCostAnalysis` in xla/service/hlo_cost_analysis.cc.
     pub flops: u64,
     /// Collectives by opcode (`all-gather`).
     pub collectives: BTreeMap<&'static str, Sent>,
-    /// Instructions that the compiler computes a second time rather than keep their results. What is only kept in a tighter
-    /// layout for a while is copied, and isn't counted.
+    /// Instructions that the compiler computes a second time rather than keep their results. A value that is only kept
+    /// in a tighter layout for a while is copied, and isn't counted.
     pub recomputed: u64,
 }
 
 /// The collectives of one opcode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// How many there are.
+    /// Number of collectives in the program.
     pub count: u64,
-    /// Bytes of their results, loops times their trips.
+    /// Bytes of their results, times the trip counts of loops.
     pub bytes: u64,
 }
 
@@ -51,17 +51,18 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
     work
 }
 
-/// How often a computation runs.
+/// The number of runs of a computation.
 #[derive(Clone, Copy, Default)]
 struct Runs {
-    /// In how many places of the program it stands.
+    /// Number of places of the program that call it.
     places: u64,
-    /// How often all of them run together.
+    /// Number of executions in all places together.
     executions: u64,
 }
 
-/// By computation. What is fused stands wherever its fusions do: callers are counted before what they fuse, each once, so that fusions
-/// of fusions take no longer than their text. Computations that fuse each other in a circle, as no compiler prints, don't run.
+/// The runs of each computation. A fused one runs wherever its fusions do: callers are counted before the computations
+/// they fuse, each once, so that nested fusions take time linear in their text. Computations that fuse each other in a
+/// circle, which no compiler prints, don't run.
 fn runs(flow: &Dataflow, computations: &[Computation<'_>]) -> Vec<Runs> {
     let mut runs = vec![Runs::default(); computations.len()];
     let mut reached: Vec<usize> = Vec::new();
@@ -109,7 +110,7 @@ fn fused_by(computation: &Computation<'_>) -> Vec<usize> {
     fusions.filter_map(body).collect()
 }
 
-/// Whether rematerialisation named it: it appends `.remat`, a number, and for a copy in a tighter layout what it is.
+/// Whether rematerialisation named it: it appends `.remat`, a number, and for a copy in a tighter layout its kind.
 fn is_recomputed(name: &str) -> bool {
     name.match_indices(".remat").any(|(at, mark)| {
         let rest = &name[at + mark.len()..];
@@ -117,7 +118,7 @@ fn is_recomputed(name: &str) -> bool {
     })
 }
 
-/// The name of a collective; `None` for what only waits for one.
+/// The name of a collective; `None` for other opcodes, such as the end of an asynchronous collective.
 fn collective(opcode: Opcode) -> Option<&'static str> {
     Some(match opcode {
         Opcode::AllGather | Opcode::AllGatherStart => "all-gather",
@@ -129,7 +130,7 @@ fn collective(opcode: Opcode) -> Option<&'static str> {
     })
 }
 
-/// Bytes of the result. What begins a collective has its operands and semaphores as well: the largest array counts.
+/// Bytes of the result. The start of a collective also holds its operands and semaphores: its largest array counts.
 fn bytes_of(instruction: &Instruction<'_>) -> u64 {
     let sizes = instruction.shape().into_iter().flat_map(|shape| {
         let leaves: Vec<u64> =

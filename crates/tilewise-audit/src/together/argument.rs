@@ -12,7 +12,7 @@ use tilewise_memory::Role;
 /// An argument.
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
-    /// Its name, such as `params['w']`; `None` where the text has none.
+    /// Its name, such as `params['w']`; `None` if the text has none.
     pub(super) name: Option<String>,
     pub(super) shape: Shape,
     pub(super) bytes: u64,

@@ -1,4 +1,4 @@
-//! Why programs can't be summed up.
+//! Errors of sets of programs.
 
 use crate::failure::Failure;
 use tilewise_memory::{Error, Machine};

@@ -1,16 +1,16 @@
-//! Arrays with another number of pages.
+//! Sizes of arrays with another number of pages.
 
 use tilewise::{
     ElementType, Shape,
     tpu::{Generation, allocated_bytes, default_layout},
 };
 
-/// Which arrays grow with a cache.
+/// Tells which arrays grow with a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Growth {
-    /// How many pages there are.
+    /// Number of pages.
     pub(super) count: u64,
-    /// Elements of an array of pages, and of one layer of it.
+    /// Numbers of elements of each page array, and of one layer of it.
     elements: Vec<u64>,
 }
 
@@ -26,10 +26,10 @@ impl Growth {
         Self { count, elements }
     }
 
-    /// Bytes of an array that grows with the cache, with so many pages; `None` of another.
+    /// Bytes of an array that grows with the cache, with `count` pages; `None` for other arrays.
     ///
-    /// It grows if it has as many elements as an array of pages, or as one layer of it, and a dimension of it counts pages, or
-    /// what they are divided into.
+    /// It grows if it has as many elements as a page array, or as one layer of it, and the size of a dimension is the
+    /// number of pages, or a multiple of it.
     pub(super) fn resized(&self, shape: &Shape, count: u64) -> Option<u64> {
         let bounds: Vec<u64> = shape.dimensions().iter().map(|it| it.bound()).collect::<Option<_>>()?;
         self.elements.binary_search(&product(&bounds)).ok()?;
@@ -43,7 +43,7 @@ fn product(bounds: &[u64]) -> u64 {
     bounds.iter().fold(1, |all, bound| all.saturating_mul(*bound))
 }
 
-/// Bytes of an array with one dimension of another size, in the same layout.
+/// Bytes of an array with one dimension resized, in the same layout.
 pub(super) fn bytes_with(shape: &Shape, dimension: usize, size: u64) -> Option<u64> {
     if size == 0 {
         return Some(0);
@@ -53,8 +53,8 @@ pub(super) fn bytes_with(shape: &Shape, dimension: usize, size: u64) -> Option<u
     allocated_bytes(resized.with_layout(layout.clone()).ok()?.as_array()?).ok()
 }
 
-/// Bytes of as many elements of 8 bits in the layout that the compiler gives them: with the same dimensions, or where that
-/// takes less, with the rows that share a word in one of them, as caches are packed.
+/// Bytes of the resized array with 8-bit elements in the compiler's layout: with the same dimensions or, if smaller,
+/// with the rows that share a word in one dimension, as caches are packed. `None` if its elements have 8 bits or fewer.
 pub(super) fn narrow_bytes(shape: &Shape, dimension: usize, size: u64, generation: Generation) -> Option<u64> {
     if size == 0 {
         return Some(0);

@@ -1,4 +1,4 @@
-//! A program of a set, and what it holds with another number of pages.
+//! A program of a set, and its bytes with another number of pages.
 
 use super::{
     Member,
@@ -20,15 +20,15 @@ pub(super) struct Loaded<'a> {
     pub(super) arguments: Vec<Argument>,
     pub(super) results: Vec<NewResult>,
     pub(super) code_bytes: Option<u64>,
-    /// What it holds by the number of pages: plans take long.
+    /// Its own bytes by the number of pages, cached: planning is slow.
     planned: RefCell<HashMap<u64, OwnBytes>>,
 }
 
-/// What a program holds beside its arguments.
+/// Bytes of a program beside its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnBytes {
     pub(super) temporaries: u64,
-    /// Of results that lie in no argument.
+    /// Bytes of results that lie in no argument.
     pub(super) results: u64,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Loaded<'a> {
         plan.output_bytes.saturating_sub(plan.alias_bytes)
     }
 
-    /// What it holds with so many pages, packed again; with as many as it was compiled for, without a number.
+    /// Its own bytes with this number of pages, planned again; without a number, as compiled.
     pub(super) fn own(&self, pages: Option<(&Growth, u64)>) -> OwnBytes {
         let now = OwnBytes { temporaries: self.plan.temporary_bytes(), results: Self::result_bytes(self.plan) };
         let Some((growth, count)) = pages.filter(|(growth, count)| *count != growth.count) else { return now };
@@ -85,7 +85,7 @@ impl<'a> Loaded<'a> {
             sizes.get(&buffer).filter(|(before, _)| *before == bytes).map(|(_, after)| *after)
         });
         let plan = plan.ok()?;
-        // Donated arguments are their results, and not resized: as long.
+        // Results in donated arguments aren't among these, before or after.
         let results = self.results.iter().map(|result| {
             let after = growth.resized(&result.shape, count).unwrap_or(result.bytes);
             i128::from(after) - i128::from(result.bytes)

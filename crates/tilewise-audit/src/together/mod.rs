@@ -1,4 +1,4 @@
-//! Programs that are loaded on one device at once, such as the buckets of a server: what the whole takes.
+//! The memory of programs that are loaded on one device at once, such as the buckets of a server.
 
 mod argument;
 mod error;
@@ -23,25 +23,26 @@ use total::Totals;
 pub struct Member<'a> {
     /// Its audit.
     pub report: &'a Report,
-    /// What it is called; else its module's name, or where others have that, too, its file's.
+    /// Its name; else its module's, or if others share that, its file's.
     pub name: Option<&'a str>,
-    /// Bytes of its code in HBM (`generated_code_size_in_bytes` of the compiler's `memory_analysis()`), which no text tells.
+    /// Bytes of its code in HBM (`generated_code_size_in_bytes` of the compiler's `memory_analysis()`); not in the
+    /// text.
     pub code_bytes: Option<u64>,
 }
 
 impl<'a> Member<'a> {
-    /// A program of which nothing but its text is known.
+    /// A program with only its text known.
     #[must_use]
     pub fn new(report: &'a Report) -> Self {
         Self { report, name: None, code_bytes: None }
     }
 }
 
-/// What a set of programs holds in a device's HBM when all are loaded.
+/// The memory of a set of programs in a device's HBM when all are loaded.
 ///
-/// Arguments that several programs have, by name, type, dimensions and layout, are one array. An argument whose dimensions
-/// differ between programs is an input of a call, held while its program runs; one that a single program has is held all
-/// the time. The runtime reserves the largest temporaries of all loaded programs, whether or not that program runs.
+/// Arguments of several programs with the same name, type, dimensions and layout are one array. An argument whose
+/// dimensions differ between programs is an input of a call, held while its program runs; an argument of a single
+/// program is held all the time. The runtime reserves the largest temporaries of all loaded programs, whichever runs.
 ///
 /// ```
 /// use tilewise_audit::{Member, Program, Audit, Together};
@@ -64,35 +65,35 @@ impl<'a> Member<'a> {
 pub struct Together {
     /// The machine that all are compiled for.
     pub machine: Machine,
-    /// Bytes of HBM that there are, where that is known.
+    /// Available bytes of HBM, if known.
     pub limit: Option<u64>,
     /// The programs, in their order.
     pub programs: Vec<LoadedProgram>,
     /// Arrays that are held whichever program runs, each once, by name.
     pub residents: Vec<ResidentArray>,
-    /// Bytes of these.
+    /// Bytes of [`residents`](Self::residents).
     pub resident_bytes: u64,
     /// Bytes of the programs' constants.
     pub constant_bytes: u64,
-    /// Bytes of their code; `None` where one's isn't known.
+    /// Bytes of their code; `None` if one's is unknown.
     pub code_bytes: Option<u64>,
     /// Bytes of the largest program's temporaries, the gaps between them included.
     pub largest_temporaries: u64,
     /// The most bytes of inputs and new results that a call of any program holds.
     pub call_bytes: u64,
-    /// All of it; without code where that isn't known.
+    /// Sum of all these bytes; unknown code isn't counted.
     pub total_bytes: u64,
-    /// The pages of the cache, where there are such arrays.
+    /// The pages of the cache; `None` without page arrays.
     pub pages: Option<PageArrays>,
-    /// What would free memory or make room for pages, the most first.
+    /// Changes that free memory or make room for pages, the most first.
     pub options: Vec<Alternative>,
 }
 
-/// What a program adds to its set.
+/// A program's part of its set.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadedProgram {
-    /// What it is called in the set.
+    /// Its name in the set.
     pub name: String,
     /// The module's name.
     pub module_name: String,
@@ -104,37 +105,37 @@ pub struct LoadedProgram {
     pub alias_bytes: u64,
     /// Bytes of its temporaries.
     pub temporary_bytes: u64,
-    /// Bytes of these that nothing uses at its peak.
+    /// Bytes of its temporaries' memory that nothing uses at its peak.
     pub fragmentation_bytes: u64,
     /// Bytes of its constants.
     pub constant_bytes: u64,
-    /// Bytes of its code, where they are known.
+    /// Bytes of its code, if known.
     pub code_bytes: Option<u64>,
-    /// Bytes of inputs and new results that one call of it holds beside what is resident.
+    /// Bytes of inputs and new results that one call of it holds beside resident arrays.
     pub call_bytes: u64,
-    /// Bytes of its new results that are of the form of arrays it could be given by donation.
+    /// Bytes of its new results that could lie in resident arrays, were these donated.
     pub undonated_bytes: u64,
-    /// Bytes of its temporaries and results for one more page, about; 0 where they do not grow with the cache.
+    /// Bytes of its temporaries and results per additional page, approximately; 0 if they do not grow with the cache.
     pub bytes_per_page: u64,
     /// Whether its temporaries, inputs and new results together are the largest.
     pub decides: bool,
-    /// Bytes that the set takes less without it.
+    /// Bytes that dropping it frees.
     pub freed_bytes: u64,
-    /// How many pages more fit without it; `None` without pages, a limit or other programs.
+    /// Number of additional pages that fit without it; `None` without pages, a limit or other programs.
     pub costs_pages: Option<u64>,
 }
 
-/// What a change of the set frees.
+/// A change of the set and its effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Alternative {
-    /// What is changed.
+    /// The change.
     pub change: SetChange,
-    /// Bytes that the set takes less.
+    /// Bytes that it frees.
     pub freed_bytes: u64,
-    /// Whether it may be less.
+    /// Whether it may free less.
     pub is_bound: bool,
-    /// How many pages fit then; `None` without pages or a limit.
+    /// Number of pages that fit then; `None` without pages or a limit.
     pub pages: Option<u64>,
 }
 
@@ -142,9 +143,9 @@ pub struct Alternative {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SetChange {
-    /// A program, by its number, is given the arrays that it returns again.
+    /// The arrays that a program returns again are donated to it; by its number.
     Donate(usize),
-    /// A program, by its number, isn't loaded.
+    /// A program isn't loaded; by its number.
     Drop(usize),
     /// Pages of 8-bit elements, in the compiler's layout for them.
     Narrow,
@@ -164,7 +165,7 @@ impl SetChange {
         }
     }
 
-    /// The number of the program that it is about.
+    /// The number of its program; `None` for a change of the pages.
     #[must_use]
     pub fn program(self) -> Option<usize> {
         match self {
@@ -175,13 +176,15 @@ impl SetChange {
 }
 
 impl Together {
-    /// The sum of programs in `limit` bytes of HBM, by default as much as their machine gives.
+    /// Sums up programs in `limit` bytes of HBM, by default all that their machine gives.
     ///
-    /// `pages` says which arguments are the cache and which dimension counts its pages; by default those that some program is
-    /// donated and every program has, if they agree in their first dimension.
+    /// `pages` names the arguments that are the cache, and the dimension that counts its pages. By default the cache is
+    /// every argument of rank 3 or more that is donated to some program and that all have, if their first dimensions
+    /// are equal.
     ///
     /// # Errors
-    /// There is no program, one has no plan, they are of different machines, or no argument is called as `pages` says.
+    /// There is no program, one has no plan or unknown sizes, their machines differ, or `pages` matches no arguments of
+    /// equal counts.
     pub fn of(members: &[Member<'_>], limit: impl Into<Option<u64>>, pages: Option<&PagesOf>) -> Result<Self, Failure> {
         let Some(first) = members.first() else {
             return Err(error::no_program());
@@ -218,7 +221,7 @@ impl Together {
         })
     }
 
-    /// Whether all of it fits; `None` where that isn't known: without a limit, or where code decides of which no bytes are known.
+    /// Whether all of it fits; `None` if unknown: without a limit, or if it depends on code of unknown size.
     #[must_use]
     pub fn fits(&self) -> Option<bool> {
         let limit = self.limit?;
@@ -226,8 +229,8 @@ impl Together {
     }
 }
 
-/// What the programs are called: the names given, else those of the modules, files or paths, whichever differ first, else
-/// their numbers.
+/// The names of the programs: those given, else those of the modules, files or paths, whichever are distinct first,
+/// else their numbers.
 fn names(members: &[Member<'_>]) -> Vec<String> {
     let module = |member: &Member<'_>| {
         let name = &member.report.module_name;

@@ -1,4 +1,4 @@
-//! The pages of a cache: which arrays they are in, and what the set takes with another number of them.
+//! The pages of a cache: the arrays that hold them, and how many fit.
 
 use super::{
     error,
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use std::fmt;
 use tilewise::Shape;
 
-/// Which arguments are the cache.
+/// The arguments that are the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PagesOf {
-    /// The name of the argument, or of the tree that has them: `caches` is all of `caches[0]`, `caches[1]`, ….
+    /// The name of the argument, or of its tree: `caches` matches all of `caches[0]`, `caches[1]`, ….
     pub name: String,
     /// The dimension that counts pages.
     pub dimension: usize,
@@ -21,7 +21,7 @@ pub struct PagesOf {
 impl std::str::FromStr for PagesOf {
     type Err = Failure;
 
-    /// `caches`, or with the dimension that counts pages `caches:1`.
+    /// Parses `caches`, or `caches:1` with the dimension that counts pages.
     fn from_str(text: &str) -> Result<Self, Failure> {
         let (name, dimension) = match text.rsplit_once(':') {
             Some((name, dimension)) => (name, dimension.parse().ok()),
@@ -44,7 +44,7 @@ impl fmt::Display for PagesOf {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PageArrays {
-    /// How many arrays there are, such as one a layer.
+    /// Number of arrays, such as one per layer.
     pub arrays: usize,
     /// The name of the first.
     pub name: String,
@@ -52,24 +52,24 @@ pub struct PageArrays {
     pub shape: Shape,
     /// The dimension that counts pages.
     pub dimension: usize,
-    /// How many pages the programs were compiled for.
+    /// Number of pages that the programs were compiled for.
     pub count: u64,
     /// Bytes of one page in all arrays.
     pub page_bytes: u64,
-    /// Bytes of these that hold no data.
+    /// Bytes of padding in one page.
     pub page_padding_bytes: u64,
-    /// How many pages fit; `None` without a limit.
+    /// Number of pages that fit; `None` without a limit.
     pub fitting: Option<u64>,
-    /// The number of the program that then holds the most beside what is resident; `None` where none holds anything.
+    /// The number of the program that then holds the most beside resident arrays; `None` if none holds anything.
     pub decided_by: Option<usize>,
 }
 
-/// The arrays of pages among those of a set.
+/// The page arrays of a set.
 pub(super) struct Pages {
-    /// Their numbers.
+    /// Their indices among the resident arrays.
     pub(super) arrays: Vec<usize>,
     pub(super) dimension: usize,
-    /// What grows with them.
+    /// Tells which other arrays grow with them.
     pub(super) growth: Growth,
 }
 
@@ -104,7 +104,7 @@ fn bound(shape: &Shape, dimension: usize) -> Option<u64> {
     shape.dimensions().get(dimension)?.bound()
 }
 
-/// Whether an argument is that of a name, or a leaf of its tree.
+/// Whether an argument has this name, or is a leaf of its tree.
 fn is_within(argument: &str, name: &str) -> bool {
     argument.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
 }

@@ -1,46 +1,46 @@
-//! The arrays of a set of programs: which of their arguments are one.
+//! The arrays of a set of programs: merges arguments that are one array.
 
 use super::loaded::Loaded;
 use std::collections::{BTreeMap, HashMap};
 use tilewise::Shape;
 
-/// An array that a set of programs holds whichever of them runs.
+/// An array that a set of programs holds whichever program runs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ResidentArray {
-    /// The argument's name; empty where the text has none.
+    /// The argument's name; empty if the text has none.
     pub name: String,
     /// The array, with its layout.
     pub shape: Shape,
     /// Bytes it takes.
     pub bytes: u64,
-    /// Bytes of these that hold no data.
+    /// Bytes of padding in it.
     pub padding_bytes: u64,
     /// Numbers of the programs that have it.
     pub programs: Vec<usize>,
-    /// Those of the programs that it is donated to.
+    /// Numbers of the programs that it is donated to.
     pub donated_to: Vec<usize>,
     /// Whether it is a part of the cache that [pages](super::PageArrays) count.
     pub is_pages: bool,
-    /// Whether other programs have an array of that name, type and dimensions in another layout: it is held in each.
+    /// Whether other programs have an array of that name, type and dimensions in another layout: each layout is held.
     pub is_laid_out_otherwise: bool,
 }
 
-/// All arrays, and which arguments are inputs of a call.
+/// All resident arrays, and the bytes of call inputs.
 pub(super) struct Residents {
     pub(super) arrays: Vec<ResidentArray>,
-    /// Of each program bytes of inputs that are not resident.
+    /// By program, bytes of inputs that are not resident.
     pub(super) inputs: Vec<u64>,
 }
 
 impl Residents {
     pub(super) fn of(loaded: &[Loaded<'_>]) -> Self {
-        // By name and how often a program has had it before, each program's argument of that name.
+        // Arguments, as program and index, by name and by how often the program has had that name before.
         let mut named: BTreeMap<(String, usize), Vec<(usize, usize)>> = BTreeMap::new();
         for (number, program) in loaded.iter().enumerate() {
             let mut times: HashMap<&str, usize> = HashMap::new();
             for (at, argument) in program.arguments.iter().enumerate() {
-                // What has no name is no other program's.
+                // Arguments without a name aren't shared.
                 let own = format!("\0{number}");
                 let name = argument.name.clone().unwrap_or(own);
                 let time = times.entry(argument.name.as_deref().unwrap_or_default()).or_default();
@@ -56,7 +56,7 @@ impl Residents {
         all
     }
 
-    /// The arguments of one name, each with its program.
+    /// Adds the arguments of one name, each as program and index.
     fn add(&mut self, arguments: &[(usize, usize)], loaded: &[Loaded<'_>]) {
         let of = |(program, at): (usize, usize)| &loaded[program].arguments[at];
         let Some(first) = arguments.first().map(|argument| &of(*argument).shape) else { return };

@@ -9,7 +9,7 @@ use super::{
 };
 use tilewise_memory::Machine;
 
-/// What everything is worked out of.
+/// The input of all sums.
 pub(super) struct Totals<'a> {
     pub(super) loaded: &'a [Loaded<'a>],
     pub(super) residents: &'a Residents,
@@ -23,7 +23,7 @@ pub(super) struct Totals<'a> {
 pub(super) struct Total {
     pub(super) resident: u64,
     pub(super) constants: u64,
-    /// Of the programs whose code is known.
+    /// Code of the programs whose code size is known.
     pub(super) code: u64,
     pub(super) temporaries: u64,
     pub(super) call: u64,
@@ -39,7 +39,7 @@ impl Total {
 }
 
 impl Totals<'_> {
-    /// The set with a change, and with so many pages; without a number, with as many as the programs were compiled for.
+    /// The set with a change, and with `count` pages; without a count, as many as the programs were compiled for.
     pub(super) fn total(&self, change: Option<SetChange>, count: Option<u64>) -> Total {
         let pages = self.pages.map(|pages| (pages, count.unwrap_or(pages.growth.count)));
         let growth = pages.map(|(pages, count)| (&pages.growth, count));
@@ -88,7 +88,7 @@ impl Totals<'_> {
         bytes.or_else(|| bytes_with(&array.shape, dimension, count)).unwrap_or(array.bytes)
     }
 
-    /// Bytes of a program's new results that are of the form of arrays that all programs hold and it isn't donated.
+    /// Bytes of a program's new results that have the shape of a shared array that isn't donated to it.
     fn undonated_bytes(&self, number: usize, pages: Option<(&Growth, u64)>) -> u64 {
         let arrays = self.residents.arrays.iter();
         let is_free = |array: &&ResidentArray| {
@@ -98,7 +98,7 @@ impl Totals<'_> {
         let mut free: Vec<&ResidentArray> = arrays.filter(is_free).collect();
         let mut bytes: u64 = 0;
         for result in &self.loaded[number].results {
-            // What is as small as a counter is no copy of a state.
+            // An array as small as a counter isn't a copy of a state.
             let same = free.iter().position(|array| array.bytes > NEGLIGIBLE && array.shape == result.shape);
             if let Some(at) = same {
                 free.swap_remove(at);
@@ -109,12 +109,12 @@ impl Totals<'_> {
         bytes
     }
 
-    /// The most pages with which all fits; `None` without pages or a limit.
+    /// The most pages with which the whole set fits; `None` without pages or a limit.
     pub(super) fn fitting(&self, change: Option<SetChange>) -> Option<u64> {
         let (pages, limit) = (self.pages?, self.limit?);
         let fits = |count| self.total(change, Some(count)).sum() <= limit;
         let least = pages.arrays.iter().map(|at| &self.residents.arrays[*at]);
-        // No page takes less than its bytes of data in 8 bits.
+        // A page with 8-bit elements takes at least an eighth of its data.
         let data = least.map(|array| array.bytes.saturating_sub(array.padding_bytes)).fold(0, u64::saturating_add);
         let (mut low, mut high) = (0, limit / (data / pages.growth.count / 8).max(1) + 1);
         while high - low > 1 {
@@ -128,7 +128,7 @@ impl Totals<'_> {
         Some(low)
     }
 
-    /// What the pages are, of which so many fit.
+    /// Describes the pages; `fitting` of them fit.
     pub(super) fn page_arrays(&self, pages: &Pages, fitting: Option<u64>) -> PageArrays {
         let arrays = || pages.arrays.iter().map(|at| &self.residents.arrays[*at]);
         let first = pages.arrays.first().map_or(0, |at| *at);
@@ -180,7 +180,7 @@ impl Totals<'_> {
         }
     }
 
-    /// What frees anything, the most first: pages count where there are, else bytes.
+    /// Changes that free memory or make room for pages, the most first: by pages, then by bytes.
     pub(super) fn options(&self, now: Total, programs: &[LoadedProgram]) -> Vec<Alternative> {
         let mut changes = Vec::new();
         let donating = (0..programs.len()).filter(|number| programs[*number].undonated_bytes > 0);
@@ -206,5 +206,5 @@ impl Totals<'_> {
     }
 }
 
-/// Bytes that nobody changes a server for.
+/// Bytes that aren't worth a change of a server.
 const NEGLIGIBLE: u64 = 1 << 16;

@@ -1,4 +1,4 @@
-//! A program and the message of the same program out of memory: rules find the same in both.
+//! A program and its out-of-memory message: rules find the same in both.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -9,7 +9,7 @@ use tilewise_oom::Message;
 
 const TPU: Generation = Generation::V5e;
 
-/// What the compiler would print of a program of which half fits: what is alive at its peak, the largest first.
+/// The message that the compiler would print if half of a program fits: the arrays at its peak, the largest first.
 fn message_of(report: &Report) -> String {
     let bounds = &report.memory_bounds;
     let (used, limit) = (bounds.at_most_bytes, bounds.at_most_bytes / 2);
@@ -54,7 +54,7 @@ fn kinds(advice: &[Recommendation]) -> Vec<(&'static str, &'static str)> {
     advice.iter().map(|advice| (advice.change.as_str(), advice.target.as_str())).collect()
 }
 
-/// A program for each rule that both show, with what its first piece of advice is.
+/// A program for each rule that applies to both, with its first piece of advice.
 const PROGRAMS: &[(&str, &str, (&str, &str))] = &[
     (
         "an argument in another order",
@@ -133,7 +133,7 @@ fn a_program_and_its_message_are_advised_alike() {
         assert_eq!(of_program.first(), Some(expected), "{name}: the program");
         let message = message_of(&report);
         let explained = explain(Message::parse(&message).expect(name), Some(TPU));
-        // That the arguments alone do not fit is the message's verdict, no rule's.
+        // Advice to shard arguments that do not fit alone follows from the message's verdict, not from a rule.
         let of_message = kinds(&explained.advice).into_iter().find(|(kind, _)| *kind != "shard");
         assert_eq!(of_message, Some(*expected), "{name}: {message}");
     }

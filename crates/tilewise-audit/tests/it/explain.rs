@@ -1,4 +1,4 @@
-//! Messages cut anywhere are still judged, by what is there.
+//! Truncated messages are still judged.
 
 use std::{fs, path::Path};
 use tilewise::tpu::Generation;
@@ -54,8 +54,8 @@ fn what_a_kernel_declares_is_told_from_what_its_body_takes() {
     assert_eq!(raised(Generation::V4), None, "it has 16 MiB");
 }
 
-/// The thread is jax-ml/jax#7502. Compiled with jax 0.6.2, 0.9.2 and 0.12.0.1, an array of those bounds has temporaries of at most
-/// 1 GiB, not 64.
+/// The thread is jax-ml/jax#7502. Compiled with jax 0.6.2, 0.9.2 and 0.12.0.1, an array of those bounds has temporaries
+/// of at most 1 GiB, not 64.
 #[test]
 fn indices_that_only_an_older_jax_makes_are_told() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data/public/verdicts.txt");

@@ -1,5 +1,5 @@
-//! Programs that were cut or changed: what is no longer understood as a whole is never said to fit, nor has it other
-//! figures than the whole.
+//! Truncated or changed programs: one that isn't fully understood never fits, and has no other figures than the whole
+//! program.
 
 use tilewise_audit::{Audit, Content, MemoryBounds, Program};
 use tilewise_hlo::Module;
@@ -18,7 +18,7 @@ const PROGRAMS: [&str; 10] = [
     "sampler_loop.v6e.hlo",
 ];
 
-/// The program of a text, if it holds one and nothing else.
+/// The program of a text with nothing else in it.
 fn read(text: String) -> Option<Program> {
     match <[_; 1]>::try_from(Content::read(text.into_bytes())) {
         Ok([Ok(Content::Program(program))]) => Some(program),
@@ -26,7 +26,7 @@ fn read(text: String) -> Option<Program> {
     }
 }
 
-/// What a text is said to hold, if that is said to be all.
+/// The bounds of a text's program, if they are complete.
 fn passes(text: String) -> Option<MemoryBounds> {
     let program = read(text)?;
     program.for_tpu().ok()?;
@@ -39,14 +39,14 @@ fn a_cut_program_has_the_figures_of_the_whole_or_none() {
     cut_each(90);
 }
 
-/// The same at more places.
+/// As above, at more places.
 #[test]
 #[ignore = "takes minutes"]
 fn a_program_cut_at_many_places_has_the_figures_of_the_whole_or_none() {
     cut_each(900);
 }
 
-/// Cuts each program at so many random places: a third of them at its front, at its back, in its middle.
+/// Cuts each program at random places: a third of the cuts at its front, at its back, in its middle.
 fn cut_each(cuts: usize) {
     let mut random = Random::new(29);
     let mut passed = 0;
@@ -70,13 +70,13 @@ fn cut_each(cuts: usize) {
             }
         }
     }
-    // Some cuts take nothing but blanks, or where an instruction comes from.
+    // Some cuts remove only blanks, or the source line of an instruction.
     let all = cuts * PROGRAMS.len();
     println!("{passed} of {all} cut texts pass, with the figures of the whole");
     assert!(passed * 20 < all, "{passed} of {all} pass");
 }
 
-/// The text of a module as it was read: written again, from what is known of each part.
+/// The text of a module, written from its parsed parts.
 fn written_again(module: &Module) -> String {
     let source = module.source();
     let first = module.computations().next().map_or("", |computation| computation.name());
@@ -105,7 +105,7 @@ fn written_again(module: &Module) -> String {
     text
 }
 
-/// Without blanks, comments and sigils.
+/// The text without blanks, comments and sigils.
 fn bare(text: &str) -> String {
     let mut parts = text.split("/*");
     let first = parts.next().unwrap_or_default();
@@ -125,7 +125,7 @@ fn what_passes_is_understood_to_the_last_byte() {
             let at = random.below(lines.len());
             let line = lines[at];
             let changed = match random.below(5_u32) {
-                // Gone, there twice, in another's place, or with a byte that is another.
+                // The line removed, doubled, replaced by another line, or with one byte changed.
                 0 => String::new(),
                 1 => format!("{line}\n{line}"),
                 2 => lines[random.below(lines.len())].to_owned(),

@@ -1,4 +1,4 @@
-//! Bytes are data and padding, in every row of every program that this repository has.
+//! Bytes are the sum of data and padding, in every row of every program in this repository.
 
 use std::{fs, path::PathBuf};
 use tilewise::{Shape, tpu::Generation};
@@ -7,7 +7,7 @@ use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_memory::{Packing, PlanOptions, Planner};
 use tilewise_testing::programs;
 
-/// Programs that were compiled for TPUs, and some that no compiler made.
+/// Programs compiled for TPUs, and some written by hand.
 fn reports() -> Vec<(PathBuf, Report)> {
     let mut reports = Vec::new();
     for path in programs::all() {
@@ -20,7 +20,7 @@ fn reports() -> Vec<(PathBuf, Report)> {
     reports
 }
 
-/// Bytes of an array's elements one after the other, of anything else `None`.
+/// Bytes of an array's elements without padding; `None` for other shapes.
 fn data(shape: &Shape) -> Option<u64> {
     let array = shape.as_array()?;
     let elements: u64 = array.dimensions().iter().map(|dimension| dimension.bound().expect("a bound")).product();
@@ -96,8 +96,8 @@ fn what_lies_in_the_memory_of_a_result_is_no_piece() {
     assert!(report.plan_rows().any(|row| row.value.is_in_resident && row.instruction.name() == "sort"));
 }
 
-/// The sizes that the parts of this program have in the compiler's own buffer assignments: an array of 2048 bytes is an
-/// allocation, and so is a constant of a reducer; one within a fusion is none.
+/// The sizes of this program's parts in the compiler's own buffer assignments: an array of 2048 bytes is an allocation,
+/// and so is a constant of a reducer, but not a constant within a fusion.
 #[test]
 fn constants_are_allocations_of_their_own() {
     let text = "HloModule m, is_scheduled=true
@@ -211,7 +211,7 @@ fn what_has_no_size_fits_nothing() {
     ] {
         assert_eq!(fits(shape), None, "{shape}");
     }
-    // Without tiles it takes 4096 times its data at most: 16 MiB of 4 KiB.
+    // Without tiles it takes at most 4096 times its data: 16 MiB for 4 KiB.
     for shape in ["f32[8,128]{1,0}", "(f32[8,128]{1,0:T(8,128)}, f32[8,128]{1,0})"] {
         let report = program(&format!("  b = {shape} custom-call(a), custom_call_target=\"s\"\n{root}"));
         let bounds = report.memory_bounds;
@@ -240,7 +240,8 @@ ENTRY e {
     assert_eq!(program(result).memory_bounds.fits(16 << 20), None);
 }
 
-/// libtpu 0.0.52 for TPU v5p prints some results of convolutions so, and bitcasts of them with tiles; it prints nothing else without.
+/// libtpu 0.0.52 for TPU v5p prints some results of convolutions without tiles, and their bitcasts with tiles; all else
+/// has tiles.
 #[test]
 fn results_of_convolutions_may_lack_tiles() {
     let text = "HloModule m, is_scheduled=true\n\nENTRY main {
@@ -258,7 +259,7 @@ fn results_of_convolutions_may_lack_tiles() {
     assert_eq!((fits(text), fits(&other)), (Some(true), None));
 }
 
-/// libtpu 0.0.51 prints a leaf in VMEM of a fusion's result so, and its bitcast with tiles.
+/// libtpu 0.0.51 prints a leaf in VMEM of a fusion's result without tiles, and its bitcast with tiles.
 #[test]
 fn what_a_fusion_makes_in_vmem_may_lack_tiles() {
     let text = "HloModule m, is_scheduled=true
@@ -282,7 +283,7 @@ ENTRY main {
     assert_eq!(report.memory_bounds.fits(1 << 20), Some(true));
 }
 
-/// What no tile of the first level alone, and no layout at all, tells.
+/// Padding that the first level of tiles alone, or a layout without tiles, doesn't show.
 #[test]
 fn all_levels_and_blocks_are_counted() {
     let text = "HloModule m, is_scheduled=true\n\nENTRY main {
@@ -303,7 +304,7 @@ fn all_levels_and_blocks_are_counted() {
     assert_eq!(row("signal"), (4, 4, 0, None));
 }
 
-/// What holds for any schedule holds for the compiler's.
+/// A bound for any schedule holds for the compiler's.
 #[test]
 fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
     let mut checked = 0;
@@ -326,7 +327,7 @@ fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
             let bounds = Audit::new(&Program::from(unscheduled.clone())).machine(report.machine).limit(None).run();
             let bounds = bounds.memory_bounds;
             assert_ne!(bounds.fits(total.saturating_sub(1)), Some(true), "{place}");
-            // Of a text that isn't scheduled, nothing tells which temporaries other machines' compilers add.
+            // For other machines, the temporaries of a text that isn't scheduled are unknown.
             let is_known = report.machine.generation().is_some() && report.memory_bounds.is_complete;
             assert_eq!(bounds.fits(bounds.at_most_bytes), is_known.then_some(true), "{place}");
             checked += 1;
@@ -335,7 +336,7 @@ fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
     assert!(checked > 50, "{checked}");
 }
 
-/// What is larger than the memory it lies in fits nothing, whatever the sum says.
+/// An array larger than its memory fits nothing, whatever the sum is.
 #[test]
 fn nothing_hides_in_what_is_smaller() {
     let fits = |lines: &str| {
@@ -361,7 +362,7 @@ fn nothing_hides_in_what_is_smaller() {
         assert_eq!(fits(&format!("  k = {there} custom-call(a)\n")), (None, Some(kind)), "S({space})");
     }
     assert_eq!(fits(&format!("  k = {} custom-call(a)\n", large.replace(")}", ")S(5)}"))), (Some(true), None));
-    // XLA's parser takes a number of one bit for 32.
+    // XLA's parser accepts 32-bit numbers stored in one bit.
     let narrow = large.replace(")}", ")E(1)}");
     assert_eq!(fits(&format!("  k = {narrow} custom-call(a)\n")), (None, Some("narrow_element")));
     let flags = narrow.replace("f32", "pred");

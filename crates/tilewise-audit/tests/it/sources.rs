@@ -1,4 +1,4 @@
-//! Where arrays come from: the user's line and a library's, names of what has none of its own.
+//! The sources of arrays: the user's line and a library's, and names for arrays that have none of their own.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -58,14 +58,14 @@ fn the_users_line_leads_to_that_of_a_model() {
     assert_eq!((&*source.file, source.line), ("train.py", 25));
     let library = source.library.unwrap();
     assert_eq!((library.line, library.function.as_deref()), (212, Some("FlaxBertSelfAttention.__call__")));
-    // A framework's line says less than the user's.
+    // A framework's line isn't listed as a library's.
     let found = peak(&program(", metadata={op_name=\"jit(f)/dot\" stack_frame_id=1}"));
     assert_eq!(row(&found, "y").source.as_ref().unwrap().library, None);
-    // A text that `python -c` runs has no lines: the model's is all there is.
+    // A program run by `python -c` has no lines: only the model's is left.
     let tables = TABLES.replace("\"train.py\"", "\"<string>\"");
     let found = peak_with(&tables, &program(", metadata={op_name=\"jit(f)/dot\" stack_frame_id=3}"));
     assert_eq!(row(&found, "y").source.as_ref().map(|source| source.line), Some(212));
-    // What reads it tells of what has no name.
+    // A value without a name gets its reader's.
     let found = peak(&program("").replace("\"g\"", "\"g\", metadata={op_name=\"jit(f)/sum\" stack_frame_id=1}"));
     assert_eq!(row(&found, "y").op_name.as_deref(), Some("jit(f)/sum"));
 }

@@ -1,4 +1,4 @@
-//! The words in this crate's sources: none but those of errors.
+//! This crate's sources make no sentences, except for errors.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ fn sources() -> BTreeMap<String, String> {
     sources
 }
 
-/// Words are `tilewise-report`'s: here are only those of errors and warnings.
+/// Texts are made in `tilewise-report`; here are only those of errors and warnings.
 #[test]
 fn no_sentences_are_made_here() {
     const OF_ERRORS: &[&str] =

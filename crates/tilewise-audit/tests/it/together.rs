@@ -7,14 +7,15 @@ use tilewise_hlo::Document;
 use tilewise_memory::Machine;
 use tilewise_testing::programs;
 
-/// `memory_analysis()` of libtpu 0.0.52 for the programs of `examples/server`: arguments, results, aliases, temporaries, code.
+/// `memory_analysis()` of libtpu 0.0.52 for the programs of `examples/server`: arguments, results, aliases,
+/// temporaries, code.
 const SAID: [(&str, [u64; 5]); 3] = [
     ("small", [184_554_496, 134_479_904, 134_217_728, 0, 2_469_888]),
     ("large", [184_559_616, 142_606_368, 134_217_728, 134_774_784, 4_475_392]),
     ("undonated", [184_554_496, 136_314_912, 0, 18_087_936, 3_930_624]),
 ];
 
-/// The same of `small` and `large` with a cache of 3000 pages in place of 1024: arguments, results, aliases, temporaries.
+/// As above for `small` and `large` with a cache of 3000 pages instead of 1024, without the code.
 const SAID_OF_3000: [[u64; 4]; 2] =
     [[443_552_768, 393_478_176, 393_216_000, 0], [443_557_888, 401_604_640, 393_216_000, 134_807_552]];
 
@@ -45,7 +46,7 @@ fn together(reports: &[Report], names: &[&'static str], limit: u64) -> Together 
     Together::of(&members.collect::<Vec<_>>(), limit, None).expect("a sum")
 }
 
-/// Names and shapes of the entry's parameters as the text has them, read without a parser.
+/// Names and shapes of the entry's parameters, read from the text without a parser.
 fn parameters(text: &str) -> BTreeSet<(String, String)> {
     let entry = text.split("\nENTRY ").nth(1).expect("an entry");
     let parameter = |line: &str| {
@@ -65,7 +66,7 @@ fn a_set_is_the_sum_of_the_compilers_numbers() {
         assert_eq!((&*program.name, found), (name, [arguments, outputs, aliases, temporaries]));
         assert_eq!(program.code_bytes, Some(code));
     }
-    // Arrays that all have, once; what differs between them is an input of a call.
+    // Arrays that all programs share count once; arrays that differ between them are inputs of a call.
     let texts = names.map(|name| parameters(&text(name)));
     let [first, second, third] = &texts;
     let common: BTreeSet<_> = first.intersection(second).filter(|one| third.contains(one)).collect();
@@ -90,7 +91,7 @@ fn pages_fit_as_the_compiler_says_of_as_many() {
     let names = ["small", "large"];
     let reports = reports(&names);
     let known = together(&reports, &names, 32 << 30);
-    // What both hold with 3000 pages, by the compiler's numbers; inputs and code as with 1024.
+    // Both programs with 3000 pages, by the compiler's numbers; inputs and code as with 1024.
     let [small, large] = SAID_OF_3000;
     let resident = known.resident_bytes + small[0] - SAID[0].1[0];
     let limit = resident + large[3] + known.call_bytes + known.constant_bytes + known.code_bytes.unwrap();
@@ -131,8 +132,8 @@ impl CopiedPages for Option<&tilewise_audit::Alternative> {
     }
 }
 
-/// vllm-project/tpu-inference#1285: 19067 blocks of 512 tokens in 18 arrays on each of 8 devices, of fp8 heads of which a
-/// device has one, padded to four; 735.23 GiB allowed, 64.9 GiB of weights.
+/// vllm-project/tpu-inference#1285: 19067 blocks of 512 tokens in 18 arrays on each of 8 devices; each device has one
+/// fp8 head, padded to four; 735.23 GiB allowed, 64.9 GiB of weights.
 #[test]
 fn published_blocks_are_found() {
     let gib = |count: f64| {

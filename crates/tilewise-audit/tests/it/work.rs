@@ -1,4 +1,4 @@
-//! Operations and bytes of collectives, loops times their trips.
+//! Operations and bytes of collectives, times the trip counts of loops.
 
 use tilewise_audit::{Sent, audit};
 use tilewise_hlo::Module;
@@ -59,7 +59,7 @@ fn loops_count_times_their_trips() {
     assert_eq!((count, bytes, work.recomputed), (1, 12 * 256 * 128 * 4, 0));
 }
 
-/// Each computation fuses the one before twice: the first stands in 2^63 places of a loop that runs twelve times.
+/// Each computation fuses the one before twice: after n doublings the first runs 2^n times, saturating.
 #[test]
 fn fusions_of_fusions_are_counted_once_each() {
     const SHAPE: &str = "f32[128,128]{1,0:T(8,128)}";
@@ -83,7 +83,7 @@ fn fusions_of_fusions_are_counted_once_each() {
     };
     let one = 2 * 128 * 128 * 128;
     assert_eq!([of(0), of(1), of(5), of(1000)], [one, 2 * one, 32 * one, u64::MAX]);
-    // Nor do fusions in a circle go on forever.
+    // Fusions in a circle end, too.
     let circle = format!(
         "HloModule m, is_scheduled=true\n\nf {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} fusion(x), kind=kLoop, calls=f\n}}\n\
          ENTRY main {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} fusion(x), kind=kLoop, calls=f\n}}\n"

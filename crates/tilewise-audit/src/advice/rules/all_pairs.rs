@@ -1,5 +1,5 @@
-//! A matrix that has a number for each two rows of the input, such as of distances: whatever is made of its rows needs a block
-//! of them at a time.
+//! A matrix with one value for each pair of input rows, such as distances: operations on its rows need one block of
+//! them at a time.
 
 use super::{
     attention::{elements, is_softmax, scores, softened, sorted},
@@ -18,11 +18,11 @@ use crate::{
 use std::collections::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
 
-/// Blocks of rows.
+/// Number of blocks of rows.
 const BLOCKS: u64 = 16;
 /// Fewer rows than this are features or heads, unless a softmax goes over their pairs.
 const ROWS: u64 = 1024;
-/// Fewer rows than this fill no memory by their pairs.
+/// Pairs of fewer rows than this don't fill a memory.
 const ROWS_OF_SOFTMAX: u64 = 128;
 
 /// Custom calls that rank the numbers of a row.
@@ -47,7 +47,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let softened: HashSet<Vec<u64>> = softened(program).iter().map(|(bounds, _)| sorted(bounds)).collect();
     let scores = scores(program, ROWS_OF_SOFTMAX);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
-    // Pairs that are passed aren't made of rows; what is made beside them of less than pairs is.
+    // Arrays with an argument's bounds are passed pairs, unless a fusion of smaller operands makes them.
     let is_made = |array: &LiveArray<'m>| {
         let operands = array.instruction.operands().filter_map(|operand| operand.instruction());
         array.instruction.opcode() == Opcode::Fusion
@@ -58,7 +58,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b) && is_many(a.min(b)))
             && (!given.contains(&array.bounds) || is_made(array))
     };
-    // In another order of dimensions they are the same pairs.
+    // Arrays with equally many elements are the same pairs in another order of dimensions.
     let pairs: HashSet<u64> = program
         .temporaries()
         .filter(|array| is_of_pairs(array))
@@ -84,7 +84,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
         Some((sizes.next()?, sizes.next()?))
     })?;
-    // Pairs of other numbers of rows are others', which blocks of these rows leave whole.
+    // Arrays of other sizes are other pairs, which blocks of these rows leave whole.
     let is_of_these =
         |array: &&LiveArray<'m>| elements(&array.bounds).is_multiple_of(rows.saturating_mul(columns).max(1));
     let alike = || program.temporaries().filter(is_alike).filter(is_of_these);
@@ -96,13 +96,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
 }
 
-/// Whether the program returns a matrix, or works on all of it at once, such as where it is solved.
+/// Whether the program returns a matrix, or an operation needs all of it at once, such as a solve.
 fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> bool {
     program.flow.readers(array.position).any(|found| match found {
         Use::Result(_) => true,
         Use::Read(op) => program.flow.instruction(op).is_none_or(|at| {
             any_fused(&at, |at| {
-                // Rows are ranked one by one.
+                // A softmax or a ranking takes the rows one by one.
                 !is_softmax(at)
                     && !at.custom_call_target().is_some_and(|target| RANKING.contains(&target))
                     && matches!(

@@ -1,4 +1,4 @@
-//! Scores of attention, a number for each pair of positions: kernels that go through blocks never hold them.
+//! Attention scores, one for each pair of positions: kernels that go through blocks never hold them.
 
 use super::{in_parts::bounds, weights::Weights};
 use crate::advice::{
@@ -19,7 +19,7 @@ const POSITIONS: u64 = 1024;
 pub(crate) struct ScoresOfAttention;
 
 impl Rule for ScoresOfAttention {
-    /// A program tells which of its dimensions is the batch, so that its scores fall with that.
+    /// In a program, the batch's dimension is known, and its scores shrink with that.
     fn is_of_programs(&self) -> bool {
         false
     }
@@ -42,7 +42,7 @@ impl Rule for ScoresOfAttention {
     }
 }
 
-/// Scores that a program's attention makes, where they are most of what these buffers hold at the peak.
+/// Scores of a program's attention, if at least half of the bytes of these buffers at the peak are scores.
 pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> Option<AttentionScores> {
     let changed = || program.peak_temporaries().filter(|array| buffers.at_most.contains_key(&array.buffer));
     let scores = scores(program, POSITIONS);
@@ -58,8 +58,8 @@ pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> 
     (held >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
 }
 
-/// How many keys each query has a score of, at least so many, by how many scores there are: in another order of dimensions they are
-/// the same. Of three dimensions, a softmax over logits has other sizes.
+/// Keys for each query, at least `least`, by the number of scores: another order of dimensions doesn't change that. Of
+/// three dimensions, queries and keys have to be equal: a softmax over logits has other sizes.
 pub(super) fn scores(program: &ProgramModel<'_>, least: u64) -> HashMap<u64, u64> {
     let is_of_attention = |bounds: &[u64]| match bounds {
         [_, .., queries, keys] => queries == keys || bounds.len() > 3,
@@ -73,8 +73,8 @@ pub(super) fn scores(program: &ProgramModel<'_>, least: u64) -> HashMap<u64, u64
         .collect()
 }
 
-/// What a softmax goes over, with how many elements each sum has: exponentials of which the largest are worked out before, for gates
-/// and decays are exponentials as well; or what the compiler's own kernel reads.
+/// Bounds of softmaxes' operands, each with the number of elements in a sum: exponentials whose maximum is computed,
+/// for gates and decays are exponentials as well; or the operand of the compiler's own softmax kernel.
 pub(super) fn softened(program: &ProgramModel<'_>) -> Vec<(Vec<u64>, u64)> {
     let exponentials: HashSet<Vec<u64>> =
         bounds_of(program, Opcode::Exponential).map(|bounds| sorted(&bounds)).collect();
@@ -99,12 +99,12 @@ pub(super) fn softened(program: &ProgramModel<'_>) -> Vec<(Vec<u64>, u64)> {
     program.module.instructions().filter_map(of_instruction).collect()
 }
 
-/// Whether it is the compiler's own kernel of a softmax and the product after it.
+/// Whether an instruction is the compiler's own kernel of a softmax and the product after it.
 pub(super) fn is_softmax(at: &Instruction<'_>) -> bool {
     at.opcode() == Opcode::CustomCall && op_name(at).as_deref() == Some("online-softmax")
 }
 
-/// The bounds of all results of such operations.
+/// The bounds of all results of an opcode.
 fn bounds_of(program: &ProgramModel<'_>, opcode: Opcode) -> impl Iterator<Item = Vec<u64>> {
     let instructions = program.module.instructions().filter(move |at| at.opcode() == opcode);
     instructions.filter_map(|at| bounds(&at))
@@ -126,7 +126,7 @@ pub(super) fn sorted(bounds: &[u64]) -> Vec<u64> {
     bounds
 }
 
-/// `[heads, positions, positions]`, with or without a batch and dimensions that a loop stacks up.
+/// The positions of `[heads, positions, positions]`, with or without a batch and dimensions that a loop stacks up.
 fn positions(bounds: &[u64]) -> Option<u64> {
     match bounds {
         [_, .., queries, keys] if queries == keys && *keys >= POSITIONS => Some(*keys),
@@ -134,8 +134,8 @@ fn positions(bounds: &[u64]) -> Option<u64> {
     }
 }
 
-/// `[batch, heads, positions, positions]`, or one of the first two, if attention's name stands over it: pictures and products of
-/// matrices are square, too.
+/// Whether a listed array is `[batch, heads, positions, positions]`, or has one of the first two, and its name suggests
+/// attention: pictures and matrix products are square, too.
 pub(super) fn is_scores(array: &dyn Held) -> bool {
     let bounds = array.bounds();
     let signs: &[&str] = match bounds.len() {

@@ -1,4 +1,5 @@
-//! The batch of a program: a dimension of its input that most of the peak has, and along which nothing joins its samples.
+//! The batch of a program: a dimension that most arrays at the peak share, and along which samples stay apart or are
+//! joined late.
 
 use super::{
     beside_parts::freed,
@@ -22,60 +23,60 @@ use std::{
 };
 use tilewise_hlo::{Instruction, Opcode};
 
-/// How many parts the code takes: what remains of a halved array is still the largest.
+/// Parts in the code, if no more are needed: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
 
-/// An odd number of samples is taken in so many parts at most.
+/// Most parts tried if no usual number of parts divides the batch.
 const MOST_EACH: u64 = 64;
 
-/// More parts than this are no advice.
+/// Most parts that are worth advising.
 const MOST_PARTS: u64 = 1024;
 
-/// A batch, and what its parts take.
+/// A batch, and the buffer sizes of its parts.
 pub(super) struct Batch<'a, 'm> {
     pub(super) size: u64,
     /// The largest array at the peak that has it.
     pub(super) largest: &'a LiveArray<'m>,
-    /// Which of its dimensions it is.
+    /// Its dimension number in that array.
     pub(super) place: usize,
-    /// Which of the input's arrays have it, by the dimension that it is of them; none where nothing tells.
+    /// The inputs' arrays that have it, by its dimension number in them; empty if unknown.
     pub(super) inputs: Vec<(usize, Vec<String>)>,
-    /// Whether the program makes it, as it does the pixels of a picture that it draws.
+    /// Whether the program itself makes it, like the pixels of a picture that it draws.
     pub(super) is_made: bool,
     /// Whether it is one of two dimensions of an array of pairs.
     pub(super) is_of_pairs: bool,
-    /// What joins its samples, after the parts.
+    /// The instruction that joins its samples after the parts, and how.
     pub(super) joined: Option<(Instruction<'m>, Joint)>,
-    /// In how many parts buffers take so much.
+    /// Number of parts, for which `buffers` has the bytes of each buffer.
     pub(super) parts: u64,
     pub(super) buffers: Vec<(usize, u64)>,
-    /// What that frees, with what lies beside each part.
+    /// Bytes that the parts free, less the memory needed beside each part.
     pub(super) freed: u64,
-    /// Whether these are more parts than help, since with fewer the program doesn't fit.
+    /// Whether there are more parts than help, because the program doesn't fit with fewer.
     pub(super) is_to_fit: bool,
     pub(super) gradients: GradientSums,
     /// Whether all results begin with it.
     pub(super) is_in_all_results: bool,
-    /// The function in parts, where that is known to compute the same.
+    /// The function in parts, if that is known to compute the same.
     pub(super) in_parts: Option<InParts>,
 }
 
-/// The dimension of a batch in each of the arrays that have it.
+/// The batch's dimension number in each temporary that has it, by the temporary's index.
 type Places = HashMap<usize, usize>;
 
 impl<'a, 'm> Batch<'a, 'm> {
-    /// The first of the dimensions that may be a batch's of which that is so.
+    /// Finds a program's batch: the first dimension that qualifies.
     pub(super) fn of(program: &'a ProgramModel<'m>) -> Option<Self> {
         let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
-        // What doesn't fit may still fit in parts.
+        // A program that doesn't fit may fit in parts.
         let is_too_large = !program.fits_without(0);
         if program.temporary_bytes < interface / 4 && !is_too_large {
             return None;
         }
         let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
         let found = Split::of(program, &peak)?;
-        // Where the samples themselves are as large, their own size is the cause, and temporaries are their copies; of a training
-        // step, the state has no copies.
+        // If the samples themselves are about as large as the temporaries, their own size is the cause, and temporaries
+        // are their copies; not so in a training step, whose state isn't copied.
         let passed = program.arguments().chain(program.results());
         let passed = passed.filter(|array| found.dimension(program, array).is_some());
         let passed = passed.map(|array| array.bytes).fold(0, u64::saturating_add).min(interface);
@@ -95,8 +96,8 @@ impl<'a, 'm> Batch<'a, 'm> {
         let with_it = || program.temporaries().enumerate().filter_map(|(at, array)| Some((array, *places.get(&at)?)));
         let at_peak: HashSet<usize> = peak.iter().map(|array| array.instruction.index()).collect();
         let of_peak: Vec<_> = with_it().filter(|(array, _)| at_peak.contains(&array.instruction.index())).collect();
-        // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
-        // stay apart.
+        // If each part has its own results, gradients aren't added up: models of an ensemble, or samples whose
+        // gradients stay apart.
         let gradients = match (program.has_gradient, found.is_in_all_results(program)) {
             (false, _) => GradientSums::None,
             (true, false) => GradientSums::Summed,
@@ -112,7 +113,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         let helping = parts_that_help(program, size, &of_peak);
         let more = successors(Some(helping), |parts| parts.checked_mul(2))
             .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
-        // With a tenth less than promised.
+        // It fits even if a tenth less is freed.
         let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
         let (parts, buffers, freed) = fitting.unwrap_or_else(|| taken(helping));
         let inputs = named(program, &found.inputs);
@@ -138,7 +139,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         })
     }
 
-    /// Keys of random numbers that are the same for all parts unless they are split: where samples have some of their own.
+    /// Random keys to split for each part: those that all parts share, if each sample has random numbers of its own.
     pub(super) fn keys(&self, program: &ProgramModel<'_>) -> Vec<String> {
         if !draws_for_each(program, self.size) {
             return Vec::new();
@@ -150,8 +151,8 @@ impl<'a, 'm> Batch<'a, 'm> {
     }
 }
 
-/// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A
-/// small batch along the lanes leaves more of them empty the smaller it is, until features take its place.
+/// The fewest parts, up to eight, that free eight tenths or more of what they would without padding, or else those that
+/// free most of it. The smaller a batch along the lanes, the more lanes it leaves empty, until features take its place.
 fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<'_>, usize)]) -> u64 {
     let bytes = |parts: u64| {
         let part = |(array, at): &(&LiveArray<'_>, usize)| bytes_of_part(program, array, *at, parts);
@@ -159,14 +160,14 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
         parts.fold(0, u64::saturating_add)
     };
     let whole = bytes(1);
-    // Tenths of what they would free without padding.
+    // Tenths of the bytes that they would free without padding.
     let kept = |parts: u64| {
         let freed = u128::from(whole.saturating_sub(bytes(parts)));
         freed * 10 * u128::from(parts) / (u128::from(whole) * u128::from(parts - 1)).max(1)
     };
     let (of_windows, few) = (slides_windows(program), 2..ROWS);
-    // A compiler fills the rows of a tile with pieces of a few samples, and keeps copies of them: of eight sounds that a network of
-    // convolutions hears at once, halves took 1652 MiB more than all, one at a time 1276 less.
+    // A compiler fills the rows of a tile with pieces of a few samples, and keeps copies of them: for eight sounds in a
+    // convolutional network, halves took 1652 MiB more than all at once, single sounds 1276 MiB less.
     let is_whole =
         |parts: &u64| size.is_multiple_of(*parts) && !(of_windows && size >= ROWS && few.contains(&(size / parts)));
     let choices = program.thresholds().parts.iter().copied().filter(is_whole);
@@ -174,7 +175,7 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
     choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or_else(other)
 }
 
-/// Whether convolutions go over neighbours; products of matrices are convolutions, too.
+/// Whether a TPU program convolves over neighbours; matrix products are convolutions, too.
 fn slides_windows(program: &ProgramModel<'_>) -> bool {
     let is_window = |at: &Instruction<'_>| {
         at.opcode() == Opcode::Convolution
@@ -184,7 +185,8 @@ fn slides_windows(program: &ProgramModel<'_>) -> bool {
     program.machine.generation().is_some() && program.module.instructions().any(|at| is_window(&at))
 }
 
-/// Whether random bits are made along a dimension of this size, be it merged with others: JAX's own generator is made of `xor`.
+/// Whether random bits are made along a dimension of this size, perhaps merged with others; JAX's own generator uses
+/// `xor`.
 fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
     let makes_bits = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator);
     let is_of_each = |bounds: Vec<u64>| match bounds[..] {
@@ -202,8 +204,8 @@ fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
         .any(|leaf| is_of_each(leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()))
 }
 
-/// The input's arrays by the dimension that is the batch's: parameters of the function all of whose arrays have it there, or
-/// single arrays of others.
+/// Names of inputs by the batch's dimension number: a function's parameter if all of its arrays have the batch there,
+/// or else single arrays.
 fn named(program: &ProgramModel<'_>, inputs: &[(String, usize)]) -> Vec<(usize, Vec<String>)> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for (name, place) in inputs {

@@ -1,4 +1,4 @@
-//! What lies in memory beside each part of a batch: sums of gradients, and what is the same for all parts.
+//! Memory needed beside each part of a batch: sums of gradients, and values that are the same for all parts.
 
 use crate::{
     advice::{
@@ -16,7 +16,7 @@ use tilewise_hlo::{
 };
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
-/// What parts free whose arrays take so much.
+/// Bytes freed by parts with these buffer sizes.
 pub(super) fn freed(
     program: &ProgramModel<'_>,
     split: &Split<'_>,
@@ -31,20 +31,20 @@ pub(super) fn freed(
     program.total_bytes.saturating_sub(plan.total_bytes().saturating_add(sums).saturating_add(same))
 }
 
-/// What is alive at a plan's peak.
+/// The values that are live at a plan's peak.
 fn alive(plan: &MemoryPlan) -> impl Iterator<Item = &AssignedValue> {
     let peak = plan.space(0).and_then(|hbm| Some((hbm, hbm.peak.as_ref()?)));
     peak.into_iter().flat_map(|(hbm, peak)| peak.live.iter().map(|live| &hbm.values[live.value]))
 }
 
-/// The sums of gradients, in four bytes at least, but for gradients that are all alive at the peak: they are sums themselves.
+/// Bytes of gradients' sums, floats in four bytes at least, less gradients live at the peak: these are sums themselves.
 fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     let states = program.states();
     let mut alike: HashMap<&[u64], usize> = HashMap::new();
     for argument in program.arguments() {
         *alike.entry(&argument.bounds).or_default() += 1;
     }
-    // What only its result says is trained may be a moment of an optimizer, of the same bounds as its weight.
+    // An argument whose name doesn't show a weight may be an optimizer's moment, with the bounds of its weight.
     let is_trained = |argument: &&LiveArray<'_>| {
         let is_weight = match of_argument(&name(&argument.instruction)).0 {
             Purpose::Parameter => true,
@@ -71,7 +71,7 @@ fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     sums.saturating_sub(held)
 }
 
-/// By its bounds, the largest array that the backward pass makes.
+/// The backward pass's largest array for each bounds.
 fn orders_of_gradients<'p, 'm>(program: &'p ProgramModel<'m>) -> HashMap<&'p [u64], &'p LiveArray<'m>> {
     let mut found: HashMap<&[u64], &LiveArray<'m>> = HashMap::new();
     let is_backward =
@@ -85,7 +85,7 @@ fn orders_of_gradients<'p, 'm>(program: &'p ProgramModel<'m>) -> HashMap<&'p [u6
     found
 }
 
-/// Bytes of a sum of an argument's gradients, in the order of dimensions in which they are made.
+/// Bytes of the sum of an argument's gradients in this order of dimensions, at least the argument's own.
 fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>, order: &[usize]) -> u64 {
     let kind = argument.element_type();
     let is_narrow = kind.kind() == ElementKind::Float && kind.natural_bits() < ElementType::F32.natural_bits();
@@ -95,8 +95,8 @@ fn sum_bytes(program: &ProgramModel<'_>, argument: &LiveArray<'_>, order: &[usiz
     sizes.unwrap_or(argument.bytes).max(argument.bytes)
 }
 
-/// What is worked out before all parts since each of them reads it, such as weights in another type or layout, and isn't at the peak
-/// in any case.
+/// Bytes of values that are computed before all parts since each part reads them, such as weights in another type or
+/// layout; those live at the peak in any case don't count.
 fn same_for_all(program: &ProgramModel<'_>, split: &Split<'_>, plan: &MemoryPlan, in_parts: &HashSet<usize>) -> u64 {
     let at_peak: HashSet<usize> = alive(plan).map(|value| value.buffer).collect();
     let is_whole = |array: &&LiveArray<'_>| {
@@ -111,7 +111,7 @@ fn same_for_all(program: &ProgramModel<'_>, split: &Split<'_>, plan: &MemoryPlan
         return 0;
     }
     let flow = program.flow;
-    // A loop that hands weights on beside samples reads neither.
+    // A loop that passes weights on beside samples reads neither.
     let hands_on = |op: &OpId| {
         let made = flow.instruction(*op);
         made.is_none_or(|at| {
@@ -125,8 +125,8 @@ fn same_for_all(program: &ProgramModel<'_>, split: &Split<'_>, plan: &MemoryPlan
     whole.iter().filter(is_read).map(|array| array.bytes).fold(0, u64::saturating_add)
 }
 
-/// Whether an array is made of nothing, of one element, or of arrays that take less, as of quantized weights: each part makes its
-/// own.
+/// Whether each part makes its own copy of an array: a broadcast, an iota, or elementwise results larger than their
+/// operands, such as dequantized weights.
 fn is_made_anew(instruction: &Instruction<'_>) -> bool {
     let fused = || instruction.calls().find_map(|call| call.computation()?.root());
     let root = if instruction.opcode() == Opcode::Fusion { fused().unwrap_or(*instruction) } else { *instruction };

@@ -1,4 +1,4 @@
-//! What loops keep for their gradient, stacked over their trips: all but what the loop carries can be recomputed.
+//! Values that loops keep for their gradient, stacked over their trips: all but the loop's carry can be recomputed.
 
 use crate::{
     advice::{
@@ -38,10 +38,10 @@ impl Rule for LoopKeepsValues {
     }
 }
 
-/// One proposal for all loops that a line makes, where they keep as much.
+/// Joins the proposals for loops of one source line whose findings are equal.
 fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal> {
     let mut found: Vec<(KeptByLoop, Proposal)> = Vec::new();
-    // By line, the last loop that it makes.
+    // By line, the index of its last loop.
     let mut known: HashMap<SourceLine, usize> = HashMap::new();
     for (kept, proposal) in loops {
         let line = proposal.about.as_ref().and_then(|about| about.source.clone());
@@ -60,7 +60,7 @@ fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal
     found.into_iter().map(|(kept, proposal)| Proposal { finding: Finding::KeptByLoop(kept), ..proposal }).collect()
 }
 
-/// What a message lists that its names say is kept: of a loop's steps, or else of layers.
+/// The proposal for a message: listed arrays whose names show that a loop's steps, or else layers, keep them.
 fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     let is_of_loop = |name: &str| name.contains("/while/body");
     let is_kept = |array: &&dyn Held| {
@@ -71,7 +71,7 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
             })
         };
         let name = array.op_name();
-        // Inside a loop of the forward pass, what has one dimension more than a matrix is stacked over its steps.
+        // In a loop of the forward pass, an array of more than two dimensions is stacked over its steps.
         let is_stack = || array.bounds().len() > 2 && name.contains("jvp(");
         name.contains("transpose(jvp") || is_of_loop(&name) && (stacks() || is_stack())
     };
@@ -119,9 +119,9 @@ fn by_loop<'m>(
         is_stack: runs(forward, "layer_stack"),
         loops: 1,
     };
-    // The compiler computes some of a step's values again when its backward pass begins, some when they are read.
+    // The compiler recomputes some of a step's values when its backward pass begins, some when they are read.
     let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
-    // The buffers that a loop stacks arrays in may have no line; the loop has.
+    // Buffers in which a loop stacks arrays may have no line; the loop has one.
     let kept = program.advised(largest);
     let about = AdvisedArray {
         op_name: op_name(forward).or(kept.op_name),
@@ -134,10 +134,10 @@ fn by_loop<'m>(
     })
 }
 
-/// Whether the step is under a checkpoint, whose policy says what it saves: JAX's names of operations say so.
+/// Whether JAX's operation names show the step under a checkpoint, whose policy decides what it saves.
 fn is_checkpointed(program: &ProgramModel<'_>, forward: &Instruction<'_>) -> bool {
     let Some(name) = op_name(forward) else { return false };
-    // Of the forward pass, or of its backward pass, which has the names of both; not of a loop within.
+    // An operation of the loop's forward pass, or of its backward pass, whose name has both; not of an inner loop.
     let of_loop = |at: &Instruction<'_>| {
         let within = op_name(at).map(|within| within.replace("transpose(jvp(", "jvp(").replace("))", ")"));
         let step = within.as_deref().and_then(|within| within.strip_prefix(&*name)).unwrap_or_default();
@@ -146,13 +146,13 @@ fn is_checkpointed(program: &ProgramModel<'_>, forward: &Instruction<'_>) -> boo
     program.module.instructions().any(|at| of_loop(&at))
 }
 
-/// Haiku's and Flax's steps have parameters that JAX knows nothing of.
+/// The library of a loop: Haiku's and Flax's steps have parameters that JAX doesn't know.
 fn library(forward: &Instruction<'_>) -> Library {
     let libraries = [("haiku/_src/", Library::Haiku), ("layer_stack", Library::Haiku), ("flax/core/", Library::Linen)];
     libraries.into_iter().find(|(sign, _)| runs(forward, sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
-/// Whether a file of such a name leads to the loop.
+/// Whether the loop's call stack has a file with `sign` in its name.
 fn runs(forward: &Instruction<'_>, sign: &str) -> bool {
     forward.frames().any(|frame| frame.file.contains(sign))
 }

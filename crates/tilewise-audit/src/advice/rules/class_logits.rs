@@ -1,4 +1,4 @@
-//! Logits of classes at each of many places, as of each pixel's: the loss needs those of a part of the places at a time.
+//! Logits of classes at each of many positions, such as pixels: the loss can take a part of the positions at a time.
 
 use super::{
     attention::{elements, softened, sorted},
@@ -15,9 +15,9 @@ use crate::advice::{
 use std::collections::HashSet;
 use tilewise_memory::Machine;
 
-/// Parts of the places.
+/// Parts of the positions.
 const CHUNKS: u64 = 8;
-/// Fewer places fill no memory.
+/// Fewest positions whose logits fill a memory.
 const PLACES: u64 = 1024;
 
 pub(crate) struct LogitsOfClasses;
@@ -41,7 +41,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let (logits, classes) = of_classes.max_by_key(|(bounds, _)| elements(bounds))?;
     let count = elements(&logits);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| sorted(&argument.bounds)).collect();
-    // What leads to the logits has their classes as well, such as those of a smaller picture.
+    // Arrays on the way to the logits have their classes as well, such as logits of a smaller picture.
     let is_on_the_way = |array: &LiveArray<'_>| weights.are_of_one_layer(classes) && array.bounds.contains(&classes);
     let is_it = |array: &&LiveArray<'_>| {
         (array.elements() == count || is_on_the_way(array))

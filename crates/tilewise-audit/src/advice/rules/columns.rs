@@ -1,5 +1,5 @@
-//! Arguments of a few columns, padded in the order that is the default: kept flat where all that reads them is
-//! elementwise, as an optimizer's state; else an array for each column.
+//! Arguments and results of a few columns, padded in the default order: kept flat if all their readers are elementwise,
+//! such as an optimizer's state; otherwise one array per column.
 
 use crate::advice::{
     change::Target,
@@ -12,7 +12,7 @@ use tilewise_memory::Role;
 
 /// A last dimension of this size fills the lanes.
 const LANES: u64 = 128;
-/// More columns than this are an embedding, and nobody passes each as an array.
+/// Maximum number of columns to pass as arrays; more are an embedding.
 const FEW: u64 = 16;
 
 pub(crate) struct PaddedArguments;
@@ -36,14 +36,14 @@ fn proposal(evidence: &dyn Evidence, group: &[&dyn Held]) -> Option<Proposal> {
     let arguments = group.iter().filter(|array| array.live().is_none_or(|array| array.is_parameter()));
     let largest = *arguments.rev().max_by_key(|array| array.bytes())?;
     let (columns, rows) = largest.bounds().split_last()?;
-    // Of a message nobody knows what reads an array, so none is kept flat.
+    // A message doesn't show the readers of an array: none is kept flat.
     let is_read_elementwise = |array: &&dyn Held| {
         array
             .live()
             .zip(evidence.program())
             .is_some_and(|(array, program)| !array.is_parameter() || program.is_elementwise_to_the_end(array))
     };
-    // How many arrays of how many elements take the place of one.
+    // The replacement of one array: its form, the number of arrays, and the elements of each.
     let (way, arrays, elements) = if group.iter().all(is_read_elementwise) {
         let (elements, element_type) = (largest.elements(), largest.element_type());
         (ColumnsWay::Flat { elements, element_type }, 1, elements)

@@ -31,8 +31,8 @@ impl Rule for CopiedArguments {
     }
 }
 
-/// `copy.7 = copy(param.3)` of an argument: the framework's name of it is an expression, or the copied value is a
-/// parameter.
+/// Whether a row is a copy of an argument, such as `copy.7 = copy(param.3)`: the framework's name is an expression, or
+/// the operand is a parameter.
 pub(super) fn is_copied_argument(row: &Allocation) -> bool {
     let is_copy =
         row.entry.instruction().is_some_and(|(_, opcode)| matches!(opcode, "copy" | "copy-start" | "transpose"));

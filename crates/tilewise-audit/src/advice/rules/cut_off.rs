@@ -27,7 +27,7 @@ impl Rule for UnseenPadding {
 fn of_message(message: &MessageModel<'_>) -> Option<Proposal> {
     let listed = total(message.temporaries.iter().copied(), Allocation::told_padding);
     let unseen = message.temporary_padding()?;
-    // Otherwise there is padding, but not much in any one array.
+    // Padding is listed, or is less than a quarter of the used memory.
     if listed > unseen / 100 || u128::from(unseen) * 4 < u128::from(message.budget.used_bytes.unwrap_or_default()) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! A result that could take the memory of the argument it is made of, if the caller donated that.
+//! A result that could reuse the memory of the argument that it updates, if the caller donated that.
 
 use crate::{
     advice::{
@@ -31,7 +31,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         argument.live().is_none_or(|array| number(&array.instruction).is_some_and(|number| !taken.contains(&number)))
     };
     let mut free: Vec<&dyn Held> = evidence.arguments().into_iter().filter(is_free).collect();
-    // Of equal arrays a message lists, any may take any other's place.
+    // In a message, a result may replace any argument of its shape.
     let updates = |result: &dyn Held, argument: &dyn Held| match (evidence.program(), result.live(), argument.live()) {
         (Some(program), Some(result), Some(argument)) => program.updates(result, argument),
         _ => true,
@@ -51,7 +51,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let roots: BTreeSet<String> =
         updated.iter().filter_map(|argument| Some(root_of(&argument.live()?.instruction))).collect();
     let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
-    // What has no name in Python is donated by its number there.
+    // An argument without a name in Python is donated by its number there.
     let finding = if roots.iter().any(|root| is_of_instruction(root)) {
         UndonatedState { roots: Vec::new(), jit: None }
     } else {
@@ -64,7 +64,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     })
 }
 
-/// A message may list no arrays: then all results may have arguments to lie in.
+/// The proposal for a message. If it lists no results, all of them may reuse arguments' memory.
 fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&dyn Held]) -> Option<Proposal> {
     let own = message.budget.output_bytes?.min(message.budget.argument_bytes?);
     let matched = updated.iter().map(|argument| argument.bytes()).fold(0, u64::saturating_add);
@@ -84,8 +84,8 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
     })
 }
 
-/// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,
-/// and JAX finds each a result of its shape.
+/// Bytes of results that reuse arguments' memory once these parameters of the Python function are donated: JAX donates
+/// all arrays of a parameter, and finds each a result of its shape.
 fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots: &BTreeSet<String>) -> u64 {
     let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
     let mut shapes: HashMap<Shape, usize> = HashMap::new();

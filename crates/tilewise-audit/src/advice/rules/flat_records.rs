@@ -1,5 +1,5 @@
-//! Records of a few numbers each, that come in one flat array, or in rows that are no records, and are reshaped to rows of a
-//! few columns inside: each such row takes 128 lanes.
+//! Records of a few numbers each, passed as one flat array or in other rows, and reshaped inside to rows of a few
+//! columns: each such row takes 128 lanes.
 
 use super::upstream::of_few;
 use crate::{
@@ -32,7 +32,7 @@ impl Rule for ReshapedRecords {
     }
 }
 
-/// The argument that is reshaped to an array of rows of a few columns, and how many rows there are.
+/// The argument that is reshaped to an array of rows of a few columns, and the number of rows.
 fn records<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<(Instruction<'m>, u64)> {
     let (rows, columns) = of_few(program, array)?;
     let [records] = rows[..] else { return None };
@@ -44,7 +44,7 @@ fn records<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<(Ins
     (argument.opcode() == Opcode::Parameter && argument.computation().is_entry()).then_some((argument, records))
 }
 
-/// Whatever is made of the records has a row for each, and is an array for each column instead.
+/// The proposal for records: each array with one row per record becomes an array for each column.
 fn proposal<'m>(
     program: &ProgramModel<'m>,
     array: &LiveArray<'m>,

@@ -1,4 +1,5 @@
-//! Pages of a cache, gathered whole: their short last dimension fills few of the lanes, merged with the one before all.
+//! Pages of a cache, gathered whole: their short last dimension fills few lanes; merged with the one before, it fills
+//! all.
 
 use super::{
     in_parts::bounds,
@@ -32,14 +33,15 @@ impl Rule for PagesOfACache {
     }
 }
 
-/// Whether an array has the last two dimensions of the table, the last along the lanes, padded by half or more. Rows of a
-/// few columns are rather taken apart.
+/// Whether an array has the last dimensions of the table, the last along the lanes, padded by half or more. Rows of a
+/// few columns are split instead.
 fn is_of_pages(program: &ProgramModel<'_>, array: &LiveArray<'_>, table: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(table).filter(|bounds| bounds.len() >= 3) else { return false };
     array.bounds.ends_with(&bounds[1..]) && fills_few_lanes(program, array)
 }
 
-/// Whether an array of several rows of heads has their numbers along the lanes, padded by half or more.
+/// Whether an array of three or more dimensions has the last along the lanes, padded by half or more, and isn't rows of
+/// a few columns.
 pub(super) fn fills_few_lanes(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     let last = array.bounds.len().saturating_sub(1);
     let is_along_lanes = array.minor_to_major().first() == Some(&last) && array.bounds.last() < Some(&LANES);
@@ -61,7 +63,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instr
     Some(proposal.at_most(alike.filter_map(|array| Some((array.buffer, taken(array)?)))))
 }
 
-/// `[2048,16,512]` of `[2048,16,8,64]`
+/// The last two dimensions merged: `[2048,16,512]` from `[2048,16,8,64]`.
 pub(super) fn merged(bounds: &[u64]) -> Option<Vec<u64>> {
     let (&[before, last], rest) = (bounds.last_chunk()?, bounds.get(..bounds.len().checked_sub(2)?)?);
     Some([rest, &[before.checked_mul(last)?]].concat())

@@ -1,5 +1,5 @@
-//! Graphs that are batched: neither their edges nor their nodes are a batch, since what is added up at a node depends on
-//! all of its edges, but the graphs are.
+//! Batched graphs: the graphs are a batch, but neither their edges nor their nodes are, since the sum at a node depends
+//! on all of its edges.
 
 use crate::{
     advice::{
@@ -36,8 +36,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     Some(Proposal { parts: Some(2), ..proposal.at_most(program.temporaries().filter_map(half)) })
 }
 
-/// How many graphs there are, and what has something for each: several of the input's arrays begin with such a dimension,
-/// and it is smaller than that of the nodes.
+/// The number of graphs, and the inputs with a row for each: several inputs begin with that dimension, which is smaller
+/// than that of the nodes.
 fn graphs(program: &ProgramModel<'_>, edges: u64, nodes: &HashSet<u64>) -> Option<(u64, Vec<String>)> {
     let most = *nodes.iter().max()?.min(&edges);
     let mut found: Vec<(u64, Vec<String>)> = Vec::new();
@@ -53,9 +53,9 @@ fn graphs(program: &ProgramModel<'_>, edges: u64, nodes: &HashSet<u64>) -> Optio
     found.into_iter().filter(|(_, names)| names.len() > 1).max_by_key(|(_, names)| names.len())
 }
 
-/// How many rows arrays have into which so many rows are added up by index, if rows of what comes of that are gathered
-/// again, as those of a graph's edges are: each then depends on all. A table's gradient is scattered, too, but nothing
-/// gathers it afterwards.
+/// The numbers of nodes: rows of arrays to which `size` rows are added by index, if the results are gathered again, as
+/// for a graph's edges: each edge then depends on all. `None` for others, such as a table's gradient, which is
+/// scattered, too, but not gathered afterwards.
 pub(super) fn nodes_of(program: &ProgramModel<'_>, size: u64) -> Option<HashSet<u64>> {
     let flow = program.flow;
     let rows = |at: Option<Instruction<'_>>| at?.shape().ok()?.dimensions().first()?.bound();

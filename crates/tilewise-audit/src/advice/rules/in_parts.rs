@@ -1,4 +1,4 @@
-//! The code that does in parts what a program does at once; only where that is known to compute the same.
+//! Code that runs a program in parts, only where that is known to compute the same.
 
 use crate::{
     advice::{
@@ -10,9 +10,9 @@ use crate::{
 };
 use tilewise_hlo::Instruction;
 
-/// The compiled function in parts, those of its parameters taken apart that begin with a dimension. `None` where that may compute
-/// something else: where results don't consist of the parts', elements along the dimension meet, a gradient adds up over it, or
-/// random numbers are drawn.
+/// The compiled function in parts: its parameters that begin with the dimension are split. `None` if that may compute
+/// something else, because results don't consist of the parts' results, positions along the dimension meet, a gradient
+/// is taken, or random keys are passed; or if a usable name or number of parts is missing.
 pub(super) fn in_parts(
     program: &ProgramModel<'_>,
     split: &Split<'_>,
@@ -20,7 +20,7 @@ pub(super) fn in_parts(
     most: u64,
 ) -> Option<InParts> {
     let size = split.size;
-    // Pairs of the same array's elements: taking it apart leaves most of them out.
+    // Pairs of one array's elements: parts would leave most of them out.
     if about.bounds.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient {
         return None;
     }
@@ -28,12 +28,12 @@ pub(super) fn in_parts(
         return None;
     }
     let parts = (2..=most).rev().find(|parts| size.is_multiple_of(*parts))?;
-    // By name: whether all of its arrays have the dimension.
+    // For each parameter's name, whether all of its arrays have the dimension.
     let mut parameters: Vec<(String, bool)> = Vec::new();
     for argument in program.parameters() {
         let name = op_name(&argument)?;
         let root = root(&name);
-        // `args[0]` may be of `*args`, which is passed as several. A key of random numbers would be the same for all parts.
+        // `args[0]` may be of `*args`, which is passed as several. A random key would be the same for all parts.
         if name[root.len()..].starts_with('[') && !name[root.len()..].starts_with("['") || is_key(&argument) {
             return None;
         }
@@ -54,7 +54,7 @@ pub(super) fn in_parts(
     Some(InParts { function: function.to_owned(), parameters, parts })
 }
 
-/// Whether an argument may be a key of random numbers: `jax.random.key` has two words, other generators four.
+/// Whether an argument may be a random key: `jax.random.key` has two words, other generators four.
 pub(super) fn is_key(argument: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(argument) else { return true };
     let is_u32 = argument.shape().is_ok_and(|shape| shape.element_type() == Some(tilewise::ElementType::U32));

@@ -1,4 +1,4 @@
-//! What a kernel of the user's own reads and writes, with rows of a few columns: it could take them transposed.
+//! Operands and results of a user's own kernel, with rows of a few columns: it could take them transposed.
 
 use super::upstream::of_few;
 use crate::{
@@ -32,7 +32,7 @@ impl Rule for KernelOfFewColumns {
 
 fn proposal<'m>(program: &ProgramModel<'m>, kernel: &Instruction<'m>, arrays: &[&LiveArray<'m>]) -> Option<Proposal> {
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
-    // What is made of its results, and what its operands are made of, has the kernel's order, too.
+    // Arrays made of its results, and sources of its operands, have the kernel's order, too.
     let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(program, *same).is_some());
     let taken =
         |array: &LiveArray<'m>| Some((array.buffer, program.default_bytes(array.element_type(), &transposed(array)?)?));
@@ -50,7 +50,7 @@ fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<In
     program.readers(array.position).filter_map(|op| program.flow.instruction(op)).find(is_kernel)
 }
 
-/// The bounds with the columns before the rows, which then lie along the lanes; at least two.
+/// The bounds with the columns before the rows, which then lie along the lanes; `None` for fewer than two dimensions.
 fn transposed(array: &LiveArray<'_>) -> Option<Vec<u64>> {
     let minor = *array.minor_to_major().first()?;
     let mut bounds = array.bounds.clone();

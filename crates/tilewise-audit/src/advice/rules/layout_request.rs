@@ -1,4 +1,4 @@
-//! Arguments and results that the program copies into another layout: the caller can pass and take them in that one.
+//! Arguments and results that the program copies into another layout: the caller can pass and take them in that layout.
 
 use crate::{
     advice::{
@@ -18,9 +18,9 @@ use std::{
 };
 use tilewise_memory::Role;
 
-/// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
+/// Largest size of an array in a requested layout, as a multiple of its size now: the caller keeps it beyond the call.
 const MOST_PADDED: u64 = 3;
-/// The most that are priced, the largest: each plans the program's memory again.
+/// Maximum number of arrays that are priced, the largest first: each plans the program's memory again.
 const MOST_PRICED: usize = 64;
 
 impl Rule for LayoutRequests<'_> {
@@ -29,22 +29,22 @@ impl Rule for LayoutRequests<'_> {
     }
 }
 
-/// A change of arguments and results that makes copies needless.
+/// A request for layouts of arguments and results that removes copies.
 #[derive(Clone, Debug)]
 pub(crate) struct Requested<'m> {
     proposal: Proposal,
     arrays: Vec<InterfaceArray<'m>>,
-    /// What it frees of memory, once those before it are done.
+    /// Bytes that it frees after the preceding requests.
     saved: u64,
 }
 
-/// What is copied at the interface, and which of these copies can go.
+/// Layout requests for what is copied at the interface, and the copies that they remove.
 #[derive(Debug, Default)]
 pub(crate) struct LayoutRequests<'m> {
     list: Vec<Requested<'m>>,
-    /// By the index of a copy, the request and its array that make it needless.
+    /// The request and its array that remove a copy, by the copy's index.
     by_copy: HashMap<usize, (usize, usize)>,
-    /// Why another copy stays, by its index.
+    /// The obstacles of other copies, by index.
     obstacles: HashMap<usize, Obstacle>,
 }
 
@@ -60,7 +60,7 @@ impl<'m> LayoutRequests<'m> {
         let together = largest(together, |arrays| of_all(arrays).unwrap_or(0));
         let mut kept: Vec<BufferChanges> = Vec::new();
         let mut total = program.total_bytes;
-        // Results are named in one call of `jit`: each that doesn't cost more joins those before it.
+        // Results are named in one call of `jit`: each that doesn't cost more joins the preceding ones.
         let mut joined: Vec<InterfaceArray<'m>> = Vec::new();
         for arrays in together {
             let with: Vec<InterfaceArray<'m>> = joined.iter().chain(&arrays).cloned().collect();
@@ -72,7 +72,7 @@ impl<'m> LayoutRequests<'m> {
             kept.push(buffers.clone());
             found.keep(program, joined, buffers, program.total_bytes - total);
         }
-        // Those that free nothing save time alone, and are parts of one parameter, such as weights of all layers.
+        // Requests that free nothing only save time, and are joined for each parameter, such as weights of all layers.
         let mut timely: BTreeMap<String, (Vec<InterfaceArray<'m>>, BufferChanges)> = BTreeMap::new();
         for array in lone {
             let (arrays, before) = (vec![array], total);
@@ -93,12 +93,12 @@ impl<'m> LayoutRequests<'m> {
         found
     }
 
-    /// Why a copy stays that another layout at the interface would make needless.
+    /// The obstacle to removing a copy by another layout at the interface.
     pub(crate) fn obstacle(&self, copy: usize) -> Option<Obstacle> {
         self.obstacles.get(&copy).copied()
     }
 
-    /// What makes a copy needless.
+    /// The recommendation that removes a copy.
     pub(crate) fn fix(&self, program: &ProgramModel<'_>, copy: usize) -> Option<Recommendation> {
         let (request, array) = self.by_copy.get(&copy)?;
         let request = self.list.get(*request)?;
@@ -116,8 +116,8 @@ impl<'m> LayoutRequests<'m> {
         Some(proposal.recommendation(program, request.saved))
     }
 
-    /// What these arrays change, unless the program then holds more than `total`, the bytes it holds with those that are
-    /// kept.
+    /// New buffer sizes with these arrays; also updates `total`. `None` if the program would hold more than `total`,
+    /// its bytes with the changes in `kept`, or if a `new` array is padded too far.
     fn price(
         &mut self,
         program: &ProgramModel<'m>,
@@ -163,7 +163,7 @@ impl<'m> LayoutRequests<'m> {
         self.obstacles.extend(copies.into_iter().map(|copy| (*copy, obstacle)));
     }
 
-    /// The array, if there is no obstacle.
+    /// The array, if there is no obstacle; otherwise notes the obstacle.
     fn accept(&mut self, copied: Copied<'m>) -> Option<InterfaceArray<'m>> {
         match copied {
             Ok(array) => Some(array),
@@ -174,7 +174,7 @@ impl<'m> LayoutRequests<'m> {
         }
     }
 
-    /// Arguments alone, and what belongs together: each result, with the argument whose memory it takes.
+    /// Lone arguments, and arrays that belong together: each result, with the argument whose memory it takes.
     fn pair(&mut self, program: &ProgramModel<'m>) -> (Vec<InterfaceArray<'m>>, Vec<Vec<InterfaceArray<'m>>>) {
         let interface = CopiedInterface { flow: program.flow, generation: program.generation };
         let (mut arguments, mut results) = (interface.arguments(), interface.results());
@@ -208,7 +208,7 @@ impl<'m> LayoutRequests<'m> {
         }
         let mut arguments: Vec<_> = arguments.into_values().filter_map(|copied| self.accept(copied)).collect();
         arguments.sort_by_key(|array| array.number);
-        // A result that isn't in its memory has to be written anyway.
+        // An argument that is returned in other memory has to be copied anyway.
         let (returned, arguments): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|array| array.returned.is_some());
         for array in returned {
             self.refuse(&array.copies, Obstacle::IsArgument);
@@ -217,7 +217,7 @@ impl<'m> LayoutRequests<'m> {
         for (instruction, buffer) in &program.buffers {
             sharing.entry(*buffer).or_default().push(*instruction);
         }
-        // Something else is written where the copies are: the argument's own bytes can't take their place.
+        // The copies' buffers hold other values, too: the argument's own bytes can't take their place.
         let (overwritten, lone): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|array| {
             let buffers: HashSet<usize> = array.copies.iter().filter_map(|copy| program.buffer(*copy)).collect();
             buffers.iter().filter_map(|buffer| sharing.get(buffer)).flatten().any(|at| !array.copies.contains(at))
@@ -232,7 +232,7 @@ impl<'m> LayoutRequests<'m> {
     }
 }
 
-/// Those that are worth pricing, in the order they were in.
+/// The `MOST_PRICED` largest items, in the order they were in.
 fn largest<T>(items: Vec<T>, bytes: impl Fn(&T) -> u64) -> Vec<T> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_cached_key(|at| Reverse(bytes(&items[*at])));
@@ -240,7 +240,7 @@ fn largest<T>(items: Vec<T>, bytes: impl Fn(&T) -> u64) -> Vec<T> {
     items.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, item)| item).collect()
 }
 
-/// What buffers take once these arrays are in the layouts to request; `None` where the plan doesn't know them.
+/// New buffer sizes with these arrays in the requested layouts; `None` if the plan lacks their buffers.
 fn changes(program: &ProgramModel<'_>, arrays: &[InterfaceArray<'_>]) -> Option<BufferChanges> {
     let mut changes = BufferChanges::default();
     for array in arrays {
@@ -276,7 +276,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, arrays: &[InterfaceArray<'m>], buffe
     Some(Proposal { buffers, ..Proposal::new(Finding::LayoutRequest(finding), target, program.advised(&about)) })
 }
 
-/// The parameters of the Python function that the entry's parameters are parts of, each with the first of these.
+/// The Python function's parameters, each with its first entry parameter; `None` if the program lacks a name.
 fn parameters(program: &ProgramModel<'_>) -> Option<Vec<Parameter>> {
     let mut known = HashSet::new();
     let mut parameters = Vec::new();

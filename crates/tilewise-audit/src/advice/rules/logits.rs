@@ -1,4 +1,4 @@
-//! Logits of a vocabulary: the loss needs them once, and a part of the sequence at a time will do.
+//! Logits of a vocabulary: the loss needs them once, and can take a part of the sequence at a time.
 
 use super::{attention::sorted, in_parts::bounds};
 use crate::advice::{
@@ -14,14 +14,14 @@ use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
-/// Vocabularies are larger; other dimensions of models are smaller.
+/// Smallest vocabulary in a message; other dimensions of models are smaller.
 const VOCABULARY: u64 = 30_000;
-/// Of two dimensions, the other is tokens, not the features of a weight.
+/// Fewest tokens in two dimensions; fewer rows may be the features of a weight.
 const TOKENS: u64 = 16_384;
 const CHUNKS: u64 = 8;
-/// Logits are of so many places of a text at least.
+/// Fewest positions of a text that have logits.
 const PLACES: u64 = 1024;
-/// In a program it is known which weight has the dimension, so smaller vocabularies are told from features.
+/// Smallest vocabulary in a program, where its weight tells it from features.
 const VOCABULARY_OF_A_WEIGHT: u64 = 8_192;
 
 pub(crate) struct VocabularyLogits;
@@ -36,7 +36,7 @@ impl Rule for VocabularyLogits {
     }
 }
 
-/// Logits, what a softmax makes of them and their gradients: [tokens, vocabulary], where a weight has the vocabulary, too.
+/// Logits, their softmax and their gradients: `[tokens, vocabulary]`; in a program, a weight has the vocabulary, too.
 fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     if evidence.has_gradient() == Some(false) {
         return None;
@@ -60,11 +60,11 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let logits = all.into_iter().filter(|array| is_it(*array));
     let logits: Vec<&dyn Held> = logits.collect();
     let phase = evidence.program().map_or(Phase::Loss, |program| Phase::of_peak(program, &logits));
-    // Chunks are done with before what comes before the logits goes backward.
+    // The chunks are done before the layers below the logits run backward.
     let left = |bytes: u64| if phase == Phase::Later { 0 } else { bytes / CHUNKS };
     let mut buffers: Vec<(usize, u64)> = logits.iter().map(|array| (array.buffer(), left(array.bytes()))).collect();
-    // Beside the chunks lies the sum of their gradients of that weight, in the type that the loss is computed in. Where the
-    // backward pass holds most, its own gradients are there either way.
+    // The chunks also need the sum of the weight's gradients, in the loss's type. If the peak is in the backward pass,
+    // the weight's own gradients are live there anyway.
     if phase == Phase::Loss {
         let bits = logits.iter().map(|array| u64::from(array.element_type().bits())).min().unwrap_or(0);
         let arguments = evidence.arguments();
@@ -84,22 +84,22 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
 }
 
-/// The vocabulary of a language model, as its program tells it.
+/// The vocabulary of a language model, from its program.
 pub(crate) struct Vocabulary {
     pub(crate) size: u64,
-    /// Bounds of arguments in rising order: of weights, gradients and states of optimizers, which are no logits.
+    /// Sorted bounds of arguments: weights, gradients and optimizers' states have them, and aren't logits.
     arguments: HashSet<Vec<u64>>,
 }
 
 impl Vocabulary {
-    /// That of the largest logits at the peak, where a weight has it, too, and a softmax.
+    /// The vocabulary of the largest logits at the peak, if a weight and a softmax have it, too.
     pub(crate) fn of(program: &ProgramModel<'_>) -> Option<Self> {
         let arguments: HashSet<Vec<u64>> = program.arguments().map(|array| sorted(&array.bounds)).collect();
         let is_weight = |array: &&LiveArray<'_>| array.bounds.len() == 2 && !is_of_data(program, array);
         let weights = program.arguments().filter(is_weight);
         let wide: HashSet<u64> =
             weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
-        // Rows of a large batch are wide, too, and no softmax goes over them.
+        // Rows of a large batch are as wide, but no softmax goes over them.
         let exponentials = program.module.instructions().filter(|at| at.opcode() == Opcode::Exponential);
         let softmaxes: HashSet<u64> = exponentials.filter_map(|at| widest_of_many(&at)).collect();
         let sized = |array: &LiveArray<'_>| {
@@ -115,7 +115,7 @@ impl Vocabulary {
         (!is_of_samples(program, size)).then_some(Self { size, arguments })
     }
 
-    /// Whether an array has a number for each token of the vocabulary and each of many places of a text.
+    /// Whether an array has one value for each token of the vocabulary at each of many positions of a text.
     pub(crate) fn has(&self, array: &LiveArray<'_>) -> bool {
         let is_of_tokens = array.elements() / self.size.max(1) >= PLACES;
         is_of_tokens
@@ -124,14 +124,14 @@ impl Vocabulary {
     }
 }
 
-/// What runs while a program holds most.
+/// The phase of a program at its peak.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The forward pass, up to the loss.
     Loss,
     /// The loss's backward pass, which makes or reads logits.
     BackwardOfLoss,
-    /// The backward pass of what comes before the logits.
+    /// The backward pass of the layers below the logits.
     Later,
 }
 
@@ -156,7 +156,7 @@ fn is_capped(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
     program.module.instructions().any(|at| bends(&at))
 }
 
-/// Whether labels become numbers for all of the vocabulary, by `jax.nn.one_hot`.
+/// Whether `jax.nn.one_hot` makes dense labels over the vocabulary.
 fn are_labels_dense(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
     let spreads = |at: &Instruction<'_>| {
         at.opcode() == Opcode::Compare
@@ -166,7 +166,7 @@ fn are_labels_dense(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
     program.module.instructions().any(|at| spreads(&at))
 }
 
-/// Whether an argument is one of several sets of rows, all of which the caller passes: pairs of these are no logits.
+/// Whether an argument is one of several sets of input rows with as many columns: pairs of their rows aren't logits.
 fn is_of_data(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     let is_set = |other: &LiveArray<'_>| {
         let is_alike = other.bounds.len() == 2 && other.bounds[1] == array.bounds[1] && other.bounds[0] >= PLACES;
@@ -175,8 +175,8 @@ fn is_of_data(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     is_set(array) && program.arguments().filter(|other| is_set(other)).count() > 1
 }
 
-/// Whether the products that have such a dimension take it from arrays that have more than features beside it: each sample's
-/// keys, as in attention, and not a weight.
+/// Whether there are products with such a dimension, none with a matrix that has it, such as a weight: it is each
+/// sample's keys, as in attention.
 fn is_of_samples(program: &ProgramModel<'_>, size: u64) -> bool {
     let is_matrix = |of: &Instruction<'_>| {
         let bounds = bounds(of).unwrap_or_default();
@@ -190,7 +190,7 @@ fn is_of_samples(program: &ProgramModel<'_>, size: u64) -> bool {
         && !products.any(|at| at.operands().filter_map(|of| of.instruction()).any(|of| is_matrix(&of)))
 }
 
-/// The largest bound of an array that has it many times.
+/// The largest bound of an array, if the array has at least `PLACES` elements for each of its indices.
 fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
     let shape = at.shape().ok()?;
     let bounds: Vec<u64> = shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
@@ -199,8 +199,8 @@ fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
     (elements / widest.max(1) >= PLACES).then_some(widest)
 }
 
-/// Logits that a message lists: of many places, with a number for each token of a vocabulary, and called so. Random bits,
-/// products of matrices and pictures have as many columns.
+/// Whether a listed array is of logits: floats at many positions, one for each token of a vocabulary, with a name that
+/// says so. Random bits, matrix products and pictures can be as wide.
 pub(super) fn is_logits(array: &dyn Held) -> bool {
     let bounds = array.bounds();
     let [.., before, last] = bounds else { return false };

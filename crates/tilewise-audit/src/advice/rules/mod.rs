@@ -1,12 +1,12 @@
-//! What to change in a program so that it holds less at its peak: one file a rule, with the signs that it looks for in a
-//! program, in a message or in both, what buffers then take, and its data.
+//! Changes that lower a program's peak: one file for each rule, with its signs in a program, in a message or in both,
+//! the new buffer sizes, and its data.
 //!
 //! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
-//! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
-//! layout is the caller's, and of which arrays exist at all.
+//! program asks for there. So rules propose only two kinds of change: to arguments and results, whose layouts are the
+//! caller's, and to the set of arrays that exist at all.
 //!
-//! A rule is a type that implements [`Rule`] once, for programs and messages alike, and a line of [`RULES`]. What it
-//! frees of a program, and whether that is worth a line, is worked out for all rules alike (in `pricing.rs`).
+//! A rule is a type that implements [`Rule`] once, for programs and messages alike, and a line of [`RULES`].
+//! `pricing.rs` computes the savings of all rules, and selects those worth showing.
 
 mod all_pairs;
 mod attention;
@@ -43,7 +43,8 @@ pub(crate) use narrow::conversion;
 
 use super::rule::Rule;
 
-/// Every rule but the first. Of changes that free as much, those of the earlier one come first: what is the caller's own.
+/// Every rule but the layout requests. Of changes with equal savings, the earlier rule's come first: those in the
+/// caller's hands.
 const RULES: &[&dyn Rule] = &[
     &pinned_order::PinnedOrders,
     &columns::PaddedArguments,
@@ -70,7 +71,7 @@ const RULES: &[&dyn Rule] = &[
     &narrow::SecondType,
 ];
 
-/// Every rule, with what is copied at the program's interface.
+/// Every rule, beginning with the layout requests at the program's interface.
 pub(crate) fn rules<'a>(requests: &'a LayoutRequests<'a>) -> Vec<&'a dyn Rule> {
     [requests as &dyn Rule].into_iter().chain(RULES.iter().copied()).collect()
 }
@@ -82,7 +83,7 @@ mod tests {
     use tilewise_memory::Machine;
     use tilewise_testing::programs;
 
-    /// Its table has a row for each rule, in their order.
+    /// The page's table has a row for each rule of programs, in their order.
     #[test]
     fn the_page_about_machines_says_where_each_rule_holds() {
         let page = std::fs::read_to_string(programs::example("../docs/machines.md")).unwrap();

@@ -36,7 +36,7 @@ fn converted(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Prop
     })
 }
 
-/// The copy that this is of another array, such as of a weight, in another type.
+/// The finding for a copy of another array, such as a weight, in another type; `None` for other rows.
 pub(crate) fn conversion(row: &Allocation) -> Option<ConvertedArguments> {
     let element_type = row.shape.as_ref()?.as_array()?.element_type();
     is_converted(row).then(|| ConvertedArguments {
@@ -45,7 +45,7 @@ pub(crate) fn conversion(row: &Allocation) -> Option<ConvertedArguments> {
     })
 }
 
-/// Whether it is a copy of another array in another type, such as of weights.
+/// Whether a row is a copy of another array, such as a weight, in another type.
 pub(super) fn is_converted(row: &Allocation) -> bool {
     let opcode = row.entry.instruction().map(|(_, opcode)| opcode);
     opcode == Some("convert")

@@ -1,5 +1,5 @@
-//! A cache that a loop or a kernel holds row-major: heads of fewer than 128 numbers fill few of the lanes, and few heads few
-//! of the rows. Kept with its last two dimensions merged, it fills both.
+//! A cache that a loop or a kernel holds row-major: heads of fewer than 128 numbers fill few lanes, and few heads fill
+//! few rows. With its last two dimensions merged, it fills both.
 
 use super::gathered_pages::{LANES, fills_few_lanes, merged};
 use crate::{

@@ -1,4 +1,4 @@
-//! An argument or a result in another order than the default one, which takes less: the caller pins it.
+//! An argument or a result in an order that the caller pins, where the default order takes less.
 
 use crate::{
     advice::{
@@ -18,7 +18,8 @@ use tilewise_memory::Role;
 pub(crate) struct PinnedOrders;
 
 impl Rule for PinnedOrders {
-    /// Arrays of one shape change together: a program that reads two of them would bring one into the order of the other.
+    /// Arrays of one role and bounds change together: a program that reads two of them would relayout one like the
+    /// other.
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let mut seen = HashSet::new();
         let mut groups: Vec<Vec<Pinned<'_>>> = Vec::new();
@@ -41,14 +42,14 @@ impl Rule for PinnedOrders {
     }
 }
 
-/// An array, as the compiler would lay it out, and what it then takes.
+/// An array, its default layout, and its bytes in that layout.
 struct Pinned<'a> {
     array: &'a dyn Held,
     default: Shape,
     bytes: u64,
 }
 
-/// The array, if it is in another order than the default one and takes more.
+/// The array, if it isn't in the default order, and takes less in that.
 fn pinned<'a>(evidence: &dyn Evidence, array: &'a dyn Held) -> Option<Pinned<'a>> {
     let default = default_order(evidence, array.shape())?;
     let bytes = default.as_array()?.sizes().ok()?.physical_bytes;
@@ -73,12 +74,12 @@ fn proposal(evidence: &dyn Evidence, group: &[Pinned<'_>]) -> Option<Proposal> {
     Some(proposal)
 }
 
-/// The order of a shape's dimensions, the slowest-varying first.
+/// The order of a shape's dimensions, major-to-minor.
 fn major_to_minor(shape: &Shape) -> Vec<usize> {
     shape.as_array().map(|array| array.major_to_minor().collect()).unwrap_or_default()
 }
 
-/// The array as the compiler would lay it out, if it is in another order.
+/// The shape in its default layout, if it is in another order.
 fn default_order(evidence: &dyn Evidence, shape: &Shape) -> Option<Shape> {
     let array = shape.as_array()?;
     let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
@@ -86,8 +87,8 @@ fn default_order(evidence: &dyn Evidence, shape: &Shape) -> Option<Shape> {
     (default.layout()?.minor_to_major() != array.layout()?.minor_to_major()).then_some(default)
 }
 
-/// The padded arrays that are made of an argument by moving its elements, and what each takes in the default order:
-/// they are in the argument's order because it is.
+/// Buffers of padded arrays made by moving an argument's elements, each with its bytes in the default order: they have
+/// the argument's order because of it.
 fn copies(program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> HashMap<usize, u64> {
     let moves_elements = |op: &OpId| program.flow.instruction(*op).is_some_and(|at| moves_elements(&at));
     let next = |op: OpId| program.flow.users(op).iter().map(|user| user.op).filter(moves_elements);

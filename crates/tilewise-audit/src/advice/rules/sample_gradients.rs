@@ -1,4 +1,5 @@
-//! Gradients of weights that a loop adds up for each sample on its own: a loop that runs the whole batch adds up one.
+//! Gradients of weights that a loop adds up for each sample on its own: a loop over the whole batch adds up one for
+//! all.
 
 use crate::{
     advice::{
@@ -46,7 +47,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     Some(proposal.at_most(program.temporaries().filter_map(of_one)))
 }
 
-/// The names of arguments that may be weights, by their bounds in rising order.
+/// Names of arguments that may be weights, by their sorted bounds.
 fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
     let mut weights = HashMap::new();
     for parameter in program.parameters() {
@@ -58,14 +59,15 @@ fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
     weights
 }
 
-/// The bounds of products of two vectors for each of many samples that are added to such arrays.
+/// Bounds of arrays to which outer products of each sample's vectors are added.
 fn sums_of_outer_products(program: &ProgramModel<'_>) -> HashSet<Vec<u64>> {
     let adds = program.module.instructions().filter(|at| at.opcode() == Opcode::Add);
     let sums = adds.filter(|at| at.operands().any(|operand| operand.instruction().is_some_and(|at| is_outer(&at))));
     sums.filter_map(|at| bounds(&at.shape().ok()?)).collect()
 }
 
-/// Whether each factor has the first dimension, and lacks one of the others that the other factor has.
+/// Whether an instruction multiplies two factors that have the first dimension, and each a dimension that the other
+/// lacks.
 fn is_outer(at: &Instruction<'_>) -> bool {
     let factors: Vec<HashSet<usize>> = at
         .operands()

@@ -1,5 +1,5 @@
-//! Rows that are gathered all at once, and of which a loop takes a part in each step, as shuffled samples are cut into
-//! minibatches: gathered in the loop, one part lies in memory at a time.
+//! Rows that are gathered all at once before a loop that takes a part of them in each step, such as shuffled samples in
+//! minibatches. Gathered in the loop, one part is in memory at a time.
 
 use super::upstream::is_gather;
 use crate::{
@@ -39,7 +39,7 @@ impl Rule for RowsBeforeALoop {
     }
 }
 
-/// The loop of which each step reads another part of the array, where nothing else reads it.
+/// The loop whose steps each read another part of the array; `None` if anything else reads it.
 fn loop_that_takes_parts(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<OpId> {
     let mut found = None;
     for reader in program.flow.readers(array.position) {
@@ -65,6 +65,6 @@ fn proposal(program: &ProgramModel<'_>, around: OpId, arrays: &[&LiveArray<'_>])
     let source = program.flow.instruction(around).and_then(|around| source_line(&around));
     let finding = Finding::ShuffledRows(ShuffledRows { steps, others: arrays.len() - 1, source });
     let proposal = Proposal::new(finding, Target::Loop, program.advised(largest)).bound();
-    // What a step gathers takes the place of the part that it takes now.
+    // The part that a step gathers takes the place of the slice that it takes now.
     Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, 0))))
 }

@@ -1,6 +1,6 @@
-//! A cache whose next one lies beside it: of which a loop reads a slice in each step, while it stacks up the slices of the next
-//! one (`xs` and `ys` of a scan), or of which a program takes all slices apart, and stacks them up again. Carried through the
-//! loop, or updated as a whole, the slices are written where they lie.
+//! A cache whose old and new slices are in memory at once. Either a loop reads a slice in each step, and stacks up the
+//! new slices (`xs` and `ys` of a scan), or the program takes all slices apart, and stacks them up again. Carried
+//! through the loop, or updated as a whole, the slices are written in place.
 
 use super::in_parts::bounds;
 use crate::{
@@ -25,9 +25,9 @@ impl Rule for CacheBesideItsNext {
     }
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        // What a loop stacks up for its gradient is another matter.
+        // Values that a loop stacks up for its gradient are another rule's.
         let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
-        // Gathers that the compiler makes loops of keep their names.
+        // Gathers that the compiler turns into loops keep their names.
         let is_own = |at: &Instruction<'_>| {
             !op_name(at).is_some_and(|name| name.rsplit('/').next().is_some_and(|last| last.contains("gather")))
         };
@@ -41,14 +41,14 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
     let aliases = program.module.input_output_aliases().ok()?;
     let donated: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
     let is_donated = |at: &&Instruction<'_>| at.parameter_number().is_some_and(|number| donated.contains(&number));
-    // By the bounds of a slice, the caches, each with how many it has.
+    // Caches by the bounds of a slice, each with its number of slices.
     let mut caches: HashMap<Vec<u64>, Vec<(String, u64)>> = HashMap::new();
     for cache in program.parameters().iter().filter(is_donated) {
         if let Some([count, slice @ ..]) = bounds(cache).as_deref().filter(|bounds| bounds.len() > 2) {
             caches.entry(slice.to_vec()).or_default().push((name(cache), *count));
         }
     }
-    // What is only read may be a part of anything.
+    // Slices that are only read may be parts of any array.
     let updates = program.module.instructions().filter(|at| at.opcode() == Opcode::DynamicUpdateSlice);
     let written: HashSet<Vec<u64>> = updates.filter_map(|at| bounds(&at)).collect();
     let mut taken: BTreeMap<&[u64], Vec<&LiveArray<'_>>> = BTreeMap::new();
@@ -62,7 +62,7 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
     let bytes = |arrays: &[&LiveArray<'_>]| arrays.iter().fold(0, |sum: u64, array| sum.saturating_add(array.bytes));
     let (caches, arrays) = of_caches.max_by_key(|(_, arrays)| bytes(arrays))?;
     let slices = caches.iter().map(|(_, count)| *count).max().filter(|count| *count > 1)?;
-    // A single one may be of a layer that is kept apart.
+    // A single slice may be of a layer that is kept apart.
     if arrays.len() < 2 {
         return None;
     }
@@ -82,7 +82,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
     let stack = Stack::of(around)?;
     let mut read: Vec<usize> = stack.read.clone();
     let (mut arrays, mut names): (Vec<&LiveArray<'m>>, Vec<String>) = (Vec::new(), Vec::new());
-    // Returned, the next one could lie in the argument that it replaces.
+    // A returned new cache could reuse the argument that it replaces.
     let results = || program.results().filter(|array| array.instruction.opcode() != Opcode::Parameter);
     for number in &stack.written {
         let bounds = stack.bounds(*number)?;
@@ -101,7 +101,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         let given = given.filter(|given| given.opcode() == Opcode::Parameter && given.computation().is_entry());
         names.extend(given.map(|given| name(&given)));
     }
-    // What a program makes itself, such as the inputs of a recurrence, is no cache.
+    // An array that the program makes itself, such as a recurrence's inputs, isn't a cache.
     let is_given = |array: &LiveArray<'_>| program.arguments().any(|of| of.elements() == array.elements());
     let largest = *arrays.iter().max_by_key(|array| array.bytes).filter(|array| is_given(array))?;
     let finding = Finding::StackedCache(StackedCache {
@@ -116,14 +116,14 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
     Some(proposal.at_most(buffers.into_iter().map(|buffer| (buffer, 0))))
 }
 
-/// What a loop carries.
+/// A loop's carry, with the elements that are read and written by slices.
 struct Stack<'m> {
     around: Instruction<'m>,
     /// The body's parameter.
     carried: Instruction<'m>,
-    /// Elements that no step changes, and that are read by slices alone.
+    /// Elements that no step changes, and that are only read by slices.
     read: Vec<usize>,
-    /// Elements of which each step writes a slice.
+    /// Elements that each step writes a slice of.
     written: Vec<usize>,
 }
 
@@ -148,7 +148,7 @@ impl<'m> Stack<'m> {
                 written.push(number);
             }
         }
-        // What is read otherwise is needed whole.
+        // Elements with other readers are needed whole.
         let readers = body.instructions().filter(|at| at.index() != root.index());
         for at in readers.filter(|at| !takes_slices(at)) {
             let given = at.operands().filter_map(|of| element(&of.instruction()?));
@@ -163,7 +163,7 @@ impl<'m> Stack<'m> {
         shape.elements().nth(number)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
     }
 
-    /// What an element is before the first step.
+    /// The initial value of an element; `None` if the loop's operand isn't a tuple.
     fn start(&self, number: usize) -> Option<Instruction<'m>> {
         let start = self.around.operands().next()?.instruction()?;
         let is_tuple = start.opcode() == Opcode::Tuple;

@@ -16,7 +16,8 @@ use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
 
 pub(crate) struct GatheredRows;
 
-/// In the name of the operation by which JAX up to 0.4.33 joined the indices of `take_along_axis`, a number for each dimension.
+/// Part of the operation's name with which JAX up to 0.4.33 joined the indices of `take_along_axis`, one for each
+/// dimension.
 const INDEX_TUPLES: &str = "jit(_take_along_axis)/concatenate";
 
 impl Rule for GatheredRows {
@@ -33,7 +34,7 @@ impl Rule for GatheredRows {
                 _ => None,
             };
             let Some(operation) = operation else { continue };
-            // From the gather to the scatter, all that is made of the rows on the way has as many.
+            // From the gather to the scatter, all arrays made of the rows have the same rows and columns.
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
             let (alike, others): (Vec<&dyn Held>, Vec<_>) =
                 all.into_iter().partition(|same| of_few(evidence, *same).as_ref() == Some(&few));
@@ -64,8 +65,8 @@ impl Rule for GatheredRows {
     }
 }
 
-/// The bounds of an array's rows, and how many columns it has, if those lie along the lanes, padded. What is short beside
-/// them is columns, too: of `[N,3,3]` nine.
+/// The bounds of an array's rows, and its number of columns, if these are few and lie along the lanes, padded. Other
+/// short dimensions but the first are columns, too: `[N,3,3]` has nine.
 pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u64>, u64)> {
     let thresholds = evidence.thresholds();
     let minor = *array.minor_to_major().first()?;
@@ -76,13 +77,14 @@ pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u
     let columns = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).fold(1, product);
     let count = rows.iter().copied().fold(1, product);
     let is_padded = array.bytes().saturating_mul(4) >= array.logical_bytes().saturating_mul(thresholds.padded_quarters);
-    // A single column is a dimension that was kept, which a program's reader may want.
+    // A single column is a kept dimension of size 1, which a program's reader may want.
     let least = if evidence.program().is_some() { 2 } else { 1 };
     ((least..=thresholds.few).contains(&columns) && !rows.is_empty() && count >= thresholds.rows && is_padded)
         .then_some((rows, columns))
 }
 
-/// What a program does with an array of rows; `None` if neither a gather nor a scatter is near.
+/// A program's operation on an array of rows; `None` if neither a gather nor a scatter is near, or it is a gradient's
+/// scatter.
 fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation> {
     let array = array.live()?;
     let is_scattered = program.leads_to(array, |user| does(user, Opcode::Scatter));
@@ -91,12 +93,12 @@ fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation
             let table = table(program, &gather).map(|table| name(&table));
             Some(RowOperation::Gather { table, is_scattered: Some(is_scattered) })
         }
-        // The gradient of a gather, such as of an embedding, is none of the program's own lines.
+        // The scatter of a gather's gradient, such as an embedding's, has no line in the program.
         None => (is_scattered && !is_of_gradient(program, array)).then_some(RowOperation::Scatter),
     }
 }
 
-/// What rows are scattered to, which is made in columns, too, once they are.
+/// Arrays into which rows are scattered: split into columns, as the rows are.
 fn scattered<'a>(evidence: &dyn Evidence, rows: &[&dyn Held], others: &[&'a dyn Held]) -> Vec<&'a dyn Held> {
     let Some(program) = evidence.program() else { return Vec::new() };
     let made = |other: &&&dyn Held| other.live().is_some_and(|other| does(&other.instruction, Opcode::Scatter));
@@ -118,7 +120,8 @@ fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name))
 }
 
-/// What names of operations on as many rows tell; `None` where they tell nothing and no line is the user's to rewrite.
+/// The operation on rows, by the names of operations on equally many rows; `None` if these don't show it and all of
+/// their lines are in installed packages.
 fn named(message: &MessageModel<'_>, array: &dyn Held, columns: u64) -> Option<RowOperation> {
     let same = || {
         let alike = message.arrays.iter().filter(|other| other.bounds.first() == array.bounds().first());
@@ -137,12 +140,12 @@ fn named(message: &MessageModel<'_>, array: &dyn Held, columns: u64) -> Option<R
     })
 }
 
-/// A gather, but not the one that brings a scatter's updates into order.
+/// Whether an instruction is a gather, but not the one that brings a scatter's updates into order.
 pub(super) fn is_gather(instruction: &Instruction<'_>) -> bool {
     does(instruction, Opcode::Gather) && !does(instruction, Opcode::Scatter)
 }
 
-/// The argument that a gather's rows come from, if it does nothing but take them.
+/// The argument that a gather's rows come from, through operations of the same bounds at most.
 pub(super) fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = *program.flow.operands(program.flow.op(gather)?).first()?;
     program.made_by(table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())

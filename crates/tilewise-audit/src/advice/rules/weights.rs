@@ -1,4 +1,4 @@
-//! The weights of a program's layers, and how much each layer makes.
+//! The weights of a program's layers, by the width of each layer's output.
 
 use crate::{
     advice::program::ProgramModel,
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashSet};
 
-/// The sizes of what layers make, with the bounds of the weights that make so much.
+/// Widths of layers' outputs, with the bounds of the weights that end with each.
 pub(super) struct Weights(BTreeMap<u64, HashSet<Vec<u64>>>);
 
 impl Weights {
@@ -24,13 +24,13 @@ impl Weights {
         Self(found)
     }
 
-    /// Whether a softmax of so many keys goes over classes, of which a layer makes as many at each place, and not over positions, as
-    /// attention's.
+    /// Whether a softmax over `keys` goes over classes, the output of a layer at each position, and not over positions,
+    /// as in attention.
     pub(super) fn make(&self, bounds: &[u64], keys: u64) -> bool {
         self.0.contains_key(&keys) && bounds.iter().filter(|bound| **bound == keys).count() == 1
     }
 
-    /// Whether but one layer makes so much, so that whatever has as much is on the way to it or from it.
+    /// Whether a single layer has this output width, so that any array with it is on the way to that layer or from it.
     pub(super) fn are_of_one_layer(&self, classes: u64) -> bool {
         self.0.get(&classes).is_some_and(|weights| weights.len() == 1)
     }

@@ -1,4 +1,4 @@
-//! Under which other names a dimension goes on: another size once it is padded, other axes beyond a kernel, rows that it looks up.
+//! Continuations of a dimension under other axes: after padding, beyond kernels, and in looked-up rows.
 
 use super::{Split, walk::Walk};
 use std::collections::{BTreeSet, HashSet};
@@ -8,9 +8,9 @@ use tilewise_hlo::{
 };
 
 impl<'p> Split<'p> {
-    /// Adds what it is called where it goes on under another size, or beyond what isn't known.
+    /// Adds the axes under which the dimension continues at another size, or beyond unknown operations.
     pub(super) fn continued(&mut self, walk: &Walk<'p, '_>) {
-        // Of a kernel, all results of a size are one answer, whichever of its operands asks.
+        // A kernel is visited once for each size: its answer is all results of that size, whatever the operand.
         let mut kernels: HashSet<(usize, u64)> = HashSet::new();
         let mut known = 0;
         while let Some(own) = self.along.get(known).cloned() {
@@ -43,7 +43,8 @@ impl<'p> Split<'p> {
         }
     }
 
-    /// The dimension of a table of which each place has rows of its own, told by one of several numbers of each row.
+    /// The dimension of a lookup table in which each position has its own rows: one of several indexed ones, of equal
+    /// size.
     fn of_table(&self, at: &Instruction<'_>, own: &[AxisId]) -> Vec<Vec<AxisId>> {
         let mut operands = at.operands().map(|operand| operand.instruction());
         let Some(Some(table)) = operands.next() else { return Vec::new() };
@@ -60,15 +61,16 @@ impl<'p> Split<'p> {
         of.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul)
     }
 
-    /// The leading axes of a dimension that are of this size together.
+    /// The leading axes of a dimension whose product has this size; `None` if no product has.
     fn leading<'o>(&self, of: &'o [AxisId], size: u64) -> Option<&'o [AxisId]> {
         (1..=of.len()).map(|count| &of[..count]).find(|leading| self.size_of(leading) == size)
     }
 
-    /// What a dimension goes on as beyond an instruction that pads it, joins it with others, or is a kernel.
+    /// The axes of a dimension beyond an instruction that pads, concatenates or slices it, gathers its rows, or is a
+    /// kernel.
     fn beyond(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>, own: &[AxisId]) -> Vec<Vec<AxisId>> {
         let all: Vec<&[AxisId]> = self.axes.of_array(at, 0).collect();
-        // Dimensions of operands that begin with it, each with its size, and those of the result in their place.
+        // Operands' dimensions that begin with it: number, size, and the axes of the result's dimension of that number.
         let mut along: Vec<(usize, u64, &[AxisId])> = Vec::new();
         for operand in at.operands().filter_map(|operand| operand.instruction()) {
             let begin = self.axes.of_array(&operand, 0).enumerate().filter(|(_, of)| of.starts_with(own));
@@ -78,7 +80,7 @@ impl<'p> Split<'p> {
         match at.opcode() {
             Opcode::Pad => {
                 let padding = at.padding().unwrap_or_default();
-                // At the end, or by as much as all of it.
+                // Padded at the end, or by multiples of its whole size.
                 let goes_on = |(dimension, size, _): &(usize, u64, _)| {
                     padding.get(*dimension).is_some_and(|ends| {
                         let size = i64::try_from(*size).unwrap_or(i64::MAX);
@@ -97,7 +99,7 @@ impl<'p> Split<'p> {
                 };
                 along.into_iter().filter(goes_on).map(|(.., of)| result(of)).collect()
             }
-            // A loop of the compiler's own, which gathers a row for each place.
+            // A loop that the compiler added, which gathers one row for each position.
             Opcode::DynamicSlice if walk.is_of_compiler(at) && !along.is_empty() => {
                 let parts = at.computation().instructions().collect::<Vec<_>>().into_iter();
                 let parts = parts.filter(|part| {
@@ -119,7 +121,7 @@ impl<'p> Split<'p> {
         }
     }
 
-    /// Whether it goes on beyond an instruction that does more with it than pass it on.
+    /// Whether the dimension continues beyond an instruction that does more than pass it on.
     pub(super) fn goes_on(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>) -> bool {
         at.operands().filter_map(|operand| operand.instruction()).any(|operand| {
             let own = self.axes.of_array(&operand, 0).flat_map(|of| (1..=of.len()).map(move |count| &of[..count]));

@@ -1,8 +1,9 @@
-//! A dimension followed through a program that is taken apart along it: which arrays have it, and what joins its places. What
-//! nothing joins can be computed in parts; of a sum over all places, such as a gradient, the parts' sums are added up.
+//! Follows one dimension through a program, to split the program along it: the arrays that have it, and the
+//! instructions that join its positions. Positions that nothing joins can be computed in parts; of a sum over all
+//! positions, such as a gradient, the parts' sums are added up.
 //!
-//! Which dimensions of which arrays it is, and what happens along it, is told by the program's [`Axes`]; these don't see order, so
-//! what follows from sums, and what follows from what joins places, is followed from there on.
+//! The program's [`Axes`] show which array dimensions it is, and the events along it, but not their order; so data that
+//! follows from sums or from joints is traced from there on.
 
 mod beyond;
 mod walk;
@@ -20,48 +21,49 @@ use tilewise_hlo::{
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
 };
 
-/// What places have in common at the end takes at most this share of the temporaries: one divided by it.
+/// Joined arrays take at most `1 / JOINABLE` of the temporaries.
 const JOINABLE: u64 = 16;
 
-/// The most dimensions that are followed.
+/// Maximum number of dimensions followed.
 const MOST_FOLLOWED: usize = 8;
 
-/// How places are joined at the end of their parts.
+/// How positions are joined after the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joint {
-    /// By their rows, put together.
+    /// Their rows are put together.
     Rows,
-    /// By what the parts add up to.
+    /// The parts' sums are added up.
     Sums,
 }
 
-/// A dimension, and what of a program is computed in parts along it.
+/// A dimension of a program, and the arrays that are computed in parts along it.
 pub(crate) struct Split<'p> {
     axes: &'p Axes,
-    /// The axes that it is the product of; then those that it is once it is padded, joined with others, or handed to a kernel.
+    /// Products of axes: the dimension's own, then those after padding, concatenations, slices, lookups and kernels.
     along: Vec<Vec<AxisId>>,
     known: HashSet<Vec<AxisId>>,
-    /// Whether one of these begins with an axis, by its number.
+    /// For each axis number, whether one of these products begins with it.
     begins: Vec<bool>,
     pub(crate) size: u64,
-    /// The arguments that have it, each with its place, but for weights and states.
+    /// The arguments that have it, each with its dimension number; weights and states only if all results begin with
+    /// it.
     pub(crate) inputs: Vec<(String, usize)>,
-    /// Whether the program makes it, as it does the pixels of a picture that it draws.
+    /// Whether the program itself makes it, like the pixels of a picture that it draws.
     pub(crate) is_made: bool,
-    /// Whether the largest array at the peak has another dimension of as many places that would do as well.
+    /// Whether the largest array at the peak has another dimension of the same size that would do as well.
     pub(crate) is_of_pairs: bool,
-    /// The first instruction that joins its places, and how.
+    /// The first instruction that joins its positions, and how.
     pub(crate) joined: Option<(usize, Joint)>,
-    /// What depends on the place, and what follows once places are joined.
+    /// Arrays that depend on the position, and arrays that follow from joined positions.
     each: Reached,
     after: Reached,
-    /// What is made of something unknown: of all places at once, unless it depends on the place.
+    /// Arrays that follow from unknown operations: of all positions at once, unless they depend on the position.
     whole: Reached,
 }
 
 impl<'p> Split<'p> {
-    /// The dimension to take a program apart along, which most of the peak has: the first that nothing joins, that of an argument
-    /// before one that is made; or else the first that is joined late.
+    /// The dimension to split a program along, which most of the peak has: the first candidate that nothing joins, or
+    /// else the first that is joined late. Dimensions of arguments come before those that the program makes.
     pub(crate) fn of(program: &'p ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Option<Self> {
         let total = |arrays: &mut dyn Iterator<Item = &LiveArray<'_>>| {
             arrays.map(|array| array.bytes).fold(0, u64::saturating_add)
@@ -90,9 +92,10 @@ impl<'p> Split<'p> {
         joined
     }
 
-    /// Follows a dimension, the product of some axes.
+    /// Follows a dimension, given as a product of axes.
     ///
-    /// `None` where places are joined by more than may be, or where a weight has them.
+    /// `None` if there are too many joints, or too large ones, if a weight has the dimension, or if its origin is
+    /// unknown.
     fn follow(walk: &Walk<'p, '_>, own: &[AxisId], is_of_pairs: bool) -> Option<Self> {
         let axes = walk.program.flow.axes();
         let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
@@ -118,7 +121,7 @@ impl<'p> Split<'p> {
         Some(split)
     }
 
-    /// Which dimension it is of an instruction's array; of several, the first.
+    /// The number of the dimension in an instruction's array; the first, if several match.
     fn place(&self, instruction: &Instruction<'_>, leaf: usize) -> Option<usize> {
         self.places(instruction, leaf).next()
     }
@@ -132,7 +135,7 @@ impl<'p> Split<'p> {
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)
     }
 
-    /// The dimension of an array along which it is computed in parts.
+    /// The dimension along which an array is computed in parts; `None` if it isn't.
     pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
         let (instruction, leaf) = program.flow.told(array.position)?;
         let (at, place) = (instruction.index(), self.place(&instruction, leaf)?);
@@ -140,7 +143,7 @@ impl<'p> Split<'p> {
         (!self.after.has(at, leaf) && !is_whole()).then_some(place)
     }
 
-    /// Whether an array is the same at all places.
+    /// Whether an array is the same for all positions.
     pub(crate) fn is_same_for_all(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
         let told = program.flow.told(array.position);
         told.is_some_and(|(instruction, leaf)| {
@@ -148,12 +151,12 @@ impl<'p> Split<'p> {
         })
     }
 
-    /// Whether an instruction makes something of each place, or of all.
+    /// Whether one of an instruction's results depends on the position.
     pub(crate) fn is_of_each(&self, program: &ProgramModel<'_>, op: OpId) -> bool {
         self.each.has_any(program.flow.instruction_index(op))
     }
 
-    /// Whether all that the program returns begins with it.
+    /// Whether all of the program's results begin with it.
     pub(crate) fn is_in_all_results(&self, program: &ProgramModel<'_>) -> bool {
         let root = program.module.entry().and_then(|entry| entry.root());
         root.is_some_and(|root| {
@@ -161,7 +164,7 @@ impl<'p> Split<'p> {
         })
     }
 
-    /// Whether no place is told from another, nor meets one: what is done with a part of it is done with all of it.
+    /// Whether all positions are treated alike and none meet, so that a part of them can be computed as all are.
     pub(crate) fn are_places_alike(&self) -> bool {
         let is_alike = |event: &Event| {
             matches!(event.kind, EventKind::Argument(..) | EventKind::Result(..) | EventKind::Made(FactorKind::Repeat))
@@ -175,16 +178,17 @@ impl<'p> Split<'p> {
         all.into_iter().flat_map(|axis| axes.events(axis))
     }
 
-    /// What makes it of other things.
+    /// The instructions that make the dimension, other than by repetition.
     fn made<'a, 'm>(&'a self, program: &'a ProgramModel<'m>) -> impl Iterator<Item = Instruction<'m>> + 'a {
         let made = self.events().filter(|event| matches!(event.kind, EventKind::Made(FactorKind::Mix)));
-        // An instruction may make many axes.
+        // One instruction may make many axes.
         let made: BTreeSet<usize> = made.map(|event| event.instruction).collect();
         made.into_iter().filter_map(|at| program.module.instruction(at))
     }
 
-    /// Notes which inputs have it, and says where it is born: in arguments, or in what counts or draws. `None` where a weight has it
-    /// that isn't each part's own.
+    /// Notes the inputs that have it, and returns the arrays where it begins: arguments, iotas and random draws, and
+    /// results of other known operations that make it. `None` if a weight has it that isn't each part's own, or if its
+    /// origin is unknown.
     fn born(&mut self, program: &ProgramModel<'_>) -> Option<Vec<(usize, usize)>> {
         let mut born = Vec::new();
         let arguments = self.events().filter_map(|event| match event.kind {
@@ -195,7 +199,7 @@ impl<'p> Split<'p> {
         });
         let mut arguments: Vec<_> = arguments.collect();
         arguments.sort_by_key(|(parameter, ..)| parameter.parameter_number());
-        // Models of an ensemble are each part's own.
+        // In an ensemble, each part has its own model's weights.
         let is_in_all = self.is_in_all_results(program);
         for (parameter, leaf, dimension) in arguments {
             if born.contains(&(parameter.index(), leaf)) || !self.places(&parameter, leaf).any(|at| at == dimension) {
@@ -220,25 +224,27 @@ impl<'p> Split<'p> {
         if born.is_empty() {
             return None;
         }
-        // What isn't known beside them is places' own as well, as samples are that are joined with others.
+        // Results of other operations that make it depend on the position, too, such as samples concatenated with
+        // others.
         let others = self.made(program).filter(|at| at.operands().next().is_some() && !is_unknown(at));
         born.extend(others.flat_map(|at| (0..self.axes.leaves(at.index())).map(move |leaf| (at.index(), leaf))));
         Some(born)
     }
 }
 
-/// Whether nothing tells how an instruction relates its operands to its results; an allocated buffer has no operands.
+/// Whether the relation of an instruction's results to its operands is unknown; an allocated buffer has no operands.
 fn is_unknown(at: &Instruction<'_>) -> bool {
     matches!(at.opcode(), Opcode::CustomCall | Opcode::Unknown) && at.operands().next().is_some()
 }
 
-/// Dimensions of arguments that the largest array at the peak has, those that inputs begin with before others, the outermost first;
-/// then what of it no argument has.
+/// Candidate dimensions, best first: arguments' dimensions in the largest array at the peak (inputs' leading ones
+/// before others, the outermost first), other leading dimensions of inputs, then that array's axes that no argument
+/// has.
 ///
-/// Each with whether the array is of pairs: it has another dimension of as many places, which an input begins with as well.
+/// Each has a flag for pairs: the array has another dimension of the same size, and inputs begin with either one.
 fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<AxisId>, bool)> {
     let axes = program.flow.axes();
-    // Flattened arrays have no dimension to go by.
+    // Among equals the one with most dimensions: a flattened array shows none.
     let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
     let Some((largest, leaf_of_largest)) = largest.and_then(|array| program.flow.told(array.position)) else {
         return Vec::new();
@@ -262,7 +268,7 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<A
             }
         }
     }
-    // Under another size, or beyond what isn't known, the largest array may have what an input begins with.
+    // The largest array may have an input's leading dimension at another size, or beyond an unknown operation.
     for parameter in program.parameters().iter().filter(|parameter| is_input(&name(parameter))) {
         for leaf in 0..axes.leaves(parameter.index()) {
             let own = axes.of_dimension(parameter, leaf, 0);
@@ -271,14 +277,15 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<A
             }
         }
     }
-    // Of rows and columns that are as many, each of which an input begins with, either would do, but anything else is more of a batch.
+    // Of rows and columns of one size, both leading dimensions of inputs, either would do; any other candidate is
+    // likelier the batch.
     let first: Vec<&Vec<AxisId>> = found.iter().filter(|(rank, _)| *rank == 0).map(|(_, own)| own).collect();
     let is_of_pairs = |own: &Vec<AxisId>| {
         let is_there = |own: &Vec<AxisId>| axes.of_array(&largest, leaf_of_largest).any(|all| all == own);
         first.iter().any(|other| *other != own && size(other) == size(own) && is_there(other)) && is_there(own)
     };
     let pairs: Vec<Vec<AxisId>> = first.iter().filter(|own| is_of_pairs(own)).map(|own| (*own).clone()).collect();
-    // Stable: of equals, the outermost comes first.
+    // Stable: among equals, the outermost comes first.
     found.sort_by_key(|(rank, own)| (pairs.contains(own), *rank));
     let mut candidates: Vec<(Vec<AxisId>, bool)> = Vec::new();
     for (_, own) in found {

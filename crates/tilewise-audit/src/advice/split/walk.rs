@@ -1,4 +1,4 @@
-//! What becomes of a dimension's places, in the order of the program: where they are added up, or meet.
+//! Follows a dimension's positions in program order, to where they are summed or meet.
 
 use super::{Joint, Split, is_unknown};
 use crate::{
@@ -16,29 +16,29 @@ use tilewise_hlo::{
     dataflow::{AxisId, EventKind, FactorKind, Reached},
 };
 
-/// Places are joined at so many instructions at most, each of which is followed anew.
+/// Maximum number of joints; the positions are followed anew after each.
 const MOST_JOINTS: usize = 8;
 
-/// The depth of calls that is followed.
+/// Maximum depth of calls that is followed.
 const DEEPEST: usize = 32;
 
-/// What is known of a program beside one dimension of it.
+/// A program with its callers and lookups, which don't depend on the dimension.
 pub(super) struct Walk<'p, 'm> {
     pub(super) program: &'p ProgramModel<'m>,
     joinable_bytes: u64,
-    /// What each computation is called by.
+    /// The first caller of each computation, by index.
     callers: HashMap<usize, usize>,
-    /// What looks up rows by numbers, by the axes of the dimensions of these.
+    /// Gathers and scatters, by the axes of their indices' dimensions.
     lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>>,
 }
 
-/// What follows from what, of one dimension.
+/// Facts about one dimension.
 struct Facts<'m> {
-    /// Of what is learned.
+    /// Arrays that follow from arguments that may be trained.
     learned: Reached,
-    /// Numbers that count its places.
+    /// Arrays of its positions' numbers, which an iota counts.
     counted: Reached,
-    /// What is done along it at each instruction that does more than pass it on.
+    /// Event kinds at each instruction where it ends or its positions mix.
     done: Vec<(Instruction<'m>, Vec<EventKind>)>,
 }
 
@@ -60,7 +60,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         Self { program, joinable_bytes, callers, lookups }
     }
 
-    /// What looks up rows by numbers that have these axes.
+    /// Gathers and scatters whose indices have a dimension of these axes.
     pub(super) fn lookups(&self, own: &[AxisId]) -> Vec<Instruction<'m>> {
         self.lookups.get(own).cloned().unwrap_or_default()
     }
@@ -73,31 +73,31 @@ impl<'p, 'm> Walk<'p, 'm> {
         self.instruction(*self.callers.get(&at.computation().index())?)
     }
 
-    /// The instruction of the entry computation that an instruction is run by.
+    /// The instruction of the entry computation that runs an instruction.
     fn outermost(&self, at: &Instruction<'_>) -> usize {
         let callers = successors(self.caller(at), |caller| self.caller(caller)).take(DEEPEST);
         callers.last().map_or(at.index(), |caller| caller.index())
     }
 
-    /// Whether an instruction is no operation of the program's own, nor in a loop of it.
+    /// Whether the compiler added an instruction: it has no operation name, and isn't in a loop of the program's own.
     pub(super) fn is_of_compiler(&self, at: &Instruction<'_>) -> bool {
         let is_own_loop = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("/while"));
         op_name(at).is_none() && !self.caller(at).is_some_and(|caller| is_own_loop(&caller))
     }
 
-    /// Whether an instruction is of the backward pass; one without a name is of what it is run by.
+    /// Whether an instruction is of the backward pass; one without a name, by its outermost caller.
     fn is_backward(&self, at: &Instruction<'_>) -> bool {
         let name = op_name(at).or_else(|| op_name(&self.instruction(self.outermost(at))?));
         name.is_some_and(|name| is_backward(&name))
     }
 
-    /// Follows what is born, up to where its places are joined.
+    /// Follows the dimension from `born`, and notes where it is joined; `None` if joints are too many or too large.
     pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
         let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
         let learned = axes.reach(self.learned(split), &|_| false);
-        // What is done at each instruction along it; it may be done along many axes.
+        // Event kinds at each instruction, once each: one event may occur along many axes.
         let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
         for event in split.events().filter(|event| matches!(event.kind, EventKind::Ends(_) | EventKind::Mixed)) {
             let kinds = done.entry(event.instruction).or_default();
@@ -125,7 +125,8 @@ impl<'p, 'm> Walk<'p, 'm> {
         None
     }
 
-    /// The arrays of arguments that gradients may be taken of: numbers, not counters or keys, of all places.
+    /// Arrays of arguments that may be trained: of floats, not scalars, and without the dimension unless they are
+    /// states.
     fn learned(&self, split: &Split<'_>) -> Vec<(usize, usize)> {
         let is_number = |kind: ElementKind| matches!(kind, ElementKind::Float | ElementKind::Complex);
         let results = self.program.states();
@@ -144,8 +145,9 @@ impl<'p, 'm> Walk<'p, 'm> {
         found
     }
 
-    /// The first instruction of the entry computation that joins places, `Some(None)` where none does. What the backward pass reads
-    /// of small sums of the forward pass isn't counted, but is noted.
+    /// The first instruction of the entry computation that joins positions; `Some(None)` if there isn't any, `None` if
+    /// sums are too large. Reads of small forward sums in the backward pass don't count, but are noted in
+    /// `split.joined`.
     fn first_joint(&self, split: &mut Split<'p>, facts: &Facts<'m>, known: &BTreeSet<usize>) -> Option<Option<usize>> {
         let is_after = |split: &Split<'_>, at: &Instruction<'_>| {
             split.after.has_any(at.index()) || known.contains(&self.outermost(at))
@@ -200,7 +202,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         let of_others = split.axes.reach(others.iter().copied(), &stops);
         let mut late = false;
         for at in self.program.module.instructions().filter(|at| makes(at.opcode())) {
-            // A sum of places meets none of them where it goes on from another sum.
+            // A sum that goes on from another sum, its initial operand, doesn't combine that with single positions.
             let begins = if adding.contains(&at.index()) { initial(&at) } else { 0..0 };
             let read = || at.operand_indices().enumerate().filter(|(number, _)| !begins.contains(number));
             let is_all = |reached: &Reached| read().filter_map(|(_, read)| read).any(|read| reached.has_any(read));
@@ -235,7 +237,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         Some(joints.first().copied())
     }
 
-    /// What an instruction does with places along which it does more than pass them on.
+    /// An event's effect on the positions at an instruction.
     fn end(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>, kind: EventKind) -> End {
         match kind {
             EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if at.opcode() == Opcode::Scatter => {
@@ -247,8 +249,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             EventKind::Ends(_) | EventKind::Mixed => {}
             _ => return End::None,
         }
-        // A compiler sorts, pads and looks up rows to gather and to scatter them, and moves an array in slices; loops of its own go
-        // through parts.
+        // Compilers gather and scatter by sorts, pads and lookups, move arrays in slices, and add loops over parts.
         let around = self.instruction(self.outermost(at)).unwrap_or(*at);
         let is_start = |at: &Instruction<'_>| at.opcode() == Opcode::AsyncStart;
         let is_moved = is_start(at) || self.caller(at).is_some_and(|caller| is_start(&caller));
@@ -270,7 +271,7 @@ impl<'p, 'm> Walk<'p, 'm> {
                 if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
             }
             Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
-            // Nothing tells which of two dimensions a kernel's result has.
+            // A kernel's result may have either of the two dimensions.
             Opcode::CustomCall | Opcode::Unknown if split.is_of_pairs => End::Joint,
             Opcode::CustomCall | Opcode::Unknown if split.place(at, 0).is_some() => End::None,
             Opcode::CustomCall | Opcode::Unknown => End::All,
@@ -278,7 +279,8 @@ impl<'p, 'm> Walk<'p, 'm> {
         }
     }
 
-    /// Whether a gather or a scatter is by numbers that count places: rows of a place's own number are its own.
+    /// Whether a gather or scatter keeps to each position's own rows: its indices count positions, or are several, one
+    /// of them each position's.
     fn is_by_number(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>) -> bool {
         let indices = at.operand_indices().nth(1).flatten();
         let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
@@ -289,12 +291,12 @@ impl<'p, 'm> Walk<'p, 'm> {
         })
     }
 
-    /// Whether one of an instruction's operands has places, each with something of its own.
+    /// Whether an operand has the dimension, with other contents at each position.
     fn reads_each(&self, split: &Split<'_>, at: &Instruction<'m>) -> bool {
         self.read(at).any(|operand| self.is_each(split, &operand))
     }
 
-    /// What an instruction reads.
+    /// The operands of an instruction.
     fn read(&self, at: &Instruction<'m>) -> impl Iterator<Item = Instruction<'m>> {
         let module = self.program.module;
         at.operand_indices().flatten().filter_map(|operand| module.instruction(operand))
@@ -306,7 +308,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         })
     }
 
-    /// Whether what an instruction reads of all places is small.
+    /// Whether an instruction's operands with the dimension take at most `joinable_bytes`.
     fn is_small(&self, split: &Split<'_>, at: usize) -> bool {
         let Some(at) = self.instruction(at) else { return false };
         let read =
@@ -314,7 +316,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         read.fold(0, u64::saturating_add) <= self.joinable_bytes
     }
 
-    /// Bytes of those of an instruction's arrays.
+    /// Bytes of an instruction's arrays that `is_one` selects.
     fn bytes(&self, at: usize, is_one: impl Fn(usize) -> bool) -> u64 {
         let shape = self.instruction(at).and_then(|at| at.shape().ok());
         let leaves = shape.iter().flat_map(|shape| shape.leaves()).enumerate().filter(|(leaf, _)| is_one(*leaf));
@@ -323,20 +325,20 @@ impl<'p, 'm> Walk<'p, 'm> {
     }
 }
 
-/// What an instruction does with places.
+/// An event's effect on positions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It leaves each by itself.
+    /// Each stays separate.
     None,
-    /// It adds them up, or reduces them otherwise.
+    /// They are added up, or reduced otherwise.
     Sum,
-    /// What it makes is of all of them.
+    /// The result depends on all of them.
     All,
-    /// Places meet.
+    /// They meet.
     Joint,
 }
 
-/// Whether a reduction is an `or` of predicates, each shifted to its place's bit.
+/// Whether a reduction is an `or` of predicates, each shifted to its position's bit.
 fn packs_bits(at: &Instruction<'_>) -> bool {
     let mut made = at.operands().next().and_then(|operand| operand.instruction());
     while let Some(convert) = made.filter(|made| made.opcode() == Opcode::Convert) {
@@ -346,7 +348,7 @@ fn packs_bits(at: &Instruction<'_>) -> bool {
     made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
 }
 
-/// Which operands of a reduction or a scatter are what it begins with.
+/// The numbers of a reduction's or scatter's initial operands.
 fn initial(at: &Instruction<'_>) -> Range<usize> {
     let operands = at.operand_indices().count();
     match at.opcode() {
@@ -356,7 +358,7 @@ fn initial(at: &Instruction<'_>) -> Range<usize> {
     }
 }
 
-/// Whether an instruction makes arrays of those that it reads.
+/// Whether an operation computes arrays, other than by passing them on or by running a computation.
 fn makes(opcode: Opcode) -> bool {
     !matches!(
         opcode,

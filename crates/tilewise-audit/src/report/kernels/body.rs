@@ -1,15 +1,15 @@
-//! What a kernel's body moves inside VMEM, as far as the module in its call shows.
+//! Data movement in a kernel's body inside VMEM, as far as the module in its call shows it.
 
-/// Operations of a body that move elements between rows and lanes. Reshapes aren't among them: most of them only drop dimensions
-/// of size 1, and Mosaic decides later which move.
+/// Operations of a body that move elements between rows and lanes. Reshapes aren't among them: most only drop
+/// dimensions of size 1, and Mosaic decides later which of them move elements.
 const MOVING: [&str; 3] = ["tpu.relayout", "tpu.transpose", "vector.transpose"];
 
-/// What MLIR's bytecode begins with.
+/// The first bytes of MLIR's bytecode.
 const MAGIC: &[u8] = b"ML\xefR";
 
-/// The operations of a body that move elements between rows and lanes; `None` where the text doesn't have the body.
+/// The operations of a body that move elements between rows and lanes; `None` if the text lacks the body.
 ///
-/// The bytecode lists the names of all operations that it has, each with a NUL behind it.
+/// The bytecode lists the names of its operations, each followed by a NUL.
 pub(super) fn moving_operations(config: &str) -> Option<Vec<&'static str>> {
     let (_, body) = config.split_once("\"body\"")?;
     let body = body.trim_start_matches([' ', ':']).strip_prefix('"')?;

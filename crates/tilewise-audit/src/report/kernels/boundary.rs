@@ -1,4 +1,4 @@
-//! What lies between a kernel and what makes its operands or uses its results.
+//! Changes of arrays between a kernel and the producers of its operands or the users of its results.
 
 use super::{
     change::{BoundaryChange, copied_bytes},
@@ -7,7 +7,7 @@ use super::{
 use tilewise::Shape;
 use tilewise_hlo::Opcode;
 
-/// On which side of a kernel an array is.
+/// The side of a kernel that an array is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KernelSide {
     /// The kernel reads it.
@@ -27,26 +27,26 @@ impl KernelSide {
     }
 }
 
-/// An operand of a kernel with what XLA does to it before the call, or a result and one of those who read it, with what XLA does
-/// to it before that.
+/// An operand of a kernel with XLA's changes to it before the call, or a result and one of its readers, with XLA's
+/// changes to it before that.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KernelArray {
-    /// Which of the two it is.
+    /// Operand or result.
     pub side: KernelSide,
     /// Its number among the operands, or among the arrays that the kernel makes.
     pub index: usize,
     /// The array as the kernel takes or makes it: row-major, since a kernel knows no other order.
     pub shape: Shape,
-    /// The instruction that makes an operand, or the parameter that it is; the one that reads a result, or the program's root.
+    /// The instruction or parameter that makes an operand; the instruction that reads a result, or the program's root.
     pub other: String,
-    /// What that is.
+    /// The opcode of [`other`](Self::other).
     pub other_opcode: Opcode,
-    /// What lies between the two, from the kernel on.
+    /// The changes between the two, from the kernel on.
     pub between: Vec<BoundaryChange>,
-    /// Why it is copied; `None` where it isn't.
+    /// The cause of its copies; `None` if it isn't copied.
     pub forced_by: Option<ForcedBy>,
-    /// What to do so that it isn't copied, where that is known.
+    /// The change that avoids its copies, if known.
     pub remedy: Option<Remedy>,
 }
 
@@ -56,13 +56,13 @@ impl KernelArray {
         self.between.iter().filter(|change| change.is_copy())
     }
 
-    /// Bytes that these read and write, in all runs of the program; loops of an unknown trip count are counted once.
+    /// Bytes that these copies read and write in all their runs; loops of an unknown trip count are counted once.
     #[must_use]
     pub fn copied_bytes(&self) -> u64 {
         copied_bytes(&self.between)
     }
 
-    /// What is copied and into what: of several copies the two ends.
+    /// The array before the first copy and after the last one; `None` without copies.
     #[must_use]
     pub fn ends(&self) -> Option<[&Shape; 2]> {
         let (near, far) = (self.copies().next()?, self.copies().next_back()?);
@@ -73,18 +73,18 @@ impl KernelArray {
     }
 }
 
-/// Why an array is copied at a kernel: a kernel takes and makes row-major arrays, and something fixes another order, or the
-/// same memory, on the other side.
+/// Why an array is copied at a kernel: a kernel takes and makes row-major arrays, and something fixes another order, or
+/// the same memory, on the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ForcedBy {
-    /// Nothing but the kernel's order: the value is computed inside the program.
+    /// Only the kernel's order: the value is computed inside the program.
     Kernel,
     /// The layout of an argument or a result of the program.
     Interface,
-    /// What a loop carries from turn to turn.
+    /// The layout of a value that a loop carries.
     Loop,
-    /// What goes into or comes out of a branch.
+    /// The layout of a value passed into or out of a branch.
     Branch,
     /// The kernel writes its result over the operand, whose value is still needed or isn't donated.
     Donation,

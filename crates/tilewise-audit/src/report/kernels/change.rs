@@ -1,4 +1,4 @@
-//! What an instruction does to an array on its way to or from a kernel.
+//! A change of an array on its way to or from a kernel.
 
 use crate::program::SourceLine;
 use tilewise::Shape;
@@ -10,11 +10,11 @@ use tilewise_hlo::Opcode;
 pub struct BoundaryChange {
     /// The instruction, without `%`.
     pub instruction: String,
-    /// What it is.
+    /// Its opcode.
     pub opcode: Opcode,
     /// Whether elements move: not in a transfer between memory spaces, nor in a bitcast or a conversion.
     pub is_relayout: bool,
-    /// Whether it makes the same array again in the same memory space, as before a kernel that overwrites it.
+    /// Whether it duplicates the array in the same memory space, as before a kernel that overwrites it.
     pub is_duplicate: bool,
     /// The array that it reads.
     pub from: Shape,
@@ -22,13 +22,13 @@ pub struct BoundaryChange {
     pub to: Shape,
     /// Bytes that it reads and writes; 0 for a bitcast.
     pub bytes: u64,
-    /// How often it runs; `None` in a loop whose trip count isn't known.
+    /// Number of runs; `None` in a loop of unknown trip count.
     pub trips: Option<u64>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
 }
 
-/// Bytes that the copies among these read and write, in all their runs.
+/// Bytes that the copies among these changes read and write, in all their runs.
 pub(super) fn copied_bytes(changes: &[BoundaryChange]) -> u64 {
     let copies = changes.iter().filter(|change| change.is_copy());
     copies.map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)

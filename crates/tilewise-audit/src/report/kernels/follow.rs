@@ -1,4 +1,4 @@
-//! Follows a kernel's operands back to what makes them, and its results on to what uses them.
+//! Follows a kernel's operands back to their producers, and its results on to their users.
 
 use super::change::{BoundaryChange, copied_bytes};
 use crate::{
@@ -11,18 +11,18 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position, REACH, Source, Use},
 };
 
-/// A way from one array to another through what only moves it.
+/// A path from one array to another through instructions that only move it.
 #[derive(Clone)]
 pub(super) struct Way {
-    /// Where it ends: an operand's producer, a result that is used.
+    /// Its end: an operand's producer, or a result where it is used.
     pub(super) end: Position,
-    /// What moves the array, from the kernel on.
+    /// The changes of the array, from the kernel on.
     pub(super) between: Vec<BoundaryChange>,
-    /// The instructions of those, in the same order.
+    /// The instructions of these changes, in the same order.
     pub(super) ops: Vec<OpId>,
 }
 
-/// Who reads a kernel's result at the end of a way.
+/// The reader of a kernel's result at the end of a path.
 #[derive(Clone, Copy)]
 pub(super) enum User {
     /// An instruction.
@@ -38,8 +38,8 @@ pub(super) struct Follower<'a, 'm> {
 }
 
 impl Follower<'_, '_> {
-    /// From an operand back to what makes it: to what a loop begins with, or what a branch is handed, if that is copied on its way
-    /// into the loop or out of the branch.
+    /// From an operand back to its producer: through the start of a loop or the end of a branch, if the array is copied
+    /// on its way there.
     pub(super) fn back(&mut self, operand: Position) -> Way {
         let mut way = self.back_from(Way { end: operand, between: Vec::new(), ops: Vec::new() });
         for _ in 0..REACH {
@@ -48,14 +48,14 @@ impl Follower<'_, '_> {
             let mut starts = self.branch_ends(way.end);
             starts.extend(self.loop_start(way.end));
             let ways = starts.into_iter().map(|start| self.back_from(Way { end: start, ..way.clone() }));
-            // One branch runs: the one that copies most.
+            // Only one branch runs: take the one that copies most.
             let Some(longer) = ways.filter(is_copied).max_by_key(|way| copied_bytes(&way.between)) else { break };
             way = longer;
         }
         way
     }
 
-    /// What each branch makes of a conditional's result.
+    /// The positions of a conditional's result in its branches.
     fn branch_ends(&self, result: Position) -> Vec<Position> {
         let op = self.flow.op_at(result);
         if self.flow[op].opcode != Opcode::Conditional {
@@ -66,7 +66,7 @@ impl Follower<'_, '_> {
         ends.filter(|end| offset < self.flow.extent(*end)).map(|end| end.plus(offset)).collect()
     }
 
-    /// What a loop begins with, of what it carries.
+    /// The initial value of a position that a loop carries; `None` for other positions.
     fn loop_start(&self, carried: Position) -> Option<Position> {
         let parameter = self.flow.op_at(carried);
         let start = self.flow.operand(self.flow.loop_around(parameter)?, 0)?;
@@ -96,7 +96,7 @@ impl Follower<'_, '_> {
         way
     }
 
-    /// From a result on to all that use it, the nearest first.
+    /// From a result on to all its users, on each path the nearest first.
     pub(super) fn forward(&mut self, result: Position) -> Vec<(User, Way)> {
         let mut waiting = vec![Way { end: result, between: Vec::new(), ops: Vec::new() }];
         let (mut found, mut looked_at) = (Vec::new(), 0);
@@ -136,7 +136,7 @@ impl Follower<'_, '_> {
         found
     }
 
-    /// What an instruction moves, if it computes nothing.
+    /// The operand that an instruction moves; `None` if it computes anything.
     fn moved(&self, op: OpId) -> Option<Position> {
         let instruction = self.flow.instruction(op)?;
         let operand = match instruction.opcode() {
@@ -177,13 +177,13 @@ impl Follower<'_, '_> {
     }
 }
 
-/// The array at a position.
+/// The array at a position; `None` if it isn't one.
 pub(super) fn array(flow: &Dataflow, position: Position) -> Option<Shape> {
     flow.shape(position).filter(|shape| shape.as_array().is_some())
 }
 
-/// How the elements at the beginning of a chain of instructions are those at its end; `None` where padding or a reshape that
-/// cuts across a transpose hides that.
+/// The rearrangement of elements by a chain of instructions; `None` where padding, or a reshape that cuts across a
+/// transpose, hides it.
 pub(super) fn rearranged(
     flow: &Dataflow,
     first: &Shape,
@@ -219,8 +219,8 @@ fn step(before: Rearrangement, instruction: &Instruction<'_>, from: &Shape, to: 
     }
 }
 
-/// What a fusion makes of an operand before anything else, which a reshape inside it may hide, and how its elements are those
-/// of the first array.
+/// Follows an operand into a fusion as long as its only reader moves it: the array there, which a reshape inside may
+/// hide, and its rearrangement from the first array.
 pub(super) fn within_user(
     flow: &Dataflow,
     user: OpId,
@@ -250,11 +250,11 @@ pub(super) fn within_user(
     }
 }
 
-/// The instructions of a fusion that does nothing but move one of its operands.
+/// The instructions of a fusion that only moves one of its operands.
 struct Chain<'m> {
-    /// Which operand.
+    /// The number of the operand.
     parameter: usize,
-    /// What moves it, in order.
+    /// The instructions that move it, in order.
     instructions: Vec<Instruction<'m>>,
 }
 
@@ -264,7 +264,7 @@ impl<'m> Chain<'m> {
         let mut at = body.root()?;
         let mut instructions = Vec::new();
         while at.opcode() != Opcode::Parameter {
-            // Each is an operand of the one before, so none comes twice.
+            // Each is an operand of the previous one, so none comes twice.
             if !moves(at.opcode()) {
                 return None;
             }
@@ -276,7 +276,7 @@ impl<'m> Chain<'m> {
     }
 }
 
-/// Whether it changes how an array is held, and no value.
+/// Whether an opcode changes the form of an array, without computing anything.
 fn moves(opcode: Opcode) -> bool {
     use Opcode::{Bitcast, BitcastConvert, Convert, Copy, Pad, Reshape, Transpose};
     matches!(opcode, Bitcast | BitcastConvert | Convert | Copy | Pad | Reshape | Transpose)
@@ -302,7 +302,7 @@ mod tests {
         report.kernels().into_iter().next().expect("a kernel")
     }
 
-    /// Each array: what is on the other side, and what lies between.
+    /// The producer or user of each array, and the changes between.
     fn ways(arrays: &[KernelArray]) -> Vec<(String, Vec<Change>)> {
         let way = |array: &KernelArray| {
             let changes = array.between.iter().map(|at| (at.instruction.clone(), at.is_relayout, at.bytes));
@@ -311,7 +311,7 @@ mod tests {
         arrays.iter().map(way).collect()
     }
 
-    /// The same, written down.
+    /// An expected producer or user, and the changes between.
     type Written<'a> = (&'a str, &'a [(&'a str, bool, u64)]);
 
     fn expected(rows: &[Written<'_>]) -> Vec<(String, Vec<Change>)> {
@@ -411,7 +411,7 @@ ENTRY e {
         assert_eq!(operand.forced_by, Some(crate::ForcedBy::Loop));
     }
 
-    /// A pool that one branch of a `cond` updates, and that a kernel takes in another order behind it.
+    /// A pool that one branch of a `cond` updates, and that a kernel takes in another order after it.
     fn behind_a_branch(updated_rows: u64, alias: &str) -> KernelArray {
         let text = "HloModule m, is_scheduled=trueALIAS
 kept {

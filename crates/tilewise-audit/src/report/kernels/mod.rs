@@ -1,4 +1,4 @@
-//! The kernels of a program: what the compiler says that each takes of VMEM, and what XLA does to their operands and results.
+//! The kernels of a program: their VMEM as the compiler reports it, and XLA's changes to their operands and results.
 
 mod body;
 mod boundary;
@@ -26,8 +26,8 @@ use tilewise_oom::{BlockSize, block_sizes};
 const VMEM_SPACE: u8 = 1;
 const VMEM: &str = "1";
 
-/// A kernel of a program, and what it takes of VMEM by the compiler's own account: windows, scratch, and what its body
-/// needs.
+/// A kernel of a program, and its use of VMEM by the compiler's own account: windows, scratch, and the needs of its
+/// body.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KernelRow {
@@ -35,18 +35,18 @@ pub struct KernelRow {
     pub instruction: String,
     /// The computation it is in.
     pub computation: String,
-    /// Bytes of VMEM that it uses; `None` where the text doesn't say.
+    /// Bytes of VMEM that it uses; `None` if the text doesn't have them.
     pub used_bytes: Option<u64>,
-    /// The limit in force, in bytes: what it asks for, or the generation's default. `None` where that isn't known.
+    /// The limit in force, in bytes: the requested one, or the generation's default. `None` if unknown.
     pub limit_bytes: Option<u64>,
     /// The largest limit that is honoured, in bytes.
     pub cap_bytes: Option<u64>,
-    /// Its operands, with what XLA does to them before the call.
+    /// Its operands, with XLA's changes to them before the call.
     pub operands: Vec<KernelArray>,
-    /// Who reads its results, with what XLA does to them before.
+    /// Its results by reader, with XLA's changes to them before it.
     pub results: Vec<KernelArray>,
-    /// The operations of its body that move elements between rows and lanes inside VMEM, `tpu.transpose` and the like, as it was handed
-    /// to the compiler, which adds others; `None` where the text doesn't have the body.
+    /// The operations that move elements between rows and lanes inside VMEM, such as `tpu.transpose`, in its body as
+    /// passed to the compiler, which adds others; `None` if the text lacks the body.
     pub body_moves: Option<Vec<&'static str>>,
     /// The sizes of its blocks, where its library writes them into its metadata or its name.
     pub block_sizes: Vec<BlockSize>,
@@ -63,7 +63,7 @@ impl KernelRow {
         self.share_of_limit().is_some_and(|share| share >= 0.9)
     }
 
-    /// What it uses as a share of its limit.
+    /// Its use of VMEM as a fraction of its limit; `None` if one of them is unknown.
     #[must_use]
     pub fn share_of_limit(&self) -> Option<f64> {
         Some(share(self.used_bytes?, self.limit_bytes?))
@@ -80,12 +80,12 @@ impl KernelRow {
         self.operands.iter().chain(&self.results)
     }
 
-    /// Bytes of its operands and results that XLA keeps in VMEM as a whole: these have no windows, so that it uses less than it declares,
-    /// and what they take comes on top of what it uses.
+    /// Bytes of its operands and results that XLA keeps in VMEM as a whole. These have no windows: it uses less VMEM
+    /// than it declares, and they add to it.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         let mut known = HashSet::new();
-        // A result has an entry for each that reads it.
+        // A result has an entry for each reader.
         let arrays = self.arrays().filter(|array| known.insert((array.side, array.index)));
         let held = arrays.filter_map(|array| array.shape.as_array().filter(|array| array.memory_space() == VMEM_SPACE));
         held.filter_map(|array| array.sizes().ok()).map(|sizes| sizes.physical_bytes).fold(0, u64::saturating_add)
@@ -121,7 +121,7 @@ impl KernelRow {
 }
 
 impl Report {
-    /// The kernels of the program, in the order of the text: TPUs'.
+    /// The kernels of the program, in the order of the text; none for other machines than TPUs.
     #[must_use]
     pub fn kernels(&self) -> Vec<KernelRow> {
         let Some(generation) = self.machine.generation() else { return Vec::new() };
@@ -142,16 +142,16 @@ impl Report {
 }
 
 impl Report {
-    /// Bytes that the program reads and writes to bring elements into another order, or to have an array twice: not to move them
-    /// into another memory space. Loops of an unknown trip count are counted once.
+    /// Bytes that the program reads and writes to reorder or duplicate arrays, not to move them into another memory
+    /// space. Loops of an unknown trip count are counted once.
     #[must_use]
     pub fn copied_bytes(&self) -> u64 {
         let copies = self.copies.iter().filter(|copy| !matches!(copy.class, CopyClass::Transfer));
         copies.map(|copy| copy.moved_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Bytes that are read and written to copy the operands and results of the kernels whose instruction or operation has this
-    /// in its name, in all runs; `None` where none has.
+    /// Bytes that are read and written to copy the operands and results of the kernels whose instruction or operation
+    /// has this in its name, in all runs; `None` if there is no such kernel.
     #[must_use]
     pub fn copied_into(&self, name: &str) -> Option<u64> {
         let kernels: Vec<KernelRow> = self.kernels().into_iter().filter(|kernel| kernel.is_called(name)).collect();
@@ -159,15 +159,15 @@ impl Report {
     }
 }
 
-/// Finds what lies between kernels and the rest of a program.
+/// Finds the changes of arrays between kernels and the rest of a program.
 struct Boundaries<'a> {
     report: &'a Report,
     flow: &'a Dataflow,
     generation: Generation,
     sizer: Sizer<'a>,
-    /// Kernels that write a result over a value of this origin, and whose result nobody reads.
+    /// Kernels with an unread result that overwrites a value, with that result's number, by the value's origin.
     overwriting: HashMap<Position, (String, usize)>,
-    /// Remedies by what lies between: calls repeat a few.
+    /// Remedies by the changes between: calls repeat a few.
     known: HashMap<String, Option<Remedy>>,
 }
 
@@ -199,14 +199,14 @@ impl<'a> Boundaries<'a> {
         Follower { flow: self.flow, sizer: &mut self.sizer }
     }
 
-    /// The operands of a call, without those whose shape can't be told.
+    /// The operands of a call, without those of unknown shape.
     fn operands(&mut self, call: OpId) -> Vec<KernelArray> {
         let flow = self.flow;
         let operand = |index| {
             let position = flow.operand(call, index)?;
             let shape = follow::array(flow, position)?;
             let way = self.follower().back(position);
-            // What a loop carries is the loop's.
+            // A value that a loop carries is attributed to the loop.
             let end = flow.op_at(way.end);
             let producer = flow.instruction(flow.loop_around(end).unwrap_or(end))?;
             let forced_by = self.forced(&way).or_else(|| self.fixed_at(position, &way));
@@ -225,7 +225,7 @@ impl<'a> Boundaries<'a> {
         (0..flow.operands(call).len()).filter_map(operand).collect()
     }
 
-    /// What reads the results of a call.
+    /// The results of a call, one for each reader.
     fn results(&mut self, call: OpId) -> Vec<KernelArray> {
         let flow = self.flow;
         let leaves = flow.positions(call).filter(|position| !flow.is_tuple(*position)).enumerate();
@@ -260,14 +260,14 @@ impl<'a> Boundaries<'a> {
         results
     }
 
-    /// Whether an array is only copied because something overwrites it.
+    /// [`ForcedBy::Donation`] if all copies are duplicates: the array is only copied because something overwrites it.
     fn forced(&self, way: &Way) -> Option<ForcedBy> {
         let mut copies = way.between.iter().filter(|change| change.is_copy()).peekable();
         copies.peek()?;
         copies.all(|change| change.is_duplicate).then_some(ForcedBy::Donation)
     }
 
-    /// What fixes the layout where an operand comes from.
+    /// The cause that fixes an operand's layout at its producer; `None` if it isn't copied.
     fn fixed_at(&self, operand: Position, way: &Way) -> Option<ForcedBy> {
         let (flow, op) = (self.flow, self.flow.op_at(way.end));
         let from_outside = || {
@@ -325,7 +325,7 @@ impl<'a> Boundaries<'a> {
         remedy::of_result(self.flow, result, (user, way), self.generation)
     }
 
-    /// The layout of an argument or a result that makes a copy needless.
+    /// The layout of an argument or a result that avoids a copy.
     fn layout(&self, way: &Way) -> Option<Remedy> {
         let copies = way.between.iter().filter(|change| change.is_copy());
         let fix = |instruction: &str| {
@@ -340,7 +340,7 @@ fn is_copied(way: &Way) -> bool {
     way.between.iter().any(BoundaryChange::is_copy)
 }
 
-/// What fixes the layout of what an instruction reads.
+/// The cause that fixes the layout of an instruction's operands, if any.
 fn user_forces(opcode: Opcode) -> Option<ForcedBy> {
     match opcode {
         Opcode::While => Some(ForcedBy::Loop),
@@ -349,7 +349,7 @@ fn user_forces(opcode: Opcode) -> Option<ForcedBy> {
     }
 }
 
-/// What lies between; only a fusion's or a transpose's name tells what it does.
+/// A key of the changes between; fusions and transposes differ by their names.
 fn summary(way: &Way) -> String {
     let change = |change: &BoundaryChange| {
         let name = if matches!(change.opcode, Opcode::Fusion | Opcode::Transpose) { &change.instruction } else { "" };

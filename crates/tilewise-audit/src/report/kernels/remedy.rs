@@ -1,4 +1,4 @@
-//! What spares a copy at a kernel.
+//! Changes that avoid a copy at a kernel.
 
 use super::follow::{User, Way, array, bounds, rearranged, within_user};
 use crate::advice::Recommendation;
@@ -11,19 +11,19 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
 };
 
-/// What to change so that a kernel's operand or result isn't copied.
+/// A change that avoids the copies of a kernel's operand or result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Remedy {
-    /// Hand an argument over, or take a result, in another layout: [`CopyReason::fix`](crate::CopyReason::fix) of the copy.
+    /// Pass an argument, or take a result, in another layout: [`CopyReason::fix`](crate::CopyReason::fix) of the copy.
     Layout(Box<Recommendation>),
-    /// Let the kernel read or write this view, whose bytes are there already: another block and index map, no copy.
+    /// Let the kernel read or write this view of the same bytes: another block and index map, no copy.
     View(View),
-    /// Keep the array, which a caller hands over, in this shape.
+    /// Store the array, which the caller passes, in this shape.
     Stored {
         /// The shape, which has the kernel's order by default.
         view: View,
-        /// Bytes that it takes more than as it is kept now; mostly 0.
+        /// Bytes that it takes more than its present shape; mostly 0.
         more_bytes: u64,
     },
     /// Donate an argument that the kernel overwrites.
@@ -31,7 +31,7 @@ pub enum Remedy {
         /// The number of the parameter.
         parameter: usize,
     },
-    /// Leave a result that nobody reads out of a kernel's `input_output_aliases`: it overwrites what is still needed.
+    /// Leave an unread result out of a kernel's `input_output_aliases`: it overwrites a value that is still needed.
     DropAlias {
         /// The call.
         kernel: String,
@@ -54,7 +54,7 @@ impl Remedy {
     }
 }
 
-/// The view, or the stored shape, that spares an operand's copy.
+/// The view, or the stored shape, that avoids an operand's copy.
 pub(super) fn of_operand(flow: &Dataflow, way: &Way, generation: Generation) -> Option<Remedy> {
     let from = array(flow, way.end)?;
     let steps = way.ops.iter().zip(&way.between).rev();
@@ -64,7 +64,7 @@ pub(super) fn of_operand(flow: &Dataflow, way: &Way, generation: Generation) -> 
     cheapest(&rearrangement, &from, Fixed::by(flow, flow.op_at(way.end)), is_only_user, generation)
 }
 
-/// The view that spares a result's copy.
+/// The view, or the stored shape, that avoids a result's copy.
 pub(super) fn of_result(
     flow: &Dataflow,
     result: Position,
@@ -87,14 +87,14 @@ pub(super) fn of_result(
     cheapest(&rearrangement.inverse(), &used, fixed, is_only_user, generation)
 }
 
-/// What fixes the layout at the other end.
+/// The cause that fixes the layout at the other end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fixed {
-    /// The caller, who may hand over or take something else.
+    /// The caller, who may pass or take another layout.
     Caller,
-    /// A loop or a branch, with whatever else reads and writes the value.
+    /// A loop or a branch, with everything else that reads and writes the value.
     Carried,
-    /// Nothing: the value can be written, or read, in another order.
+    /// None: the value can be written, or read, in another order.
     No,
 }
 
@@ -108,7 +108,7 @@ impl Fixed {
     }
 }
 
-/// The cheapest of the views of an array, and of the shapes that it could be kept in, for a kernel that takes it rearranged.
+/// The cheapest view of an array, or shape to store it in, for a kernel that takes it rearranged.
 fn cheapest(
     rearrangement: &Rearrangement,
     array: &Shape,
@@ -119,11 +119,12 @@ fn cheapest(
     let own_bounds = rearrangement.bounds();
     let mut views: Vec<View> = rearrangement.views(array, generation);
     if fixed == Fixed::No {
-        // What is computed can be written in another order: row-major, or with the last two dimensions exchanged.
+        // A computed value can be written in another order: row-major, or with the last two dimensions exchanged.
         let others = other_orders(array, generation);
         views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
     }
-    // The operand itself is copied: neither it in other tiles nor its bytes in its own order is a view that spares the copy.
+    // The operand itself is copied: the same array in other tiles, or its bytes in its own order, doesn't avoid the
+    // copy.
     let order: Vec<usize> = (0..own_bounds.len()).rev().collect();
     let operand = tpu::layout_for_order(array.element_type()?, &own_bounds, &order, generation).ok()?;
     let is_other = |view: &View| {
@@ -132,7 +133,7 @@ fn cheapest(
         !(view.keeps_order() && (same || is_operand))
     };
     views.retain(is_other);
-    // A stable sort: of equals, the bytes as they are come first.
+    // The sort is stable: of equals, views of the present bytes come first.
     views.sort_by_key(|view| view.access);
     let view = views.into_iter().find(|view| view.access < ViewAccess::Regrouped);
     let may_be_kept = fixed == Fixed::Caller && is_only_user;
