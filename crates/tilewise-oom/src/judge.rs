@@ -190,6 +190,9 @@ impl Message {
 
     /// Whether spilled registers are what is missing, or the largest part; of a list without sizes, its first entry.
     fn is_spilled(&self) -> bool {
+        if self.entries.is_empty() {
+            return self.named.spills;
+        }
         if self.entries.iter().all(|entry| entry.size.is_none()) {
             return self.entries.first().is_some_and(Entry::is_spill);
         }

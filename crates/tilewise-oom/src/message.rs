@@ -57,6 +57,8 @@ pub struct Message {
     pub framework: Option<Framework>,
     /// The server whose log the text is, where it names one.
     pub server: Option<Server>,
+    /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory.
+    pub named: Named,
     /// The folder that the job dumps its programs to, where the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
@@ -70,6 +72,26 @@ pub struct Message {
     pub raised_at: Option<Frame>,
     /// What else the text has, in the order of what matters.
     pub others: Vec<Self>,
+}
+
+/// The causes that a text names beside a message about a core's own memory, such as in its title.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Named {
+    /// Spilled registers.
+    pub spills: bool,
+    /// A kernel: Pallas, Mosaic or a custom call.
+    pub kernel: bool,
+}
+
+impl Named {
+    pub(crate) fn of(text: &str) -> Self {
+        let has = |sign: &str| text.contains(sign);
+        Self {
+            spills: has("register allocator spill"),
+            kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
+        }
+    }
 }
 
 impl Message {
@@ -95,6 +117,7 @@ impl Message {
             truncated: true,
             framework: None,
             server: None,
+            named: Named::default(),
             dump: None,
             kernel: None,
             block_sizes: Vec::new(),

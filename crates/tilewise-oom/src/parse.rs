@@ -13,7 +13,7 @@ use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
 use crate::memory;
-use crate::message::Message;
+use crate::message::{Message, Named};
 use crate::prose;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
@@ -42,7 +42,7 @@ impl Message {
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let messages = read_all(&text, is_log, device);
-        let (kernel, dump) = (kernel_name::of(&text), dump_of(&text));
+        let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -50,6 +50,7 @@ impl Message {
             Self {
                 framework,
                 server,
+                named: if is_of_core { named } else { Named::default() },
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,

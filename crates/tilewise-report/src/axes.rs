@@ -1,8 +1,8 @@
-//! What axes are called, in words.
+//! Names of axes, in words.
 
 use tilewise_audit::AxisName;
 
-/// What an axis is called: ``batch of `tokens` ``, `vocabulary`, ``dimension 1 of `q` ``.
+/// The name of an axis: ``batch of `tokens` ``, `vocabulary`, ``dimension 1 of `q` ``.
 ///
 /// ```
 /// use tilewise_audit::AxisName;

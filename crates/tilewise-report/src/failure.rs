@@ -8,8 +8,8 @@ use tilewise_audit::Failure;
 /// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
-/// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it can't show.
-/// What of the text a terminal would obey is [shown](visible_lines).
+/// For people: the message, the text with a caret, the help. Styled; the stream removes styles it can't show.
+/// Characters of the text that a terminal would obey are [made visible](visible_lines).
 #[must_use]
 pub fn failure_text(failure: &Failure, input: &str) -> String {
     let title = Level::ERROR.primary_title(visible_lines(&failure.message)).id(failure.kind);

@@ -1,4 +1,4 @@
-//! What a Pallas kernel takes of VMEM and SMEM: for people and as JSON.
+//! The VMEM and SMEM of a Pallas kernel: for people and as JSON.
 
 use crate::{
     Terminal, WriteText,
@@ -13,7 +13,7 @@ use tilewise::tpu::{
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPart, BudgetPicture};
 
-/// What `tilewise kernel` answers to one kernel: as JSON its fields are those of `docs/json.md`.
+/// The answer of `tilewise kernel` to one kernel; `docs/json.md` lists the fields of its JSON.
 ///
 /// # Examples
 /// ```
@@ -28,11 +28,11 @@ use tilewise_draw::{BudgetPart, BudgetPicture};
 /// ```
 #[derive(Clone, Debug)]
 pub struct KernelBudget {
-    /// What the kernel is called.
+    /// The kernel's name.
     pub name: Option<String>,
-    /// What it takes, and whether it fits.
+    /// The memory that it takes, and whether that fits.
     pub budget: Budget,
-    /// Bytes of VMEM by the compiler's own account, where it was asked.
+    /// Bytes of VMEM by the compiler's own account; `None` if it wasn't asked.
     measured_bytes: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ struct AllocationRow {
 }
 
 impl KernelBudget {
-    /// What a kernel takes on a generation, or on the one that its text names.
+    /// The budget of a kernel on a generation, by default the one that its text names.
     ///
     /// # Errors
     /// Where no generation is named, and those of [`Kernel::budget`].
@@ -125,7 +125,7 @@ impl KernelBudget {
         Ok(Self { name: kernel.name.clone(), budget: kernel.budget(generation)?, measured_bytes: None })
     }
 
-    /// The same with what the compiler takes of VMEM: what isn't declared is the body's, and no guess.
+    /// Sets the VMEM that the compiler measured: all that isn't declared is the body's, instead of the guess.
     #[must_use]
     pub fn measured(mut self, vmem_bytes: u64) -> Self {
         self.budget.guess_bytes = Some(vmem_bytes.saturating_sub(self.budget.vmem_bytes));
@@ -133,7 +133,7 @@ impl KernelBudget {
         self
     }
 
-    /// Whether the compiler will certainly refuse it: it declares more than there is, or has a block that can't be.
+    /// Whether the compiler will certainly refuse it: it declares more than there is, or has an unsupported block.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.budget.verdict == Some(Verdict::DoesNotFit)
@@ -184,7 +184,7 @@ impl KernelBudget {
         format!("  {:<4}{numbers}  {}", self.tpu(), styled(style_of(self.tone()), verdict))
     }
 
-    /// The heads of a table of generations.
+    /// The headings of a table of generations.
     #[must_use]
     pub fn heading() -> String {
         styled(FAINT, format!("  {:<4}{:>12}{:>12}{:>12}{:>12}  verdict", "", "VMEM", "limit", "at most", "SMEM"))
@@ -251,7 +251,7 @@ impl KernelBudget {
         }
     }
 
-    /// What to do, where it does not fit.
+    /// The remedy, if the kernel does not fit.
     fn remedy(&self) -> Option<String> {
         let (verdict, limit) = (self.budget.verdict?, self.budget.limit_bytes?);
         let is_short = match verdict {
@@ -454,7 +454,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Why a window has its buffers, and its padding.
+/// The cause of a window's buffers, and its padding.
 fn in_words(window: &kernel::Window) -> String {
     let mut axes: Vec<usize> = window.operand.index.iter().flatten().copied().collect();
     axes.sort_unstable();

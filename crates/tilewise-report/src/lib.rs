@@ -17,7 +17,7 @@
 //! | a snapshot for <https://pytorch.org/memory_viz> | [`MemoryViz`] | | | |
 //! | SVG, PNG | [`Picture`] | | | `png` |
 //!
-//! A format of programs is an [`Exporter`]: adding one is adding a module. What is said of one or two shapes is a value
+//! A format of programs is an [`Exporter`]: adding one is adding a module. An answer on one or two shapes is a value
 //! that serialises as its JSON and writes itself for people, such as [`ShapeSummary`] and [`BitcastAnswer`].
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Plan locks: what programs hold, in a file that is committed.
+//! Plan locks: the memory of programs, in a committed file.
 
 use crate::{ComparedProgram, Compiler, comparison::each_once};
 use serde::{Deserialize, Serialize, de};
@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt};
 use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 
-/// What it is of; the number is the form's.
+/// The name and version of the file's format.
 const SCHEMA: &str = "tilewise.plan.lock/1";
 
 /// The plans of programs, as a file has them. [`ToString`] gives its text: sorted, an owner a line, without times, lines of the
@@ -23,7 +23,7 @@ const SCHEMA: &str = "tilewise.plan.lock/1";
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Lock {
-    /// Which compiled its programs.
+    /// The compiler of its programs.
     pub compiler: Compiler,
     /// The programs, by name.
     pub programs: BTreeMap<String, ComparedProgram>,
@@ -39,7 +39,7 @@ struct File {
     programs: BTreeMap<String, Locked>,
 }
 
-/// A program of a lock: what it was compiled for, and all that it holds, is known.
+/// A checked program of a lock: its TPU, its limit and all of its memory are known.
 #[derive(Serialize, Deserialize)]
 #[serde(try_from = "ComparedProgram")]
 struct Locked(ComparedProgram);
@@ -73,8 +73,8 @@ impl Lock {
     /// The lock in a file.
     ///
     /// # Errors
-    /// The text is none (`lock`), or damaged: cut, edited, or merged with its conflicts still there (`damaged_lock`). The message
-    /// names the line.
+    /// The text isn't a lock (`lock`), or is damaged: cut, edited, or merged with conflicts left in it
+    /// (`damaged_lock`). The message names the line.
     pub fn parse(file: impl AsRef<[u8]>) -> Result<Self, Failure> {
         let file = file.as_ref();
         let damaged = |what: &str, line: usize| {
@@ -92,7 +92,7 @@ impl Lock {
         }
         let not_one = || Failure::new("lock", format!("this isn't a plan lock of the form {SCHEMA}"));
         let read: File = serde_json::from_str(text).map_err(|error| {
-            // What is cut off lacks its schema, which comes last.
+            // A lock that is cut off lacks its schema, which comes last.
             if !Self::is_lock(file) && serde_json::from_str::<de::IgnoredAny>(text).is_ok() {
                 return not_one();
             }
@@ -106,13 +106,13 @@ impl Lock {
         Ok(Self { compiler: read.compiler, programs })
     }
 
-    /// Whether a file is to be one, damaged or not.
+    /// Whether a file is meant as a lock, damaged or not.
     #[must_use]
     pub fn is_lock(file: &[u8]) -> bool {
         str::from_utf8(file).is_ok_and(|text| text.contains(SCHEMA))
     }
 
-    /// The program of that name, with the compiler of all.
+    /// The program of that name, with the lock's compiler.
     #[must_use]
     pub fn program(&self, name: &str) -> Option<ComparedProgram> {
         let program = self.programs.get(name)?.clone();
@@ -140,7 +140,7 @@ impl fmt::Display for Lock {
     }
 }
 
-/// Writes a value whose line is indented by so much; what is small and deep is one line.
+/// Writes a value at this depth of nesting; from depth 3 on, one without nested values is one line.
 fn write_value(value: &Value, depth: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let is_leaf = |value: &Value| match value {
         Value::Array(values) => values.is_empty(),

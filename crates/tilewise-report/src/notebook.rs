@@ -10,7 +10,7 @@ use tilewise_draw::{Options, Scene, View};
 /// The number of arrays at the peak that are listed.
 const ROWS: usize = 20;
 
-/// Code, in the font and with the room that it has in notebooks.
+/// Style of code: its font and its margins in notebooks.
 const CODE: &str = "font-family:monospace;overflow-x:auto;margin:.3em 0";
 
 /// The number of arrays that are drawn.
@@ -50,7 +50,7 @@ pub fn shape(shape: &Shape) -> String {
     html + "</div>"
 }
 
-/// A report: its page in small. What it holds and whether that fits, what to change, the timeline, and folded what is
+/// A report: a small version of its page. Memory and whether it fits, changes, the timeline, and folded the arrays
 /// alive at the peak, the text as it was made for the notebook, and pictures of the arrays with the most padding.
 #[must_use]
 pub fn report(output: &AuditOutput, text: &str) -> String {

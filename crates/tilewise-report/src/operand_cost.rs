@@ -1,4 +1,4 @@
-//! What an operand of a Pallas kernel costs in the layout that its producer leaves it in.
+//! The cost of a Pallas kernel's operand in the layout of its producer.
 
 use crate::{
     Reader, RemedyWords, Terminal, WriteText,
@@ -15,12 +15,13 @@ use tilewise::{
 };
 use tilewise_audit::Failure;
 
-/// What `tilewise kernel --operand SHAPE` answers: whether XLA copies the array before each call, and what spares that.
+/// The answer of `tilewise kernel --operand SHAPE`: whether XLA copies the array before each call, and how to avoid
+/// that.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperandCost {
     /// The array as its producer leaves it.
     from: String,
-    /// The input of the kernel that it becomes: the first that transposes and reshapes make of it.
+    /// The kernel's input: the first that transposes and reshapes can make of the array.
     to: String,
     /// Its number among the inputs.
     operand: usize,

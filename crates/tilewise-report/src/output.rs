@@ -1,19 +1,19 @@
-//! A report with what is asked of it.
+//! A report with options of its output.
 
 use crate::{AsJson, LISTED, Quotes, ReportView, Summary};
 use serde::{Serialize, Serializer};
 use tilewise_audit::Report;
 
-/// A report, and how much of it is asked for: what `tilewise audit` prints. It serialises as the fields of its JSON.
+/// A report and how much of it to print: the output of `tilewise audit`. It serialises as the fields of its JSON.
 #[derive(Clone, Debug)]
 pub struct AuditOutput {
-    /// What the audit found.
+    /// The result of the audit.
     pub report: Report,
     /// Whether every buffer is listed, not only those with the most padding.
     pub all: bool,
-    /// Whether text for people is of the time of a run, not of memory.
+    /// Whether text for people is about the time of a run instead of memory.
     pub of_time: bool,
-    /// Lines of the reader's source, where they are at hand.
+    /// Lines of the reader's source, where available.
     pub quotes: Quotes,
 }
 
@@ -24,25 +24,25 @@ impl AuditOutput {
         Self { report, all: false, of_time: false, quotes: Quotes::default() }
     }
 
-    /// What tables list: every buffer if `all` is set, else those with the most padding.
+    /// The rows of tables: every buffer if `all` is set, else those with the most padding.
     #[must_use]
     pub fn view(&self) -> ReportView<'_> {
         self.view_of(LISTED)
     }
 
-    /// What is said of it first.
+    /// The report's summary.
     #[must_use]
     pub fn summary(&self) -> Summary<'_> {
         Summary::of(&self.report).quoting(&self.quotes)
     }
 
-    /// The same without what takes other plans of the program: without changes, contents and copies.
+    /// The summary without the parts that need other plans of the program: changes, contents and copies.
     #[must_use]
     pub fn summary_at_once(&self) -> Summary<'_> {
         Summary::at_once(&self.report).quoting(&self.quotes)
     }
 
-    /// Every buffer if `all` is set, else so many of those with the most padding.
+    /// Every buffer if `all` is set, else the `most_buffers` with the most padding.
     pub(crate) fn view_of(&self, most_buffers: usize) -> ReportView<'_> {
         ReportView {
             report: &self.report,

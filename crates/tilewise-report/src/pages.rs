@@ -39,12 +39,12 @@ const ADVICE: &str = include_str!("../docs/advice.md");
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Page {
-    /// XLA's code, or a word: what a message's [`page`](tilewise_oom::Message::page) is, or a
+    /// XLA's code, or a word: a message's [`page`](tilewise_oom::Message::page), or a
     /// [`Change`](tilewise_audit::recommendation::Change).
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// Its subject, in a line.
     pub title: &'static str,
-    /// Of a message: what happened, and what to do. Of a change: what it is, and when it helps.
+    /// For a message: the event and the remedy. For a change: its description, and when it helps.
     pub paragraphs: Vec<String>,
 }
 
@@ -57,18 +57,18 @@ impl Page {
         Self::errors().chain(Self::advice()).find(|page| page.name.eq_ignore_ascii_case(name))
     }
 
-    /// Those about messages, those of codes first.
+    /// The pages about messages, those of codes first.
     pub fn errors() -> impl Iterator<Item = Self> {
         ERRORS.iter().map(|&(name, page)| Self::of(name, page.trim_start_matches("# ")))
     }
 
-    /// Those about changes.
+    /// The pages about changes.
     pub fn advice() -> impl Iterator<Item = Self> {
         let sections = ADVICE.split("\n## ").skip(1);
         sections.map(|section| Self::of(section.split(':').next().unwrap_or(section), section))
     }
 
-    /// Of a text that begins with a title: that, and the paragraphs before the next title.
+    /// The page of a text that begins with a title: the title, and the paragraphs before the next one.
     fn of(name: &'static str, text: &'static str) -> Self {
         let mut lines = text.lines().map(str::trim);
         let title = lines.next().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Page {
         ERRORS.iter().any(|(name, _)| *name == self.name)
     }
 
-    /// Where the page is in the repository.
+    /// The path of the page in the repository.
     #[must_use]
     pub fn file(&self) -> String {
         if self.is_error() { format!("docs/errors/{}.md", self.name) } else { "docs/advice.md".to_owned() }

@@ -5,7 +5,8 @@ use std::ops::Range;
 /// A text with each character as ASCII has it, and where each byte comes from.
 ///
 /// XLA's pages are copied with full-width brackets, Bengali digits, a minus that is U+2212, blanks that don't break, marks that can't be
-/// seen, `<br>` and LaTeX's commands. All operators of multiplication become `·`, all stars `*`; what ends a line becomes a line feed.
+/// seen, `<br>` and LaTeX's commands. All operators of multiplication become `·`, all stars `*`, all line ends a line
+/// feed.
 #[derive(Clone, Debug)]
 pub(crate) struct Plain {
     text: String,
@@ -17,7 +18,7 @@ impl Plain {
     pub(crate) fn of(source: &str) -> Self {
         let mut plain =
             Self { text: String::with_capacity(source.len()), sources: Vec::with_capacity(source.len() + 1) };
-        // For each open brace, whether it is one of the text, and no argument of LaTeX's `\text{…}`.
+        // For each open brace, whether it belongs to the text, and isn't an argument of LaTeX's `\text{…}`.
         let mut braces: Vec<bool> = Vec::new();
         let mut at = 0;
         while let Some(c) = source[at..].chars().next() {
@@ -54,7 +55,7 @@ impl Plain {
         &self.text
     }
 
-    /// The bytes of the source that bytes of the text come from.
+    /// The bytes of the source for bytes of the text.
     pub(crate) fn source(&self, span: Range<usize>) -> Range<usize> {
         let at = |byte: usize| self.sources.get(byte).or(self.sources.last()).copied().unwrap_or_default();
         let start = at(span.start);
@@ -75,7 +76,7 @@ pub(crate) fn bare(text: &str) -> &str {
     text.strip_suffix('.').filter(|_| !is_dots).map_or(text, |text| text.trim_matches(quotes))
 }
 
-/// Whether a character can't be seen: what joins, separates or orders others, and marks the beginning of a text.
+/// Whether a character is invisible: joiners, separators, marks of direction, and the byte order mark.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -83,7 +84,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// A character as ASCII has it; `None` of what can't be seen.
+/// A character as ASCII has it; `None` if invisible.
 fn plain_character(c: char) -> Option<char> {
     Some(match c {
         '\0'..='\x7f' => c,
@@ -117,7 +118,7 @@ fn digit(c: char) -> Option<char> {
     char::from_digit(value, 10)
 }
 
-/// The length of a tag of HTML that a text begins with, and what stands in its place.
+/// The length of a tag of HTML that a text begins with, and its replacement.
 fn tag(text: &str) -> Option<(usize, &'static str)> {
     /// No tag of a page's text is longer.
     const LONGEST: usize = 200;
@@ -157,7 +158,7 @@ fn entity(text: &str) -> Option<(usize, &'static str)> {
     known.iter().find(|(name, _)| text.starts_with(name)).map(|(name, character)| (name.len(), *character))
 }
 
-/// The length of a command of LaTeX that a text begins with, and what stands in its place.
+/// The length of a command of LaTeX that a text begins with, and its replacement.
 fn command(text: &str) -> Option<(usize, &'static str)> {
     let inside = text.strip_prefix('\\');
     let Some(inside) = inside else {

@@ -1,4 +1,4 @@
-//! Programs that are loaded at once, with what is asked of them.
+//! Programs that are loaded at once, as text, picture and page.
 
 use crate::{WriteText, style::bytes, summary::memory_name};
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use tilewise::visible;
 use tilewise_audit::{LoadedProgram, Together};
 use tilewise_draw::{BudgetPart, BudgetPicture, BudgetRow, Options};
 
-/// Programs that are loaded at once: what `tilewise audit --together` prints.
+/// Programs that are loaded at once: the output of `tilewise audit --together`.
 #[derive(Clone, Debug)]
 pub struct ProgramSet(pub Together);
 
@@ -17,7 +17,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;mar
                      svg{max-width:100%;height:auto}pre{overflow:auto;font:13px/1.45 ui-monospace,monospace}";
 
 impl ProgramSet {
-    /// Whether the set fits, and what is left or missing.
+    /// The verdict on the set, and how much is left or missing.
     #[must_use]
     pub fn verdict_in_words(&self) -> String {
         let together = &self.0;
@@ -94,7 +94,7 @@ impl ProgramSet {
         }
     }
 
-    /// A page in one file: the picture, and all that is printed.
+    /// A page in one file: the picture, and the whole text.
     #[must_use]
     pub fn to_html(&self) -> String {
         let text = self.to_text(COLUMNS).replace('&', "&amp;").replace('<', "&lt;");

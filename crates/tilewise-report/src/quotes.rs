@@ -1,4 +1,4 @@
-//! Lines of the reader's own source, and what changes make of them.
+//! Lines of the reader's own source, and their edits.
 
 use crate::findings::{Jitted, TakenGradient, gradient_in_parts, is_name, jitted};
 use serde::Serialize;
@@ -26,7 +26,7 @@ const LONGEST_LINE: usize = 200;
 #[derive(Clone, Debug, Default)]
 pub struct Quotes(pub(crate) BTreeMap<String, String>);
 
-/// A line of the reader's source, and what it becomes.
+/// A line of the reader's source, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LineEdit {
@@ -34,9 +34,9 @@ pub struct LineEdit {
     pub file: String,
     /// Its number, from 1.
     pub line: u32,
-    /// As it is.
+    /// The line now.
     pub before: String,
-    /// As it is to be.
+    /// The line after the change.
     pub after: String,
 }
 
@@ -49,8 +49,8 @@ impl Quotes {
         (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
     }
 
-    /// The program's gradient in parts, and the line that calls for it: that which the program names, or the only one that takes a
-    /// gradient.
+    /// The program's gradient in parts, and the edit of the line that takes the gradient: the line that the program
+    /// names, or the only one. `None` for the edit unless that line passes the whole batch.
     pub(crate) fn gradient(&self, about: &Recommendation) -> Option<(String, Option<LineEdit>)> {
         let taken = |(file, number, line)| Some((file, number, line, taken(line)?));
         let mut found: Vec<_> = self.lines().filter_map(taken).collect();
@@ -77,7 +77,7 @@ impl Quotes {
         self.0.iter().flat_map(|(file, text)| text.lines().zip(1..).map(move |(line, number)| (&**file, number, line)))
     }
 
-    /// The line that makes a change, where it is one, and the only one that could be meant.
+    /// The edit that makes a change, if it is one line and exactly one line qualifies.
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
@@ -99,7 +99,7 @@ impl Quotes {
 
 /// The gradient that a line takes: `loss, grads = jax.value_and_grad(loss_fn)(params, batch)`.
 fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
-    // What else a loss returns can't be added up.
+    // Auxiliary results of a loss can't be added up.
     if line.contains("has_aux") || line.trim_start().starts_with('#') {
         return None;
     }
@@ -116,7 +116,7 @@ fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
     is_name(loss).then_some((TakenGradient { call, loss, takes_batch: true }, [before, arguments, end]))
 }
 
-/// `step = jax.jit(step)` or `@jax.jit`, with what is donated.
+/// `step = jax.jit(step)` or `@jax.jit`, with the donated arguments.
 fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     let function = &finding.jit.as_ref()?.function;
     let Jitted { call, option, .. } = jitted(finding)?;
@@ -153,7 +153,7 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
     is_step.then(|| format!("{before}{call}{checkpoint}({step}){behind}"))
 }
 
-/// Where the bracket closes that is open where a text begins.
+/// The byte of the bracket that closes one opened before the text; `None` if a string or a comment comes first.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     for (at, letter) in text.char_indices() {
@@ -176,7 +176,7 @@ mod tests {
     fn a_bracket_closes_after_those_inside() {
         assert_eq!(closing(", static_argnums=(1, 2))(x)"), Some(23));
         assert_eq!(closing(") # the step"), Some(0));
-        // What strings hold isn't read.
+        // Text behind a quote isn't read.
         assert_eq!(closing(", backend=')')"), None);
         assert_eq!(closing(",  # goes on"), None);
     }

@@ -11,7 +11,7 @@ pub fn bytes(count: u64) -> String {
     ByteSize(count).to_string()
 }
 
-/// What a change frees, and how much of that is known: `up to 16.00 GiB`.
+/// The bytes that a change frees, with their certainty: `up to 16.00 GiB`.
 pub(crate) fn freed(saving: Saving) -> Option<String> {
     let freed = bytes(saving.bytes()?);
     Some(match saving {
@@ -21,7 +21,7 @@ pub(crate) fn freed(saving: Saving) -> Option<String> {
     })
 }
 
-/// What is held once changes are made, and how much of what they free is known: `16.00 GiB or more`.
+/// The bytes held after changes, with their certainty: `16.00 GiB or more`.
 pub(crate) fn left(count: u64, is_bound: bool, is_estimate: bool) -> String {
     let left = bytes(count);
     match (is_bound, is_estimate) {
@@ -43,7 +43,7 @@ pub fn duration(seconds: f64) -> String {
     if seconds.is_nan() || seconds <= 0.0 {
         return "0 s".to_owned();
     }
-    // Rounded first: what is just below a unit may reach it.
+    // Rounded first: a value just below a unit may reach it.
     let digit = 10f64.powf(seconds.log10().floor() - 1.0);
     let rounded = (seconds / digit).round() * digit;
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
@@ -59,21 +59,21 @@ pub(crate) fn grouped(count: u64) -> String {
     digits.char_indices().flat_map(|(at, digit)| ends(at).then_some(',').into_iter().chain([digit])).collect()
 }
 
-/// For what matters most.
+/// For the most important text.
 pub const STRONG: Style = Style::new().bold();
 /// For details.
 pub const FAINT: Style = Style::new().dimmed();
 
-/// How loud something is said.
+/// The emphasis of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Tone {
     /// A detail.
     Faint,
-    /// As it is.
+    /// Ordinary text.
     Plain,
-    /// What matters.
+    /// An important text.
     Strong,
     /// Not good.
     Warning,
@@ -82,7 +82,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// That of an array that takes so many times its data.
+    /// The tone of an array that takes `expansion` times its data.
     #[must_use]
     pub fn of_expansion(expansion: f64) -> Self {
         match expansion {
@@ -106,7 +106,7 @@ pub fn style_of(tone: Tone) -> Style {
     Style::new().fg_color(Some(color.into()))
 }
 
-/// The style for an array that takes so many times its data.
+/// The style of an array that takes `expansion` times its data.
 #[must_use]
 pub fn waste_style(expansion: f64) -> Style {
     style_of(Tone::of_expansion(expansion))
@@ -124,7 +124,7 @@ pub fn bytes_both(count: u64) -> String {
     if count < 1024 { bytes(count) } else { format!("{} ({count})", bytes(count)) }
 }
 
-/// A share of 0 … 1 in per cent; padding that would round to 0.0 % says so.
+/// A share of 0 … 1 in per cent; one that would round to 0.0 % becomes `<0.1 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
@@ -149,7 +149,7 @@ pub fn listed(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The text cut to that many columns, with `…` for what is left out.
+/// The text cut to that many columns, with `…` in place of the rest.
 #[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
@@ -159,8 +159,8 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{kept}…")
 }
 
-/// A path without its first folders, where it is long: its end and the line are what people look for. Of a path from the
-/// root, the file: the rest says whose machine it is.
+/// A long path without its first folders: people look for its end and the line. Of an absolute path, the file alone:
+/// the rest differs between machines.
 pub(crate) fn shortened(path: &str) -> String {
     const LONGEST: usize = 32;
     if let Some((_, file)) =
@@ -197,7 +197,7 @@ pub(crate) fn file_and_line(source: &SourceLine) -> String {
     format!("{}{}", line(source), library.unwrap_or_default())
 }
 
-/// Who owns an array, with all that is known: `train.py:25 step › /home/…/modeling_flax_bert.py:212`.
+/// The owner of an array in full: `train.py:25 step › /home/…/modeling_flax_bert.py:212`.
 pub(crate) fn owner_label(owner: &OwnerName) -> String {
     let line = |source: &SourceLine| format!("{}:{}", source.file, source.line);
     match owner {
@@ -211,7 +211,7 @@ pub(crate) fn owner_label(owner: &OwnerName) -> String {
     }
 }
 
-/// The same in few letters: of a line of a library that one of the user's leads to, that line, which tells arrays apart.
+/// The owner of an array in short: where a user's line leads to a library's, the library's, which tells arrays apart.
 pub(crate) fn owner_name(owner: &OwnerName) -> String {
     let OwnerName::Line(source) = owner else { return owner_label(owner) };
     let of = source.library.as_deref().unwrap_or(source);

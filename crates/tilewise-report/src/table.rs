@@ -58,13 +58,13 @@ pub trait TableRow {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What its cells hold.
+    /// The kind of its cells.
     pub kind: Kind,
     /// Whether a row may have no value there.
     pub is_optional: bool,
 }
 
-/// What the cells of a column hold.
+/// The kind of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -91,7 +91,7 @@ impl Column {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Value<'a> {
-    /// No answer.
+    /// No value.
     Null,
     /// Words, names, shapes.
     Text(Cow<'a, str>),
@@ -162,7 +162,7 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
-/// What the array of a row holds and takes.
+/// The sizes of a row's array: data, memory, padding, expansion.
 fn sizes(sizes: Option<Sizes>) -> [(&'static str, Value<'static>); 4] {
     [
         ("logical_bytes", sizes.map(|sizes| sizes.logical_bytes).into()),
@@ -172,7 +172,7 @@ fn sizes(sizes: Option<Sizes>) -> [(&'static str, Value<'static>); 4] {
     ]
 }
 
-/// Why a row's array takes more than it holds, and where it comes from.
+/// The causes of a row's padding, its operation and its source line.
 fn reasons<'a>(
     causes: &[Cause],
     op_name: Option<&'a str>,
@@ -264,7 +264,7 @@ impl TableRow for Allocation {
     }
 }
 
-/// What a kernel holds in an allocation, and of which array; spilled registers have their own words.
+/// The kind of a kernel's window, its operand and the full array, in words; `None` for spilled registers.
 pub(crate) fn window_words(window: &Window) -> Option<String> {
     let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
     let full = window.full.as_ref().map(|full| format!(" of {}", full.text)).unwrap_or_default();

@@ -23,7 +23,7 @@ pub enum Verdict {
         /// Bytes that it leaves.
         left: u64,
     },
-    /// It doesn't.
+    /// It doesn't fit.
     DoesNotFit {
         /// Bytes that are missing.
         missing: u64,
@@ -46,13 +46,13 @@ pub enum Doubt {
     Sharing {
         /// Bytes that it needs at least.
         least: u64,
-        /// And at most.
+        /// Bytes that it needs at most.
         most: u64,
     },
 }
 
 impl Verdict {
-    /// Of a report, for a memory of this many bytes.
+    /// The verdict on a report, for a memory of this many bytes.
     #[must_use]
     pub fn of(report: &Report, limit: u64) -> Self {
         let bounds = report.memory_bounds;
@@ -76,7 +76,7 @@ impl Verdict {
         }
     }
 
-    /// In words, without a full stop; `place` is what it is to fit, such as `15.75 GiB of HBM` or `v5e`.
+    /// In words, without a full stop; `place` is the memory to fit, such as `15.75 GiB of HBM` or `v5e`.
     #[must_use]
     pub fn sentence(self, place: &str) -> String {
         match self {
@@ -85,7 +85,7 @@ impl Verdict {
         }
     }
 
-    /// As [`sentence`](Self::sentence), without why it isn't known.
+    /// As [`sentence`](Self::sentence), without the doubt.
     #[must_use]
     pub fn short(self, place: &str) -> String {
         match self {
@@ -97,7 +97,7 @@ impl Verdict {
 }
 
 impl Doubt {
-    /// Why what a program holds isn't known; `None` where all of it was read and sized.
+    /// Why a program's memory isn't known; `None` if all of it was read and sized.
     #[must_use]
     pub fn of(report: &Report) -> Option<Self> {
         let is_compiled = report.is_scheduled || report.machine.generation().is_some();

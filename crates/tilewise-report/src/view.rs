@@ -1,17 +1,17 @@
-//! What of a report is shown.
+//! The shown part of a report.
 
 use crate::Quotes;
 use tilewise_audit::{BufferRow, ModuleRow, Report};
 
-/// Buffers that are listed where not every one is asked for: a table's worth.
+/// Buffers that are listed by default: a table's worth.
 pub const LISTED: usize = 20;
 
-/// A report as it is shown: [as JSON](crate::AsJson), what `tilewise audit --format json` prints.
+/// A report as shown: [as JSON](crate::AsJson), the output of `tilewise audit --format json`.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportView<'a> {
     /// The report.
     pub report: &'a Report,
-    /// Where the program's text came from, as it is shown.
+    /// The source of the program's text, as shown.
     pub source: &'a str,
     /// At most this many buffers, those with the most padding; without it every buffer, in the order of the text.
     pub most_buffers: Option<usize>,
@@ -26,7 +26,7 @@ impl<'a> ReportView<'a> {
         self.most_buffers.is_none() && self.report.plan().is_ok()
     }
 
-    /// The modules that hold most at the peak of the device's memory, those that are listed.
+    /// The listed modules, which hold the most at the peak of the device's memory.
     #[must_use]
     pub fn peak_modules(&self) -> Vec<ModuleRow> {
         let mut modules = self.report.peak_modules(0);

@@ -45,7 +45,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     match (message.machine(), message.cause()) {
         _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
         _ if message.form == Form::Autotuning && !message.lacks_workspace() => vec![OtherKernel],
-        _ if message.form == Form::Autotuning => vec![AnyAlgorithm, SmallerWorkspace],
+        _ if message.form == Form::Autotuning => vec![SmallerWorkspace, AnyAlgorithm],
+        _ if message.form == Form::GpuRetry && message.facts.get("pinned").is_some() => vec![Pinned],
         _ if message.form == Form::GpuRetry => vec![NoFailure],
         _ if message.form == Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);

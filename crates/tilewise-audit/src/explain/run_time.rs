@@ -13,7 +13,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let server = message.server.and_then(|server| server_room(message, server));
     let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
     if message.verdict() == Verdict::Fragmentation {
-        advice.push(new(RunTimeFinding::Fragmented { asked }, Target::Process));
+        advice.push(new(RunTimeFinding::Fragmented { is_program: message.page() == "E0101", asked }, Target::Process));
         return advice;
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());

@@ -29,7 +29,8 @@ impl SourceLine {
     }
 
     /// Whether it is of an installed package, not of the user's code.
-    pub(crate) fn is_installed(&self) -> bool {
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
         package(&self.file).is_some()
     }
 }

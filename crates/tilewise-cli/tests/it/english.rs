@@ -17,6 +17,13 @@ const RIDDLES: [(&str, &str); 8] = [
     ("foretold", "predicted"),
 ];
 
+/// Phrases of comments for which the field has a noun, and the most lines that may have them. A ceiling only falls.
+const IN_COMMENTS: [(&str, usize); 6] =
+    [("What ", 0), ("The same", 0), ("so many", 0), ("so much", 0), ("nobody", 0), ("is none", 0)];
+
+/// Folders whose comments are counted.
+const SOURCES: [&str; 7] = ["crates", "testing", "xtask", "bench", "fuzz", "conformance", "python/src"];
+
 /// Files that users read, or whose strings they read.
 const TEXTS: [&str; 16] = [
     "README.md",
@@ -84,4 +91,35 @@ fn texts_for_users_have_no_riddles() {
         }
     }
     assert!(riddles.is_empty(), "{riddles}");
+}
+
+/// The words of a line that is a comment.
+fn comment(line: &str) -> Option<&str> {
+    let words = line.trim_start().strip_prefix("//")?;
+    Some(words.trim_start_matches(['/', '!']).trim_start())
+}
+
+#[test]
+fn comments_name_things() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    SOURCES.iter().for_each(|folder| files(&root.join(folder), &mut found));
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    assert!(found.len() > 500, "the sources are read");
+    for (phrase, ceiling) in IN_COMMENTS {
+        let is_start = phrase.starts_with(char::is_uppercase);
+        let mut lines = Vec::new();
+        for path in &found {
+            let text = fs::read_to_string(path).expect("a source");
+            let has = |words: &str| if is_start { words.starts_with(phrase) } else { words.contains(phrase) };
+            let of_file = text.lines().zip(1..).filter(|(line, _)| comment(line).is_some_and(has));
+            lines.extend(of_file.map(|(line, number)| format!("{}:{number}: {}", path.display(), line.trim())));
+        }
+        assert_eq!(
+            lines.len(),
+            ceiling,
+            "`{phrase}` in comments; lower the ceiling where there are fewer:\n{}",
+            lines.join("\n")
+        );
+    }
 }

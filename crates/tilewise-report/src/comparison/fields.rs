@@ -1,4 +1,4 @@
-//! How fields of what is compared are read and written.
+//! Reading and writing of compared fields.
 
 use serde::{Deserialize, Deserializer, de};
 use std::{collections::BTreeMap, fmt, marker::PhantomData};

@@ -1,4 +1,4 @@
-//! Which buffers two programs define, and in which layouts and memories.
+//! The buffers of two programs, their layouts and memories.
 
 use super::{Amount, Change, Outcome, Owner, owners::without_function};
 use std::{
@@ -8,7 +8,7 @@ use std::{
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{BufferRow, Report};
 
-/// What each program alone defines, and what both define in different layouts.
+/// Buffers that only one program defines, and those that both define in different layouts.
 ///
 /// Compilers number instructions anew, and a comment moves all lines: buffers are the same if the framework's name of their
 /// operation, the opcode, the array and the memory space are.
@@ -74,7 +74,7 @@ pub(super) fn changed_memory(before: &Report, after: &Report) -> Vec<Change> {
         .collect()
 }
 
-/// What a buffer is but for its layout.
+/// A buffer without its layout: operation, opcode, array and memory space.
 fn key(row: &BufferRow) -> (Option<String>, String, String, u8) {
     let operation = row.op_name.as_deref().map(|name| without_function(name).to_owned());
     (operation, row.opcode.clone(), split(row).0, row.memory_space)

@@ -21,8 +21,9 @@ use std::{
 use tilewise_audit::Report;
 pub use time::ComparedTime;
 
-/// What differs between two programs. It serialises, and [`ToString`] says it in words; [`to_markdown`](Self::to_markdown) and
-/// [`to_github`](Self::to_github) say it in a pull request and in the log of its job, `to_html` (feature `html`) draws two programs.
+/// The differences of two programs. It serialises, and [`ToString`] writes it in words;
+/// [`to_markdown`](Self::to_markdown) and [`to_github`](Self::to_github) write it for a pull request and the log of its
+/// job, `to_html` (feature `html`) draws two programs.
 ///
 /// ```
 /// use tilewise_audit::audit;
@@ -52,17 +53,17 @@ pub struct Comparison {
     pub before: ComparedProgram,
     /// The second program.
     pub after: ComparedProgram,
-    /// What differs: the program's numbers, then its owners and its copies, the largest difference first.
+    /// The differences: the program's numbers, then its owners and its copies, the largest difference first.
     pub changes: Vec<Change>,
-    /// The buffers that only the first program has, the largest first; of a lock none is known.
+    /// The buffers that only the first program has, the largest first; empty for a lock, which keeps none.
     pub removed: Vec<Owner>,
     /// The buffers that only the second program has, the largest first.
     pub added: Vec<Owner>,
-    /// What to try first, where it is worse.
+    /// The first advice, if the second program is worse.
     pub advice: Option<String>,
 }
 
-/// One thing that differs.
+/// One difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {
@@ -70,11 +71,12 @@ pub struct Change {
     /// `kernel_copies` into or out of one, `recomputed`, `fits`, `complete`, `time`, `owner`, `settings`; or `smaller owners` and
     /// `smaller copies`, the sums of those that each differ by less than a thousandth of all.
     pub what: String,
-    /// As it was; `None` of what came.
+    /// The amount before; `None` if it is new.
     pub before: Option<Amount>,
-    /// As it is; `None` of what went.
+    /// The amount after; `None` if it is gone.
     pub after: Option<Amount>,
-    /// Whose it is: an operation, an argument or a result and its shape, or the copies of one; `None` for the whole program.
+    /// The owner: an operation, an argument or a result and its shape, or the copies of one; `None` for the whole
+    /// program.
     pub owner: Option<String>,
     /// The file that the owner is written in, of the second program where that has it.
     pub file: Option<String>,
@@ -84,12 +86,12 @@ pub struct Change {
     pub verdict: Outcome,
 }
 
-/// What a [`Change`] is from or to.
+/// The value of a [`Change`], before or after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Amount {
-    /// Whether.
+    /// Yes or no.
     Flag(bool),
     /// Bytes, or how many instructions are `recomputed`.
     Number(u64),
@@ -97,12 +99,12 @@ pub enum Amount {
     Seconds(f64),
     /// A layout, `{1,0:T(8,128)}`.
     Layout(String),
-    /// What a factory was called with.
+    /// The settings of a factory's call.
     Settings(Map<String, Value>),
 }
 
 impl Amount {
-    /// The number; 0 of what is none.
+    /// The number; 0 for other kinds.
     fn number(&self) -> u64 {
         match self {
             Self::Number(number) => *number,
@@ -111,12 +113,12 @@ impl Amount {
     }
 }
 
-/// What comes of a comparison.
+/// The outcome of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing that matters differs.
+    /// No relevant difference.
     Same,
     /// It holds less, or the compiler recomputes less.
     Better,
@@ -149,7 +151,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// By how much a program may grow.
+/// The allowed growth of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed {
     /// The share that bytes may grow by; a MiB is always allowed.
@@ -167,7 +169,7 @@ impl Default for Allowed {
 }
 
 impl Allowed {
-    /// Growth of fewer bytes is no matter.
+    /// Growth of fewer bytes is ignored.
     const LEAST: u64 = 1 << 20;
 
     #[expect(clippy::cast_precision_loss, reason = "a share, compared with a share")]
@@ -181,7 +183,7 @@ impl Allowed {
 }
 
 impl Comparison {
-    /// The comparison of two programs of which no more is known than a lock keeps.
+    /// The comparison of two programs by the facts that a lock keeps.
     #[must_use]
     pub fn of(name: &str, before: ComparedProgram, after: ComparedProgram, allowed: Allowed) -> Self {
         Self::compared(name, "HBM", before, after, allowed, Vec::new())
@@ -238,7 +240,7 @@ impl Comparison {
             Some(_) if has(Outcome::Better) => Outcome::Better,
             Some(_) => Outcome::Same,
         };
-        // Less held and more copied is worse to a gate, and to a reader neither.
+        // A program that holds less and copies more is worse to a gate, and mixed to a reader.
         let said = match verdict {
             Outcome::Worse if has(Outcome::Better) => "Better and worse: ",
             Outcome::Worse => "Worse: ",
@@ -258,7 +260,7 @@ impl Comparison {
         }
     }
 
-    /// The same with the report's first advice, if it is worse.
+    /// Adds the report's first advice, if the verdict is worse.
     #[must_use]
     pub fn advised(self, after: &Report) -> Self {
         let first = || after.advice().first().map(|advice| crate::words(advice).sentence);
@@ -272,7 +274,7 @@ impl Comparison {
             || !(self.changes.is_empty() && self.removed.is_empty() && self.added.is_empty())
     }
 
-    /// The same with no more than so many rows of each kind, and how many there were: changes by what changed, `removed`, `added`.
+    /// Keeps at most `most` rows of each kind, and counts all: changes by field, `removed`, `added`.
     #[must_use]
     pub fn shortened(mut self, most: usize) -> ShortComparison {
         let mut counts =
@@ -301,11 +303,11 @@ pub struct ShortComparison {
     /// The comparison with those rows.
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// How many there are.
+    /// The number of all rows of each kind.
     pub counts: BTreeMap<String, usize>,
 }
 
-/// What the page of two programs reads: `ComparedPage` in `web/src/program/compare.ts`.
+/// The data of the page of two programs: `ComparedPage` in `web/src/program/compare.ts`.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparisonPage {
     #[serde(flatten)]
@@ -315,7 +317,7 @@ pub struct ComparisonPage {
 }
 
 impl ComparisonPage {
-    /// Rows of each kind that it has, of which it shows the first; nobody reads more.
+    /// Rows of each kind in its data; the page shows the first of them.
     const MOST: usize = 500;
 
     /// The page of two reports.
@@ -348,7 +350,7 @@ impl Change {
         Self { what, before: Some(before), after: Some(after), owner: None, file: None, line: None, verdict }
     }
 
-    /// By how many bytes, or instructions; of what came or went, all of them.
+    /// The difference in bytes or instructions; all of them if new or gone.
     fn difference(&self) -> u64 {
         let number = |amount: &Option<Amount>| amount.as_ref().map_or(0, Amount::number);
         number(&self.before).abs_diff(number(&self.after))

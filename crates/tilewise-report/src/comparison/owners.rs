@@ -1,10 +1,10 @@
-//! Who holds and copies what: paired through what compilers number anew and people rename.
+//! Changes of owners and copies, matched across compilers' renumbering and people's renaming.
 
 use super::{Allowed, Amount, Change, KernelCopy, Outcome, Owner};
 use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise_audit::{CopyClass, CopyRow, Report, SourceLine};
 
-/// Changes of less than a thousandth of that total as one, behind the others; each by itself where any change counts.
+/// Merges changes of less than a thousandth of the total into one, the last; keeps them apart if any change counts.
 pub(super) fn small_as_one(changes: Vec<Change>, what: &str, total: u64, allowed: Allowed) -> Vec<Change> {
     if allowed.exact {
         return changes;
@@ -24,7 +24,7 @@ pub(super) fn small_as_one(changes: Vec<Change>, what: &str, total: u64, allowed
     changes
 }
 
-/// What is held at the peaks, where it differs, the largest difference first.
+/// The changes of the owners at the peaks, the largest difference first.
 ///
 /// A renamed file is no difference; a renamed or grown array, and one of other layers, has changed.
 pub(super) fn changed_owners(before: &[Owner], after: &[Owner]) -> Vec<Change> {
@@ -94,7 +94,7 @@ fn of_owner(owner: &Owner, before: Option<u64>, after: Option<u64>) -> Change {
     }
 }
 
-/// What is copied at kernels, where that differs, the largest difference first; more is worse.
+/// The changes of the copies at kernels, the largest difference first; more is worse.
 pub(super) fn changed_kernel_copies(before: &[KernelCopy], after: &[KernelCopy], allowed: Allowed) -> Vec<Change> {
     let found = |copies: &[KernelCopy], one: &KernelCopy| {
         copies.iter().find(|copy| copy.kernel == one.kernel && copy.side == one.side).map(|copy| copy.bytes)
@@ -122,7 +122,7 @@ pub(super) fn changed_kernel_copies(before: &[KernelCopy], after: &[KernelCopy],
     changes
 }
 
-/// What the copies of each operation move, where that differs, the largest difference first.
+/// The changes of the bytes that each operation's copies move, the largest difference first.
 pub(super) fn changed_copies(before: &Report, after: &Report) -> Vec<Change> {
     type Sums<'a> = BTreeMap<(Option<&'a str>, CopyClass), ([u64; 2], Option<&'a SourceLine>)>;
     let mut sums = Sums::new();

@@ -1,4 +1,4 @@
-//! What is compared of a program: what a plan lock keeps of it.
+//! The compared facts of a program, which a plan lock keeps.
 
 use super::{
     ComparedTime,
@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, path::Path};
 use tilewise::visible;
 use tilewise_audit::{BufferRow, Machine, PeakRow, Report, SourceLine};
 
-/// The versions of what compiles, by package: `libtpu`, `jaxlib`.
+/// Compiler versions by package: `libtpu`, `jaxlib`.
 pub type Compiler = BTreeMap<String, String>;
 
 /// A program as it is compared, and as a [`Lock`](crate::Lock) keeps it. Sizes are in bytes.
@@ -19,34 +19,34 @@ pub type Compiler = BTreeMap<String, String>;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ComparedProgram {
-    /// Where its text came from; a lock does not say.
+    /// The source of its text; not kept in a lock.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// What makes it again, `FILE.py:FACTORY`.
+    /// The factory that makes it, `FILE.py:FACTORY`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Which compiled it, where that is known.
+    /// Its compiler, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<Compiler>,
-    /// Whether all of it was read and sized; else it may hold more than is said here.
+    /// Whether all of it was read and sized; else its memory may be larger than given here.
     #[serde(default = "yes", skip_serializing_if = "is_so")]
     pub is_complete: bool,
-    /// The TPU generation that it is for, `v5e`; `None` for another machine, and where nothing tells.
+    /// Its TPU generation, `v5e`; `None` for another machine, and if unknown.
     pub tpu: Option<String>,
     /// The slice, `v5e:2x2`.
     pub topology: Option<String>,
-    /// What its factory was called with.
+    /// The settings of its factory's call.
     #[serde(default, deserialize_with = "each_once")]
     pub settings: Map<String, Value>,
     /// The hash of what was compiled, without source locations.
     pub hlo: Option<String>,
-    /// What it holds.
+    /// Its memory.
     pub bytes: ComparedBytes,
-    /// What is alive at its peak, the largest first.
+    /// The arrays alive at its peak, the largest first.
     pub owners: Vec<Owner>,
     /// Its copies; loops times their trips, as all bytes that are moved.
     pub copies: Count,
-    /// What is copied at its kernels, by kernel; `None` in a lock that was written before this was kept.
+    /// Copies at its kernels, by kernel; `None` in a lock from before they were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_copies: Option<Vec<KernelCopy>>,
     /// Its collectives, by opcode: the bytes of their results.
@@ -59,7 +59,7 @@ pub struct ComparedProgram {
     pub time: Option<ComparedTime>,
 }
 
-/// What a program holds.
+/// The memory of a program, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 #[non_exhaustive]
@@ -71,15 +71,15 @@ pub struct ComparedBytes {
     #[serde(skip_serializing_if = "is_zero")]
     pub constant: u64,
     pub temporary: u64,
-    /// All of these together, results that lie in donated arguments once; without a plan what it holds at most.
+    /// The sum of these, with results in donated arguments counted once; without a plan an upper bound.
     pub total: u64,
-    /// Padding of what is alive at the peak.
+    /// Padding of the arrays alive at the peak.
     pub padding: u64,
-    /// What it has to fit, where that is known.
+    /// The limit, if known.
     pub limit: Option<u64>,
 }
 
-/// The same as it is read.
+/// [`ComparedBytes`] as read, before the sum is checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
@@ -101,7 +101,7 @@ impl TryFrom<Unchecked> for ComparedBytes {
         let Unchecked { argument, output, alias, constant, temporary, total, padding, limit } = read;
         let parts = [argument, output, constant, temporary].into_iter().try_fold(0_u64, u64::checked_add);
         match parts.and_then(|parts| parts.checked_sub(alias)) {
-            // Without a plan nobody knows the temporaries, and the total is what it holds at most.
+            // Without a plan the temporaries are unknown, and the total is an upper bound.
             Some(sum) if sum == total || (temporary == 0 && sum < total) => {
                 Ok(Self { argument, output, alias, constant, temporary, total, padding, limit })
             }
@@ -119,7 +119,7 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What is copied into, or out of, the kernels of one name.
+/// Copies into, or out of, the kernels of one name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -132,7 +132,7 @@ pub struct KernelCopy {
     pub bytes: u64,
     /// The file that calls it.
     pub file: Option<String>,
-    /// The line there, from 1; a lock does not say.
+    /// The line there, from 1; not kept in a lock.
     #[serde(default)]
     pub line: Option<u32>,
 }
@@ -158,7 +158,7 @@ impl KernelCopy {
     }
 }
 
-/// An array, or equal arrays of one line, and who owns them.
+/// An array, or equal arrays of one line, and their owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -167,14 +167,14 @@ pub struct Owner {
     pub op: String,
     /// Its shape, with the layout.
     pub shape: String,
-    /// What it takes.
+    /// Its bytes.
     pub bytes: u64,
-    /// Of that, padding; a lock does not say.
+    /// Padding in these bytes; not kept in a lock.
     #[serde(default)]
     pub padding_bytes: u64,
     /// The file that it is written in.
     pub file: Option<String>,
-    /// The line there, from 1; a lock does not say, since it changes with every edit above it.
+    /// The line there, from 1; not kept in a lock, since it changes with every edit above it.
     #[serde(default)]
     pub line: Option<u32>,
 }
@@ -217,10 +217,10 @@ impl Owner {
 }
 
 impl ComparedProgram {
-    /// How many owners a lock keeps.
+    /// The number of owners in a lock.
     const KEPT: usize = 10;
 
-    /// What is compared of a report.
+    /// The compared facts of a report.
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let (bounds, work) = (&report.memory_bounds, report.work());
@@ -263,8 +263,8 @@ impl ComparedProgram {
         }
     }
 
-    /// What a lock keeps: the largest owners, in files that are the same on other machines, those below `root` by their path from
-    /// there.
+    /// Reduces it to the facts in a lock: the largest owners, and files that are the same on other machines, those
+    /// below `root` by their path from there.
     #[must_use]
     pub fn kept(mut self, root: Option<&Path>) -> Self {
         self.owners.truncate(Self::KEPT);
@@ -275,7 +275,8 @@ impl ComparedProgram {
         self
     }
 
-    /// Whether it fits; `None` where its limit, or all that it holds, isn't known. What takes all of it does not.
+    /// Whether it fits; `None` if its limit or its whole memory is unknown. A program that takes all of the limit
+    /// doesn't.
     #[must_use]
     pub fn fits(&self) -> Option<bool> {
         self.bytes.limit.map(|limit| self.bytes.total < limit).filter(|fits| self.is_complete || !fits)
@@ -285,7 +286,7 @@ impl ComparedProgram {
         report.module_name.strip_prefix("jit_").unwrap_or(&report.module_name)
     }
 
-    /// Whether another compiler made it than the other, or this one with other flags: the same program has the same plan.
+    /// Whether the two have different compilers or flags: the same program has the same plan.
     pub(super) fn is_of_another_compiler(&self, other: &Self) -> bool {
         let (one, two) = (&self.bytes, &other.bytes);
         let plan = |bytes: &ComparedBytes| [bytes.argument, bytes.output, bytes.alias, bytes.temporary];

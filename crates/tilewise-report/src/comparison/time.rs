@@ -1,4 +1,4 @@
-//! How long a run takes, as far as two programs can be compared by it.
+//! Comparison of the run times of two programs.
 
 use super::{
     Amount, Change, Outcome,
@@ -11,18 +11,18 @@ use tilewise_audit::{
     time::{Kind, Row, Time},
 };
 
-/// How long a run of a program takes: estimated from the compiler's own cycle counts, not measured.
+/// The time of a program's run: estimated from the compiler's own cycle counts, not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ComparedTime {
-    /// The estimate, to three digits; at least so long where there are [`unpriced`](Self::unpriced) operations.
+    /// The estimate, to three digits; a lower bound if there are [`unpriced`](Self::unpriced) operations.
     #[serde(deserialize_with = "duration")]
     pub estimate_seconds: f64,
     /// The cores that it is compiled for, of a chip whose two cores can be one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u8>,
-    /// How many operations the compiler has no cycle counts for, by kind; without those that move nothing to or from HBM.
+    /// The number of operations without cycle counts, by kind; without those that move nothing to or from HBM.
     #[serde(default, deserialize_with = "each_once", skip_serializing_if = "BTreeMap::is_empty")]
     pub unpriced: BTreeMap<String, u64>,
     /// Loops of unknown trip count, each of which counts once.
@@ -34,7 +34,7 @@ impl ComparedTime {
     /// Times that differ by less of the first's are the same.
     const LEAST: f64 = 0.1;
 
-    /// What is compared of a report; `None` where its text has no cycle counts.
+    /// The compared time of a report; `None` without cycle counts or a TPU generation.
     pub(super) fn of(report: &Report) -> Option<Self> {
         let time = report.time().ok()?;
         let generation = report.machine.generation()?;
@@ -51,13 +51,13 @@ impl ComparedTime {
         !self.unpriced.is_empty() || self.uncounted_loops > 0
     }
 
-    /// Whether the parts that nothing is known of are the same.
+    /// Whether the cores and the unknown parts are the same.
     fn is_comparable(&self, other: &Self) -> bool {
         (self.cores, &self.unpriced, self.uncounted_loops) == (other.cores, &other.unpriced, other.uncounted_loops)
     }
 
-    /// By how long a run of another program for the same generation differs: only beyond a tenth. It is an estimate, so it makes
-    /// no program worse.
+    /// The change of the run time, for two programs of one generation: only beyond a tenth. It is an estimate, so it
+    /// makes no program worse.
     pub(super) fn change_to(&self, after: &Self) -> Option<Change> {
         let (was, is) = (self.estimate_seconds, after.estimate_seconds);
         let differs = (is - was).abs() > Self::LEAST * was;
@@ -82,7 +82,7 @@ fn unpriced(time: &Time) -> BTreeMap<String, u64> {
     kinds
 }
 
-/// More would only change from one compilation to the next.
+/// More digits would only change from one compilation to the next.
 fn three_digits(seconds: f64) -> f64 {
     format!("{seconds:.2e}").parse().unwrap_or(seconds)
 }

@@ -15,7 +15,7 @@ use std::{
 };
 use tilewise::visible;
 
-/// Owners, copies and buffers that are listed of each.
+/// Listed rows of owners, copies and buffers each.
 const ROWS: usize = 10;
 
 /// Columns of a buffer's shape; tuples may be longer.
@@ -73,10 +73,10 @@ fn write_more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
 }
 
 impl Comparison {
-    /// A change and what it is of.
+    /// A change and its subject.
     fn line(&self, change: &Change) -> String {
         let subject = match (&change.what[..], &change.owner) {
-            // Whose owner says what it is.
+            // The owner of a copy at a kernel describes it.
             ("kernel_copies", Some(copied)) => format!("{copied}{}", place(change)),
             ("owner", Some(owner)) => format!("held by {owner}{}", place(change)),
             (what, Some(owner)) => format!("{what} of {owner}{}", place(change)),
@@ -136,7 +136,7 @@ fn versions(compiler: &Compiler) -> String {
     visible(&versions.join(", ")).into_owned()
 }
 
-/// The packages of other versions than now.
+/// Pins of the packages whose versions differ from now.
 fn pinned(then: &Compiler, now: &Compiler) -> String {
     let differing = then.iter().filter(|(name, version)| now.get(*name) != Some(version));
     let pins: Vec<_> = differing.map(|(name, version)| format!("{name}=={version}")).collect();
@@ -144,7 +144,8 @@ fn pinned(then: &Compiler, now: &Compiler) -> String {
 }
 
 impl Comparison {
-    /// For a pull request: a table of these programs, and below it what holds the most that did not.
+    /// For a pull request: a table of these programs, and below it their changed owners, copies and times, and the
+    /// advice.
     #[must_use]
     pub fn to_markdown(compared: &[Self]) -> String {
         let mut lines = vec![
@@ -177,7 +178,7 @@ impl Comparison {
         lines.join("\n")
     }
 
-    /// For the log of a GitHub job, at the line of what holds the most that did not.
+    /// For the log of a GitHub job, at the line of the first changed owner that the second program has.
     #[must_use]
     pub fn to_github(&self) -> String {
         let level = match self.verdict {

@@ -69,6 +69,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, goes on with less memory. Other processes may hold the rest",
         ),
+        ElsewhereFinding::Pinned => {
+            let words = Words::new(
+                "If an error follows: free the host's memory, pin less at once (fewer batches in flight), or give the pool of pinned \
+                 memory another limit",
+            )
+            .task("If an error follows, free or pin less of the host's memory");
+            match about.framework {
+                Some(Framework::TensorFlow) => words.code(None, "export TF_GPU_HOST_MEM_LIMIT_IN_MB=16384  # free -m"),
+                _ => words.code(None, "free -m"),
+            }
+        }
         ElsewhereFinding::TorchCheckpoint => Words::new(
             "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
         )

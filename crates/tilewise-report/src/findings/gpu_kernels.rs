@@ -60,7 +60,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task("Choose another implementation of a library's kernel")
         }
         ElsewhereFinding::AnyAlgorithm => Words::new(
-            "Let XLA take a default algorithm where autotuning finds no room for the workspace of any: it may be slower",
+            "Let XLA take a default algorithm, which may be slower, if this ended the job; a warning says that it already does",
         )
         .task("Let XLA take a default algorithm")
         .code(None, "export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_strict_conv_algorithm_picker=false\""),

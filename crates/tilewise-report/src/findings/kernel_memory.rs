@@ -306,6 +306,7 @@ fn spills(taken: u64, about: &Recommendation) -> Words {
          kernel or fusion; arrays in HBM, their layouts and the batch of the model are not the cause{look}"
     ));
     if is_torch {
+        let words = words.task("Find the operation that unrolls, and give it less at once");
         words.code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
     } else {
         words

@@ -14,10 +14,15 @@ use tilewise_oom::{Framework, Message, PrintedSize, Server};
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
     match finding {
-        RunTimeFinding::Fragmented { asked } => {
+        RunTimeFinding::Fragmented { is_program, asked } => {
             let piece = asked.as_ref().map(|asked| format!(": {} are needed in one piece", printed(asked)));
-            let sentence = "Free arrays before this program is loaded, load the largest programs first, allocate what stays before \
-                            what comes and goes, and donate arguments, so that results take their place";
+            let sentence = if *is_program {
+                "Free arrays before this program is loaded, load the largest programs first, allocate what stays before what \
+                 comes and goes, and donate arguments, so that results take their place"
+            } else {
+                "Free arrays before this one is allocated, allocate what stays before what comes and goes, and donate arguments, \
+                 so that results take their place"
+            };
             release(Words::new(format!("{sentence}{}", piece.unwrap_or_default())), about)
         }
         RunTimeFinding::OthersHold { asked, free, returned } => {
@@ -56,10 +61,10 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             if let Some(server) = server {
                 let flag = server.memory_flag();
                 return Words::new(format!(
-                    "Leave the server less to hold: weights of fewer bits or on more devices, fewer sequences at once, or, where its \
-                     cache took the memory, a lower `{flag}`"
+                    "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; fewer sequences at once; \
+                     weights of fewer bits or on more devices, where they did"
                 ))
-                .task("Smaller weights or more devices; fewer sequences; a smaller cache");
+                .task(format!("A smaller cache (`{flag}`), fewer sequences, or smaller weights"));
             }
             Words::new(smaller).task(if *is_program {
                 "Take fewer samples at once, or a checkpoint around layers"

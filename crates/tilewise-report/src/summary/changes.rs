@@ -139,7 +139,8 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
 
 /// Where to make a change.
 pub(super) fn place(advice: &Recommendation) -> String {
-    let Some(source) = advice.line() else { return String::new() };
+    // No change is made in an installed package.
+    let Some(source) = advice.line().filter(|source| !source.is_installed()) else { return String::new() };
     let line = file_and_line(source);
     let is_call = advice.edited.is_some();
     match &advice.finding {
@@ -149,7 +150,7 @@ pub(super) fn place(advice: &Recommendation) -> String {
         }
         Finding::LargeDimension(_) if is_call => format!("{line}, where the gradient is taken"),
         Finding::RepeatedLayers(_) if is_call => format!("{line}, where each layer is called"),
-        Finding::KeptByLoop(_) => format!("{line}, the loop"),
+        Finding::KeptByLoop(finding) if finding.steps.is_some() => format!("{line}, the loop"),
         _ => line,
     }
 }

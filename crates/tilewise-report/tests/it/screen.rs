@@ -391,7 +391,7 @@ fn a_server_is_left_less_to_hold() {
         "vllm/v1/engine/core.py: Error allocating device buffer: Attempting to allocate 128.00M. That was not possible. There are \
          87.93M free.",
     );
-    assert_eq!(task, "Smaller weights or more devices; fewer sequences; a smaller cache", "{screen}");
+    assert_eq!(task, "A smaller cache (`--gpu-memory-utilization`), fewer sequences, or smaller weights", "{screen}");
 }
 
 #[test]
@@ -410,4 +410,39 @@ fn a_type_that_a_kernel_has_not_is_named() {
     );
     assert_eq!(task, "Give the kernel another element type than `f4E2M1FN`", "{screen}");
     assert!(!screen.contains("mask"), "{screen}");
+}
+
+#[test]
+fn a_title_that_names_spills_is_read() {
+    let over = "Bad StatusOr access: RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem. Used 29.96M of 16.00M vmem. \
+                Exceeded vmem capacity by 13.96M.";
+    let (task, screen) = first_change(&format!("register allocator spill slots call depth 2\n{over}"));
+    assert_eq!(task, "Find the operation that unrolls, and give it less at once", "{screen}");
+    // Without a kernel in the text, the operation is the compiler's own.
+    let (_, screen) = first_change(over);
+    assert!(!screen.contains("BlockSpec"), "{screen}");
+    let (_, screen) = first_change(&format!("my pallas kernel\n{over}"));
+    assert!(screen.contains("BlockSpec"), "{screen}");
+}
+
+#[test]
+fn a_host_that_pins_no_more_may_fail() {
+    let (task, screen) =
+        first_change("failed to alloc 2147483648 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
+    assert_eq!(task, "If an error follows, free or pin less of the host's memory", "{screen}");
+    assert!(!screen.contains("nothing failed"), "{screen}");
+}
+
+/// The message ends within the shape of the first array.
+#[test]
+fn a_cut_name_of_the_forward_pass_tells_of_layers() {
+    let text = "Ran out of memory in memory space hbm. Used 87.08G of 30.75G hbm. Exceeded hbm capacity by 56.33G.\n\
+        Program hbm requirement 87.08G:\n    HLO temp         87.06G (100.0% utilization: Unpadded (86.24G) Padded (86.24G), \
+        0.9% fragmentation (841.66M))\n  Largest program allocations in hbm:\n  1. Size: 4.00G\n     Operator: \
+        op_name=\"pjit(train_step)/jit(main)/jvp(LLaMA)/h/4/attention/sub\" \
+        source_file=\"/x/site-packages/flax/linen/attention.py\" source_line=108\n     Shape: f32[8";
+    let (task, screen) = first_change(text);
+    assert_eq!(task, "Recompute the layer or the loop's step (a checkpoint around it)", "{screen}");
+    // No change is made in an installed package.
+    assert!(!screen.contains("at attention.py"), "{screen}");
 }

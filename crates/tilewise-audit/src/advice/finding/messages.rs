@@ -65,6 +65,8 @@ pub struct Shrink {
 pub enum RunTimeFinding {
     /// Enough is free, but not in one piece.
     Fragmented {
+        /// Whether a program is loaded, not an array allocated.
+        is_program: bool,
         /// The size requested.
         asked: Option<PrintedSize>,
     },
@@ -443,6 +445,8 @@ pub enum ElsewhereFinding {
     Smaller(Option<LargestBuffer>),
     /// No failure: the caller does without the memory.
     NoFailure,
+    /// The host pins no more memory.
+    Pinned,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
     /// PyTorch's allocator holds free pieces.
@@ -552,7 +556,7 @@ impl ElsewhereFinding {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. } => Change::Limit,
-            Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure => Change::None,
+            Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => Change::None,
             Self::SmallerWorkspace => Change::Chunk,
             _ => Change::Free,
         }

@@ -3,13 +3,15 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held},
+        evidence::{Evidence, Held, Listed},
         finding::{Finding, KeptByLoop, Library},
         loop_stacks::LoopArrays,
+        message::total,
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
+    message::Allocation,
     program::{SourceLine, is_forward, is_recomputed, modules, op_name, source_line},
 };
 use std::{
@@ -27,7 +29,9 @@ impl Rule for LoopKeepsValues {
     }
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        let Some(program) = evidence.program() else { return by_names(evidence).into_iter().collect() };
+        let Some(program) = evidence.program() else {
+            return by_names(evidence).or_else(|| of_cut_shapes(evidence)).into_iter().collect();
+        };
         let mut loops =
             program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at)).peekable();
         if loops.peek().is_none() {
@@ -79,16 +83,29 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     let kept: Vec<&dyn Held> = temporaries.into_iter().filter(is_kept).collect();
     let largest = kept.iter().max_by_key(|array| array.bytes())?;
     let target = if is_of_loop(&largest.op_name()) { Target::Loop } else { Target::Value };
-    let finding = Finding::KeptByLoop(KeptByLoop {
-        steps: None,
-        library: Library::Jax,
-        module: None,
-        is_checkpointed: false,
-        is_stack: false,
-        loops: 1,
-    });
-    let proposal = Proposal::new(finding, target, largest.advised(evidence)).bound();
+    let proposal = Proposal::new(UNTOLD, target, largest.advised(evidence)).bound();
     Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
+}
+
+/// A message doesn't tell the steps of a loop, nor whether it is one.
+const UNTOLD: Finding = Finding::KeptByLoop(KeptByLoop {
+    steps: None,
+    library: Library::Jax,
+    module: None,
+    is_checkpointed: false,
+    is_stack: false,
+    loops: 1,
+});
+
+/// The proposal for a message that ends within a shape: all that it tells is a name of the forward pass of a gradient.
+fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
+    let message = evidence.message()?;
+    let is_kept = |row: &&Allocation| row.shape.is_none() && row.op_name().contains("jvp(");
+    let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(is_kept).collect();
+    let largest = *kept.iter().max_by_key(|row| row.taken_bytes())?;
+    let held = evidence.extrapolated(total(kept.iter().copied(), Allocation::taken_bytes), Listed::Bytes);
+    let proposal = Proposal::new(UNTOLD, Target::Value, AdvisedArray::of_row(largest)).bound();
+    Some(Proposal { estimate: Some(held), ..proposal })
 }
 
 fn by_loop<'m>(
