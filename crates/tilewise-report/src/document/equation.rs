@@ -19,7 +19,7 @@ use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 
 /// An equation of the tiled-layout document, `linear_index_with_tile((2,3), (3,5), (2,2)) = linear_index((1,1,0,1), (2,3,2,2)) = 17`, with
-/// what each member is. One with symbols, `linear_index(e, d)`, holds in general, and its members have no values.
+/// the value of each member. One with symbols, `linear_index(e, d)`, holds in general, and its members have no values.
 ///
 /// ```
 /// use tilewise_report::Equation;
@@ -37,12 +37,12 @@ pub struct Equation {
     members: Vec<Member>,
     /// Whether all members are equal; null of symbols.
     holds: Option<bool>,
-    /// Names of other languages, taken for the document's.
+    /// Names of other languages, read as the document's.
     #[serde(skip)]
     renamed: Vec<(String, &'static str)>,
     #[serde(skip)]
     element: Option<(Shape, Vec<u64>)>,
-    /// What symbols, and lists of them, stand for.
+    /// The meanings of symbols, and of lists of them.
     #[serde(skip)]
     general: Vec<Meaning>,
 }
@@ -154,7 +154,7 @@ impl Equation {
                 Err(NoValue::Symbol) => None,
                 Err(NoValue::Wrong(wrong)) => return Err(wrong.of(plain)),
             };
-            // A function inside of a sum is a step to what the sum is.
+            // The element of a function inside a sum isn't the equation's.
             if !matches!(node.kind, Kind::Call(..)) {
                 evaluation.element = known;
             }
@@ -208,7 +208,7 @@ impl Equation {
         wrong.collect()
     }
 
-    /// What all members are, or the first wrong one, in a few words.
+    /// The value of all members, or the first wrong one, in a few words.
     pub(super) fn in_words(&self) -> String {
         let element = self.element.as_ref().map(|(shape, index)| format!(", element ({}) of {shape}", listed(index)));
         match (self.wrong_members().first(), self.members.first().and_then(|member| member.value.as_ref())) {
@@ -218,7 +218,7 @@ impl Equation {
         }
     }
 
-    /// Its first member, and how many follow.
+    /// Its first member, and the number of members.
     pub(super) fn shortened(&self) -> String {
         let first = self.members.first().map_or("", |member| &member.text);
         match self.members.len() {
@@ -228,7 +228,7 @@ impl Equation {
         }
     }
 
-    /// How it was read, for people.
+    /// Notes for people on names read as the document's.
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(name, function): &(String, &str)| format!("note: `{name}` is read as {function}");
         self.renamed.iter().map(note).collect()
@@ -279,7 +279,7 @@ impl WriteText for Equation {
 }
 
 impl Equation {
-    /// An equation with symbols: what each stands for.
+    /// Writes an equation with symbols, and the meaning of each.
     fn write_general(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         for (at, member) in self.members.iter().enumerate() {
             let sign = if at == 0 { "" } else { "= " };

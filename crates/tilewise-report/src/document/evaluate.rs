@@ -6,7 +6,7 @@ use super::{
 };
 use tilewise::{ArrayShape, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 
-/// What a member is.
+/// The value of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Number(i64),
@@ -31,7 +31,7 @@ impl From<Wrong> for NoValue {
 pub(super) struct Evaluation {
     /// The array of a function's bounds with its tiles, and the index of its element.
     pub(super) element: Option<(Shape, Vec<u64>)>,
-    /// Names that are taken for the document's, being none of its own.
+    /// Names of other languages, read as the document's.
     pub(super) renamed: Vec<(String, &'static str)>,
 }
 
@@ -85,7 +85,7 @@ impl Evaluation {
         Ok(Value::List(list))
     }
 
-    /// A quotient, rounded; of anything else, its value.
+    /// The quotient, rounded; the value of any other node.
     fn rounded(&mut self, inside: &Node, round: impl Fn(i64, i64) -> i64) -> Result<Value, NoValue> {
         let node = match &inside.kind {
             Kind::List(items) if items.len() == 1 => &items[0],
@@ -263,7 +263,7 @@ fn is_list_or_symbol(node: &Node) -> bool {
 fn wrong_count(name: &str, arguments: &[Node], has_tile: bool, node: &Node) -> Wrong {
     let wanted =
         if has_tile { "three lists: the element, the bounds, the tile" } else { "two lists: the element, the bounds" };
-    // What is too much, or where the next list is missing.
+    // The excess arguments, or the place of the missing list.
     let count = if has_tile { 3 } else { 2 };
     let span = match arguments.get(count) {
         Some(extra) => extra.span.start..node.span.end.saturating_sub(1),

@@ -19,10 +19,10 @@ use tilewise_audit::Failure;
 /// Brackets inside brackets, at most: a reader calls itself for each.
 const DEEPEST: usize = 64;
 
-/// Operators of an equation, at most: each holds what stands left of it, and is worked out inside the one behind it.
+/// Operators of an equation, at most: each holds its left side, and is evaluated inside the next one.
 const MOST_OPERATORS: usize = 1000;
 
-/// What is computed, and the bytes of the plain text that say it.
+/// A node of an expression, and its bytes of the plain text.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -62,7 +62,7 @@ pub(super) enum Operator {
 /// The members of an equation, one or more.
 ///
 /// # Errors
-/// What is wrong, with its bytes of the source.
+/// A syntax error, with its bytes of the source.
 pub(super) fn parse(plain: &Plain) -> Result<Vec<Node>, Failure> {
     let tokens = Tokens::of(plain.text()).map_err(|wrong| wrong.of(plain))?;
     let mut parser = Parser { tokens, at: 0, depth: 0, operators: 0, is_prose: false };
@@ -75,7 +75,7 @@ pub(super) fn parse(plain: &Plain) -> Result<Vec<Node>, Failure> {
 pub(super) fn parse_prefix(text: &str) -> Vec<Node> {
     let mut parser = Parser { tokens: Tokens::before_wrong(text), at: 0, depth: 0, operators: 0, is_prose: true };
     let mut members = Vec::new();
-    // Whatever stands behind the last member is prose.
+    // The text behind the last member is prose.
     let _ = parser.equation(&mut members);
     members
 }
@@ -224,8 +224,8 @@ impl Parser {
         }
     }
 
-    /// Where a remark in brackets ends, such as `(arithmetic is elementwise, (a,b) is concatenation)`: it has words that are none of a
-    /// formula's.
+    /// The end of a remark in brackets, such as `(arithmetic is elementwise, (a,b) is concatenation)`: it has words
+    /// that aren't those of a formula.
     fn end_of_remark(&self) -> Option<usize> {
         let (mut at, mut depth, mut has_words) = (self.at, 0_usize, false);
         loop {

@@ -1,4 +1,5 @@
-//! The documents' equations with symbols, `linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t))`: what each list in them is.
+//! The documents' equations with symbols, `linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t))`: the meaning of each list in
+//! them.
 //!
 //! The lists are those of "Linear index formulas for tiling given a shape and a tile" and "Tiling as pad-reshape-transpose".
 
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{plain::Plain, style::listed};
 
-/// What an item of a list is, elementwise.
+/// The meaning of a list's item, elementwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     /// `e`
@@ -31,7 +32,7 @@ enum Item {
 }
 
 impl Item {
-    /// Of the document's example, element (2,3) of F32[3,5]{1,0:T(2,2)}.
+    /// Its numbers in the document's example, element (2,3) of F32[3,5]{1,0:T(2,2)}.
     const fn of_example(self) -> [u64; 2] {
         match self {
             Self::Element => [2, 3],
@@ -48,7 +49,7 @@ impl Item {
 /// The letters of the document's formulas, terms of it.
 const LETTERS: [(char, Item); 3] = [('e', Item::Element), ('d', Item::Bounds), ('t', Item::Tile)];
 
-/// What the letters, the lists and the functions of members stand for, each once.
+/// The meanings of the members' letters, lists and functions, each once.
 pub(super) fn meanings(members: &[Node], plain: &Plain) -> Vec<Meaning> {
     let mut walk = Walk { plain, letters: Vec::new(), lists: Vec::new(), functions: Vec::new() };
     members.iter().for_each(|member| walk.node(member));
@@ -88,7 +89,7 @@ impl Walk<'_> {
                 }
                 arguments.iter().for_each(|argument| self.node(argument));
             }
-            // The parts of what is known as a whole aren't named again.
+            // The parts of an item with a meaning of its own aren't named again.
             _ if self.item(node).is_some() => self.letters_of(node),
             Kind::Binary(_, left, right) => {
                 self.node(left);
@@ -257,7 +258,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The piece of the formula, on one line; of a long one, its beginning.
+    /// The text of a part of the formula, on one line; the beginning of a long one.
     fn label(&self, node: &Node) -> String {
         /// No list of the documents without a remark is longer.
         const LONGEST: usize = 80;

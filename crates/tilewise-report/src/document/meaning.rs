@@ -47,7 +47,7 @@ pub(super) fn of_names(items: &[&str]) -> Vec<Meaning> {
     lines
 }
 
-/// What is said of a memory space, by its number.
+/// A memory space in words, by its number.
 pub(super) fn space_in_words(space: u8) -> String {
     let name = memory_space_name(space);
     if name.starts_with("space_") {

@@ -1,4 +1,4 @@
-//! What XLA's documents print and people type: equations with numbers, parts of the notation alone, pages of prose.
+//! Texts of XLA's documents and of people: equations with numbers, parts of the notation alone, pages of prose.
 
 mod equation;
 mod evaluate;

@@ -14,8 +14,8 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{ElementType, Layout, LayoutPartKind, Shape, Tile, TileFormat};
 
-/// A part of the documents' notation, such as `(8,128)(2,1)`, `S(1)`, `[A x B x C]` or `minor_to_major`, and its meaning: no shape, which a
-/// program wants, but what a person may type.
+/// A part of the documents' notation, such as `(8,128)(2,1)`, `S(1)`, `[A x B x C]` or `minor_to_major`, and its
+/// meaning: not a shape, as programs need, but a text that people may type.
 ///
 /// ```
 /// use tilewise_report::{Part, WriteText};
@@ -160,7 +160,7 @@ fn of_index(count: usize) -> String {
     format!("{of}, or its place in memory: `tilewise index SHAPE '(…)'` finds it")
 }
 
-/// `(4,2,8,128)`, what steps of tiling make of an array's bounds.
+/// `(4,2,8,128)`, an array's bounds after steps of tiling.
 fn of_bounds(sizes: &[u64]) -> Option<Meaning> {
     let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size)).filter(|all| *all > 0)?;
     let written: Vec<String> = sizes.iter().map(u64::to_string).collect();
@@ -273,9 +273,9 @@ fn of_order(items: &[&str]) -> Option<Vec<Meaning>> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum PartOfShape {
-    /// All of a layout.
+    /// A whole layout.
     Layout(LayoutSummary),
-    /// Anything else.
+    /// Any other part.
     Part(Part),
 }
 
@@ -309,7 +309,7 @@ impl WriteText for PartOfShape {
 }
 
 impl Part {
-    /// All that it means, in one line.
+    /// All of its meanings, in one line.
     pub(super) fn in_words(&self) -> String {
         let meanings: Vec<&str> = self.lines.iter().map(|line| &*line.meaning).collect();
         meanings.join("; ")

@@ -14,7 +14,7 @@ use std::{
 };
 use tilewise::{Layout, OperationLine, Shape, Tiled};
 
-/// What a text of prose has of XLA's notation, each piece once.
+/// The pieces of XLA's notation in a text of prose, each once.
 ///
 /// ```
 /// use tilewise_report::Prose;
@@ -34,13 +34,13 @@ struct Piece {
     line: usize,
     /// `shape`, `operation`, `equation`, `layout` or `part`.
     kind: &'static str,
-    /// As it is written canonically.
+    /// Its canonical text.
     text: String,
-    /// What is said of it, in a sentence.
+    /// Its meaning, in a sentence.
     meaning: String,
 }
 
-/// More of a text is not read: pages are shorter.
+/// Bytes of a text that are read; pages are shorter.
 const LONGEST: usize = 4 << 20;
 /// The most pieces.
 const MOST: usize = 1000;
@@ -58,7 +58,7 @@ impl Prose {
         let mut finder =
             Finder { text, source, plain: &plain, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::new() };
         let mut at = 0;
-        // The character before, of a word: letters of another script begin a new one, as in text without blanks.
+        // The last character of a word: letters of another script begin a new one, as in text without blanks.
         let mut inside: Option<char> = None;
         while let Some(c) = text[at..].chars().next() {
             if finder.pieces.len() == MOST {
@@ -79,13 +79,13 @@ impl Prose {
         Self { pieces: finder.pieces }
     }
 
-    /// How many pieces were found.
+    /// The number of pieces.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pieces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
@@ -104,7 +104,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Keeps the piece that begins here, and says how long it is.
+    /// Keeps the piece that begins here, and returns its length.
     fn piece(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
         let first = rest.chars().next()?;
@@ -236,13 +236,13 @@ impl Finder<'_> {
     }
 }
 
-/// As much of a text as a piece may take.
+/// The beginning of a text, at most the longest piece.
 fn window(text: &str) -> &str {
     let end = (0..=LONGEST_PIECE.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     &text[..end]
 }
 
-/// The length of what a bracket opens and closes.
+/// The length of a text up to the bracket that closes its first one.
 fn closed(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -256,7 +256,7 @@ fn closed(text: &str) -> Option<usize> {
     None
 }
 
-/// `60 B of data in 96 B: 36 B is padding`; of a shape without a layout, its data.
+/// `60 B of data in 96 B: 36 B is padding`; for a shape without a layout, its data.
 fn size_in_words(shape: &Shape) -> String {
     match Tiled::new(shape) {
         Ok(tiled) if tiled.padding_bytes() == 0 => format!("{}, no padding", bytes(tiled.physical_bytes())),

@@ -1,4 +1,4 @@
-//! Answers to what was typed in place of a shape or an index.
+//! Answers to texts in place of a shape or an index.
 
 use super::{Equation, PartOfShape};
 use crate::{
@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise_audit::Failure;
 
-/// What `tilewise show` answers to a text: a shape's summary, an equation worked out; for people also the meaning of a part alone, which is no
-/// shape for a program.
+/// The answer of `tilewise show` to a text: a shape's summary, an equation worked out; for people also the meaning of a
+/// part alone, which isn't a shape for a program.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Shown {
@@ -60,7 +60,7 @@ impl WriteText for Shown {
     }
 }
 
-/// What `tilewise index` answers to a line: where an element lies, or an equation worked out.
+/// The answer of `tilewise index` to a line: the place of an element, or an equation worked out.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -104,7 +104,7 @@ impl WriteText for Answer {
 /// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
 ///
 /// # Errors
-/// None that a line can cause: the object says what is wrong with it.
+/// None that a line can cause: the object has the line's error.
 ///
 /// ```
 /// let answer = tilewise_report::answer_line("f32[3,5]{1,0:T(2,2)}\t2,3")?;

@@ -3,7 +3,7 @@
 use super::meaning::{Meaning, format_in_words};
 use tilewise::TileFormat;
 
-/// A term by all of its names, in lower case with blanks between words, and what it means.
+/// A term by all of its names, in lower case with blanks between words, and its meaning.
 type Term = (&'static [&'static str], &'static str);
 
 /// Terms of "Shapes and layout" and "Tiled layout", in the order of the pages; last, those of older editions.

@@ -69,7 +69,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Those in front of the first character that formulas don't have.
+    /// The tokens in front of the first character that formulas don't have.
     pub(super) fn before_wrong(text: &str) -> Self {
         let mut tokens = Self { tokens: Vec::new(), end: text.len() };
         if let Err(wrong) = tokens.read(text) {

@@ -1,10 +1,10 @@
-//! What is wrong with an equation.
+//! Errors in equations.
 
 use crate::plain::Plain;
 use std::ops::Range;
 use tilewise_audit::Failure;
 
-/// What is wrong, in bytes of the plain text.
+/// An error, in bytes of the plain text.
 pub(super) struct Wrong {
     pub(super) kind: &'static str,
     pub(super) message: String,
@@ -12,7 +12,7 @@ pub(super) struct Wrong {
     pub(super) help: Option<String>,
 }
 
-/// What an equation of the document is.
+/// The form of the document's equations.
 const HELP: &str = "such as `linear_index_with_tile((2,3), (3,5), (2,2)) = 17`: the element, the bounds, the tile; or `linear_index((2,3), (3,5))`";
 
 impl Wrong {
@@ -24,7 +24,7 @@ impl Wrong {
         Self { help: Some(help.into()), ..self }
     }
 
-    /// The failure of the source.
+    /// The error in bytes of the source.
     pub(super) fn of(self, plain: &Plain) -> Failure {
         let failure = Failure::new(self.kind, self.message).at(plain.source(self.span));
         failure.with_help(self.help.unwrap_or_else(|| HELP.to_owned()))

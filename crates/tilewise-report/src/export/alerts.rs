@@ -1,17 +1,17 @@
-//! What is wrong with a program and what to change, each at a line of its source: what code hosts show beside a change.
+//! A program's problems and changes, each at a line of its source, for code hosts to show beside a change.
 
 use crate::{AuditOutput, findings::words, style::Tone};
 use std::borrow::Cow;
 use tilewise::visible;
 use tilewise_audit::SourceLine;
 
-/// Something to say at a line.
+/// A remark at a line.
 pub(super) struct Alert<'a> {
-    /// Which rule of [`RULES`] it is of.
+    /// Its rule in [`RULES`].
     pub(super) rule: &'static str,
     pub(super) level: Level,
     pub(super) message: String,
-    /// Code to paste, where there is some.
+    /// Code to paste, if any.
     pub(super) code: Option<String>,
     pub(super) file: Cow<'a, str>,
     /// From 1.
@@ -38,11 +38,11 @@ impl Level {
 /// ([`Change::as_str`](tilewise_audit::recommendation::Change::as_str)).
 pub(super) const DOES_NOT_FIT: &str = "does-not-fit";
 
-/// What there is to say of a program: that it does not fit, then each change that frees memory, the best first.
+/// The alerts on a program: that it does not fit, then each change that frees memory, the best first.
 pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
     let (report, summary) = (&output.report, output.summary());
     let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).and_then(|peak| peak.source.as_ref());
-    // Without any line of the user's, the program itself is the place.
+    // Without any line of the user's, the alert is at the program itself.
     let place = |source: Option<&SourceLine>| match source.or(peak) {
         Some(source) => (Cow::Owned(visible(&source.file).to_string()), source.line.max(1)),
         None => (visible(&output.report.source), 1),

@@ -9,7 +9,7 @@ use tilewise_audit::BufferRow;
 /// The columns in front of a buffer's own, the same in every row of a file.
 pub(crate) const OF_FILE: [&str; 2] = ["source", "module"];
 
-/// A row for each buffer. A spreadsheet runs what begins as a formula does: such a text gets an apostrophe in front.
+/// A row for each buffer. A text that a spreadsheet would run as a formula gets an apostrophe in front.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Csv;
 
@@ -30,7 +30,7 @@ impl Exporter for Csv {
     }
 }
 
-/// The value as one that is no formula, so that a table of a stranger's program can be opened.
+/// The value, never a formula, so that a table of a stranger's program can be opened.
 fn inert(value: Value<'_>) -> Value<'_> {
     match value {
         Value::Text(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}").into(),

@@ -1,4 +1,4 @@
-//! What is allocated and freed at each moment of a program, for the formats that replay it.
+//! Allocations and releases at each moment of a program, for the formats that replay them.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -36,7 +36,7 @@ fn stands(row: &PlanRow<'_>) -> bool {
     role.is_resident() || role == Role::Table
 }
 
-/// What happens to a block, by its number in [`Space::blocks`].
+/// An event of a block, by its number in [`Space::blocks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Alloc(usize),
@@ -47,9 +47,9 @@ pub(super) enum Event {
 pub(super) struct Space<'a> {
     pub(super) number: u8,
     pub(super) blocks: Vec<Block<'a>>,
-    /// In order, each with its moment. What stands has none.
+    /// In order, each with its moment. Blocks that stand have none.
     pub(super) events: Vec<(usize, Event)>,
-    /// Where temporaries begin.
+    /// The first address of temporaries.
     pub(super) temporaries: u64,
     /// The end of all addresses.
     pub(super) end: u64,

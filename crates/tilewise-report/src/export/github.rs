@@ -22,12 +22,12 @@ impl Exporter for Github {
     }
 }
 
-/// What follows the second `::` of a command.
+/// Escapes the text behind the second `::` of a command.
 pub(crate) fn workflow_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A value in front of it.
+/// Escapes a value in front of it.
 pub(crate) fn property(text: &str) -> String {
     workflow_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -15,16 +15,17 @@ use tilewise_draw::{Options, Scene};
 /// The page, made of `web/report.html` by `cargo xtask web --template`.
 const PAGE: &str = include_str!("report.html");
 
-/// Where the data goes.
+/// The placeholder for the data.
 const DATA: &str = "{{report}}";
 
-/// Shapes whose pictures are inside: those that hold the most, and those that something is said of.
+/// Shapes with a picture: those of advice, then the largest at the peak and the most padded.
 const PICTURES: usize = 24;
 
-/// A program's text that is longer isn't inside.
+/// A longer text of a program is left out.
 const LONGEST_TEXT: usize = 4 << 20;
 
-/// What the page of one program reads: `Embedded` in `web/src/report.ts`. That of two reads a [`ComparisonPage`](crate::ComparisonPage).
+/// The data of one program's page: `Embedded` in `web/src/report.ts`. The page of two has a
+/// [`ComparisonPage`](crate::ComparisonPage).
 #[derive(Serialize)]
 struct Embedded<'a> {
     report: JsonLine<'a, AsJson<'a, ReportView<'a>>>,
@@ -35,14 +36,14 @@ struct Embedded<'a> {
     on_demand: String,
 }
 
-/// What a page first shows only when it is asked for.
+/// Data that a page shows on demand.
 #[derive(Serialize)]
 struct OnDemand<'a> {
-    /// By shape.
+    /// Pictures by shape.
     pictures: BTreeMap<String, String>,
-    /// Of the other memory spaces.
+    /// Timelines of the other memory spaces.
     timelines: Vec<AsJson<'a, Timeline>>,
-    /// The program's; nothing of one that is too long.
+    /// The program's text; `None` if too long.
     text: Option<&'a str>,
 }
 
@@ -57,11 +58,11 @@ impl Exporter for Html {
 }
 
 impl AuditOutput {
-    /// The report as an HTML page in one file, which needs no network: what it holds over time, what to change, and
-    /// pictures of the layouts.
+    /// The report as an HTML page in one file, which needs no network: memory over time, changes, and pictures of the
+    /// layouts.
     #[must_use]
     pub fn to_html(&self) -> String {
-        // A file may be called anything, and a browser turns the direction of writing where it is told to.
+        // A file may have any name, and browsers obey marks of the direction of writing.
         let source = visible(&self.report.source);
         let mut view = self.view();
         view.source = &source;
@@ -94,7 +95,7 @@ pub(crate) fn page(data: &impl Serialize) -> String {
 fn packed(text: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    // A vector takes everything.
+    // Writing to a vector can't fail.
     let bytes = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).unwrap_or_default();
     let digits = bytes.chunks(3).flat_map(|three| {
         let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));

@@ -14,10 +14,10 @@ use std::{
 use tilewise::visible;
 use tilewise_audit::{KernelRow, PeakRow, SourceLine};
 
-/// Rows of what is alive at the peak.
+/// Rows of the arrays alive at the peak.
 const ROWS: usize = 5;
 
-/// A section for each program: what it holds, whether that fits, what to change, what is alive at the peak.
+/// A section for each program: its memory, whether that fits, changes, and the arrays alive at the peak.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Markdown;
 
@@ -67,7 +67,7 @@ fn write_change(number: usize, change: &PlannedChange<'_>, out: &mut dyn Write) 
     writeln!(out, "   ```\n")
 }
 
-/// What XLA copies at kernels, with what spares it.
+/// XLA's copies at kernels, with their remedies.
 fn write_copies(kernels: &[KernelRow], out: &mut dyn Write) -> io::Result<()> {
     let arrays = kernels.iter().flat_map(|kernel| kernel.arrays().map(move |array| (kernel, array)));
     let mut rows: Vec<_> = arrays.filter_map(|(kernel, array)| Some((kernel, array, array.ends()?))).collect();
@@ -122,7 +122,7 @@ pub(crate) fn text(words: &str) -> String {
     while let Some(code) = parts.next() {
         match parts.next() {
             Some(after) => text.extend(["`", code, "`", &plain(after)]),
-            // Nothing closes it.
+            // A backtick that isn't closed.
             None => text.extend(["\\`", &plain(code)]),
         }
     }
@@ -159,7 +159,7 @@ mod tests {
             ("Pass `params['w']` as [4,8] <b>", "Pass `params['w']` as \\[4,8\\] &lt;b>"),
             ("ask @team about #1", "ask @\u{200b}team about #\u{200b}1"),
             ("![x](http://e)", "\\!\\[x\\](http://e)"),
-            // What a name's own backtick would let out.
+            // The text behind a backtick inside a name.
             ("Pass `x` @team` in", "Pass `x` @\u{200b}team\\` in"),
             ("Pass ``@team` in `b", "Pass ``@\u{200b}team` in `b"),
             ("a\nb", "a\\\\nb"),

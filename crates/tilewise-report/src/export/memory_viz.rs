@@ -1,4 +1,4 @@
-//! A memory snapshot for <https://pytorch.org/memory_viz>: what PyTorch's `_dump_snapshot` writes, of a plan.
+//! A plan as a memory snapshot for <https://pytorch.org/memory_viz>, in the form of PyTorch's `_dump_snapshot`.
 //!
 //! The page reads a pickle, so this writes one: protocol 2, with the opcodes that the page knows
 //! (torch/utils/viz/MemoryViz.js). A memory space is a device, and one step of time is one allocation or release.
@@ -85,7 +85,7 @@ fn frames(pickle: &mut Pickle<'_>, block: &Block<'_>) -> io::Result<()> {
     })
 }
 
-/// A stretch of addresses, and what is in it at the end of the program.
+/// A stretch of addresses, and its blocks at the end of the program.
 struct Segment<'s, 'a> {
     device: u8,
     start: u64,
@@ -93,7 +93,7 @@ struct Segment<'s, 'a> {
     blocks: Vec<&'s Block<'a>>,
 }
 
-/// What is live for the whole program, and the temporaries' memory.
+/// The memory that is live for the whole program, and that of the temporaries.
 fn segments<'s, 'a>(space: &'s Space<'a>) -> impl Iterator<Item = Segment<'s, 'a>> {
     let left = space.left();
     let stretches = [(0, space.temporaries), (space.temporaries, space.end)];
@@ -178,7 +178,7 @@ impl Pickle<'_> {
         Ok(())
     }
 
-    /// `BINUNICODE`; texts of 4 GiB do not come out of texts of 4 GiB.
+    /// `BINUNICODE`; a text of 4 GiB or more is an error.
     fn text(&mut self, text: &str) -> io::Result<()> {
         let length = u32::try_from(text.len()).map_err(io::Error::other)?;
         self.out.write_all(b"X")?;

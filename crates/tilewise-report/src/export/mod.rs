@@ -39,7 +39,7 @@ use crate::AuditOutput;
 use std::io::{self, Write};
 use tilewise_audit::Failure;
 
-/// A format: what comes first, each audit, what comes last.
+/// A format: a beginning, each audit, an end.
 ///
 /// ```
 /// use tilewise_report::{AuditOutput, Exporter, Trace};
@@ -53,7 +53,7 @@ use tilewise_audit::Failure;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Exporter {
-    /// Writes what comes before the first audit.
+    /// Writes the beginning, before the first audit.
     ///
     /// # Errors
     /// Those of `out`.
@@ -77,7 +77,7 @@ pub trait Exporter {
     /// Those of `out`.
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()>;
 
-    /// Writes what comes after the last audit.
+    /// Writes the end, after the last audit.
     ///
     /// # Errors
     /// Those of `out`.
@@ -87,7 +87,7 @@ pub trait Exporter {
     }
 }
 
-/// Whether there is a memory plan, which some formats are of.
+/// An error without a memory plan, which some formats need.
 fn has_plan(output: &AuditOutput, purpose: &str) -> Result<(), Failure> {
     match output.report.plan() {
         Ok(_) => Ok(()),

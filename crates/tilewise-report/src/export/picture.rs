@@ -7,12 +7,12 @@ use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Failure, Owners, PlanRow, Report};
 use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
 
-/// A picture of how memory is used over a program's order, and of what lies where.
+/// A picture of memory over a program's order, and of the places of arrays.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// The number of the memory space.
     pub memory_space: u8,
-    /// How it is drawn.
+    /// Options of the drawing.
     pub options: Options,
     /// The format of the picture.
     pub format: PictureFormat,
@@ -24,7 +24,7 @@ pub struct Picture {
 pub enum PictureFormat {
     /// An SVG document.
     Svg,
-    /// A PNG image, of so many pixels per unit of the SVG.
+    /// A PNG image, with this number of pixels per unit of the SVG.
     #[cfg(feature = "png")]
     Png(f32),
 }
@@ -59,7 +59,7 @@ impl AuditOutput {
     }
 }
 
-/// The rise and fall of memory in at most so many columns, and where it is highest, a line each.
+/// The rise and fall of memory in at most `width` columns, and the place of its peak, a line each.
 pub(crate) fn sparkline(report: &Report, options: &Options, width: usize) -> Vec<String> {
     let drawn = of(report, 0, &mut |_| (0, 0)).to_terminal(options, width);
     drawn.lines().take(2).map(str::to_owned).collect()

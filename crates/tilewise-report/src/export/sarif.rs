@@ -11,7 +11,7 @@ use std::{
     io::{self, Write},
 };
 
-/// A log of one run: a result for each thing to say of each program.
+/// A log of one run: a result for each alert of each program.
 ///
 /// The format is that of *Static Analysis Results Interchange Format (SARIF) Version 2.1.0*, OASIS.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ fn result(alert: &Alert<'_>, module: &str) -> Value {
             "artifactLocation": { "uri": uri(&alert.file) },
             "region": { "startLine": alert.line },
         } }],
-        // The same finding of the next run, though bytes and lines moved.
+        // The fingerprint stays the same in the next run, though bytes and lines moved.
         "partialFingerprints": { "programAndRule/v1": format!("{module}/{}/{}", alert.rule, alert.file) },
     })
 }

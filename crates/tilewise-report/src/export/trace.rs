@@ -137,11 +137,11 @@ fn write_space(
     }))
 }
 
-/// Whose the blocks of a memory space are.
+/// The owners of a memory space's blocks.
 struct Owners {
-    /// Those with the most bytes in all, the last for the rest.
+    /// Those with the largest blocks, the last for the rest.
     names: Vec<String>,
-    /// For each block, which of the names.
+    /// The index in `names` for each block.
     of: Vec<usize>,
 }
 
@@ -156,7 +156,7 @@ impl Owners {
             source.or_else(|| op_name.clone()).unwrap_or_else(|| block.row.instruction.name().to_owned())
         };
         let names: Vec<String> = space.blocks.iter().map(name).collect();
-        // A line matters by the largest it has, not by how often it has it.
+        // Lines are ranked by their largest block, not by the number of blocks.
         let mut largest: HashMap<&str, u64> = HashMap::new();
         for (name, block) in names.iter().zip(&space.blocks) {
             let bytes = largest.entry(name).or_default();

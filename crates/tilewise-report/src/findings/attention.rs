@@ -6,7 +6,7 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::AttentionScores};
 
-/// What else frees scores that other advice is of.
+/// Another way to free the scores, for advice that is about something else.
 pub(super) fn instead(scores: &AttentionScores) -> String {
     let cap = if scores.is_capped { "; your soft cap is splash attention's `attn_logits_soft_cap`" } else { "" };
     format!("blockwise (flash) attention never holds these scores of all pairs of {} positions{cap}", scores.positions)

@@ -52,7 +52,7 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     Words::new(sentence).task(task).jax(about, import, code)
 }
 
-/// What recomputes a loop's step, with what it imports and how it is called.
+/// The function that recomputes a loop's step, its imports and its call.
 fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
     match (finding.library, finding.is_checkpointed) {
         (Library::Haiku, true) => (

@@ -87,21 +87,21 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     }
 }
 
-/// How a program takes its gradient.
+/// The call that takes a program's gradient.
 pub(crate) struct TakenGradient<'a> {
     /// `jax.value_and_grad` or `jax.grad`
     pub(crate) call: &'a str,
-    /// The function that it is of.
+    /// The differentiated function.
     pub(crate) loss: &'a str,
-    /// Whether that is given the batch, and doesn't find it around itself.
+    /// Whether the function takes the batch as an argument, instead of from its closure.
     pub(crate) takes_batch: bool,
 }
 
 impl TakenGradient<'_> {
-    /// Where the program's source isn't at hand.
+    /// The default, if the program's source isn't at hand.
     const UNKNOWN: Self = Self { call: "jax.value_and_grad", loss: "loss_fn", takes_batch: true };
 
-    /// What the function in parts is called.
+    /// The name of the function in parts.
     pub(crate) fn in_parts(&self) -> String {
         format!("{}_in_parts", self.call.rsplit('.').next().unwrap_or_default())
     }
@@ -146,10 +146,10 @@ pub(crate) fn gradient_in_parts(about: &Recommendation, taken: &TakenGradient<'_
     }
 }
 
-/// How the Python package is had.
+/// How to install the Python package.
 const INSTALL: &str = "`pip install ./python` in a checkout of tilewise installs it";
 
-/// What the arrays of the peak have in common, of the dimension that is named.
+/// The dimension that most arrays of the peak have in common, in a clause.
 fn most(finding: &LargeDimension, about: &Recommendation) -> String {
     let size = finding.size;
     let shape = about.array.as_ref().and_then(|array| array.shape());
@@ -162,7 +162,7 @@ fn most(finding: &LargeDimension, about: &Recommendation) -> String {
     }
 }
 
-/// Where the program makes the dimension, or joins it in the end: parts of its own functions.
+/// For a program that makes the dimension or joins it in the end: parts of its own functions.
 fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) -> Words {
     let (size, bounds, place) = (finding.size, bounds_of(about), at_line(about));
     let at = finding.place;
@@ -178,7 +178,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     let (function, again) =
         if has_gradient { ("jax.checkpoint(f)", " (the backward pass computes each part again)") } else { ("f", "") };
     let batch = (size / about.parts.unwrap_or(2)).max(1);
-    // What the program counts or draws, and the arrays that begin with the dimension.
+    // The numbers or keys that the program makes, and the arrays that begin with the dimension.
     let made = finding.is_made.then(|| match &finding.keys[..] {
         [key] if is_name(key) => format!("jax.random.split({key}, {size})"),
         _ => format!("jax.numpy.arange({size})"),
@@ -210,7 +210,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     )
 }
 
-/// What parts add up to, each of which the backward pass computes again.
+/// Code for sums over parts; the backward pass computes each part again.
 fn added_up(finding: &LargeDimension, xs: &str, parts: u64) -> String {
     let size = finding.size;
     format!(
@@ -221,7 +221,7 @@ sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
     )
 }
 
-/// A step as it is, in parts.
+/// An unchanged step, in parts.
 fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let function = finding.function.as_ref().filter(|function| is_name(function))?;
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
@@ -302,7 +302,7 @@ total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)"
             "import torch_xla.core.xla_model as xm",
             format!("for part in batch.chunk({parts}):\n    (loss_of(part) / {parts}).backward()\n    xm.mark_step()"),
         ),
-        // In a training step the parts of a split would all be kept for the gradient.
+        // In a training step all parts of a split would be kept for the gradient.
         _ => words.task(format!("Take fewer than {size} at once, if that is your batch")),
     }
 }

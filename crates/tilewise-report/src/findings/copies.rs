@@ -73,7 +73,7 @@ fn cause(row: &CopyRow, reason: &CopyReason) -> String {
     }
 }
 
-/// An end in a sentence.
+/// An end of a copy, in a sentence.
 fn named(end: &CopyEnd) -> String {
     let number = end.number.map(|number| number.to_string()).unwrap_or_default();
     match (end.kind, &end.op_name) {

@@ -33,7 +33,7 @@ pub(super) fn words(finding: &UndonatedState, about: &Recommendation) -> Words {
     }
 }
 
-/// How a function is jitted that donates.
+/// The `jit` of a function that donates.
 pub(crate) struct Jitted {
     import: &'static str,
     /// `jax.jit`
@@ -42,7 +42,7 @@ pub(crate) struct Jitted {
     pub(crate) option: String,
 }
 
-/// How the function is to be jitted; `None` where what is to be donated has no name.
+/// The `jit` with donation; `None` without a known `jit`, or for an argument without a name.
 pub(crate) fn jitted(finding: &UndonatedState) -> Option<Jitted> {
     let library = finding.jit.as_ref()?.library;
     // `args` may be `*args`, which has no name to donate by.

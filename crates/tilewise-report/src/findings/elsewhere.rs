@@ -49,7 +49,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             };
             let is_kept = largest.as_ref().is_some_and(|largest| largest.transform == Some(Transform::Gradient));
             let how = match recomputed {
-                // What a gradient keeps may have no samples, such as weights of each turn of a loop.
+                // Arrays kept for a gradient may have no samples, such as weights of each turn of a loop.
                 Some(recomputed) if is_kept => format!("{recomputed}, or fewer samples at once, where those have any"),
                 Some(recomputed) => format!("fewer samples at once, or {recomputed}"),
                 None => "fewer samples at once".to_owned(),
@@ -133,7 +133,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
 }
 
 impl Words {
-    /// With the setting by which a framework takes memory as it needs it.
+    /// Adds the setting by which a framework takes memory as it needs it.
     fn growth(self, about: &Recommendation) -> Self {
         match about.framework {
             Some(Framework::Jax) => {
@@ -201,7 +201,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     [headline, format!("{which}{why}")]
 }
 
-/// What Linux says of a process that it killed.
+/// The sentence on a process that Linux killed.
 fn killed(message: &Message) -> String {
     let fact = |name| message.facts.size(name).map(printed);
     let place =
@@ -211,7 +211,7 @@ fn killed(message: &Message) -> String {
     format!("Out of memory {place}{held}{limit}.")
 }
 
-/// What a Tenstorrent device's banks have to hold of a buffer, each its part.
+/// The part of a buffer that each bank of a Tenstorrent device has to hold.
 fn of_bank(message: &Message) -> Option<String> {
     let fact = |name| message.facts.size(name).map(printed);
     let room = fact("free").map(|free| format!(", {free} free")).unwrap_or_default();
@@ -219,7 +219,7 @@ fn of_bank(message: &Message) -> Option<String> {
     Some(format!(": {} asked for in each bank{room}{piece}", fact("needed")?))
 }
 
-/// What is free, and of how much; or what of a pool is in use.
+/// The free memory and the capacity; or the part of a pool in use.
 fn room(message: &Message) -> String {
     let fact = |name| message.facts.size(name).filter(|size| size.bytes() > 0);
     let capacity = message.capacity.as_ref();

@@ -25,7 +25,7 @@ fn honoured((generation, cap): (Generation, u64)) -> String {
     format!("{generation} honours up to {}", bytes(cap))
 }
 
-/// What of a generation's cap keeps a kernel from getting as much as it needs.
+/// The generation's cap, above which no limit helps; empty if unknown.
 fn no_higher(cap: Option<(Generation, u64)>) -> String {
     cap.map(|cap| format!("; no higher limit helps: {}", honoured(cap))).unwrap_or_default()
 }
@@ -160,11 +160,11 @@ pub(super) fn limit(finding: &KernelLimit, about: &Recommendation) -> Words {
     }
 }
 
-/// How the blocks of a kernel are set that many programs share.
+/// Block settings of a kernel that many programs share.
 struct KernelLibrary {
-    /// What its kernels have in their names.
+    /// A part of its kernels' names.
     sign: &'static str,
-    /// What sets their blocks.
+    /// The parameters that set their blocks.
     parameters: &'static str,
     /// The class of its sizes.
     class: Option<Class>,
@@ -173,9 +173,9 @@ struct KernelLibrary {
 /// A class of sizes of blocks.
 #[derive(Clone, Copy)]
 struct Class {
-    /// What imports it, where a library that everyone has is the only one with it.
+    /// Its import; `None` unless a library that everyone has is the only one with it.
     import: Option<&'static str>,
-    /// What its objects are called.
+    /// The usual name of its objects.
     variable: &'static str,
     /// Its fields that matter for the kernel.
     fields: &'static [&'static str],
@@ -233,7 +233,7 @@ impl KernelLibrary {
         LIBRARIES.iter().find(|library| kernel.contains(library.sign))
     }
 
-    /// Imports and code that make the blocks so many times smaller: from the sizes, or from those that the program has.
+    /// Imports and code that divide the blocks by `parts`: from the sizes, if known, else from the program's own.
     fn code(&self, sizes: &[BlockSize], parts: u64) -> Option<(&'static str, String)> {
         let Class { import, variable, fields } = self.class?;
         let told = |name: &str| sizes.iter().find(|each| each.name == name).map(|each| each.size);
@@ -250,7 +250,7 @@ impl KernelLibrary {
     }
 }
 
-/// SMEM has what a core's scalar unit reads.
+/// Advice on SMEM, which holds the values that a core's scalar unit reads.
 fn scalars(finding: &BlockFinding) -> Words {
     let most = |limit: u64| {
         format!("SMEM has {}, for what the scalar unit reads (indices, lengths, tables of pages)", bytes(limit))

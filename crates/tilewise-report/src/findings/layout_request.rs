@@ -27,7 +27,7 @@ fn sentence(arrays: &[RequestedLayout]) -> String {
     let is_donated_to = |number: usize| arrays.iter().any(|other| other.donated_to == Some(number));
     let said: Vec<String> = arrays
         .iter()
-        // A donated argument speaks for its result.
+        // The request for a donated argument covers its result.
         .filter(|array| !(array.argument.is_none() && is_donated_to(array.number)))
         .map(|array| match (&array.argument, array.donated_to) {
             (None, _) => format!("take result {} as {}", array.number, sized(array)),
@@ -46,7 +46,7 @@ fn sentence(arrays: &[RequestedLayout]) -> String {
     })
 }
 
-/// The layout to request, and what the array then takes, if that is more.
+/// The layout to request, and the array's bytes in it, if that is more.
 fn sized(array: &RequestedLayout) -> String {
     let [before, after] = array.bytes;
     if after <= before {

@@ -7,7 +7,7 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::Logits};
 
-/// What a loss makes of its tokens is its own: their mean, divided once, or what each answer has of them.
+/// Code for the loss of each token; the reduction is the program's own, such as the mean or weights for padding.
 fn code(finding: &Logits) -> String {
     let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
     let of_tokens = if finding.are_labels_dense {

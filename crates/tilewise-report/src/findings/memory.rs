@@ -60,7 +60,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
         }
         _ => "the message doesn't tell what the arrays are for that it lists",
     };
-    // What of it grows with the batch only the program tells.
+    // Only the program shows which part of it grows with the batch.
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
         let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
         format!("{what} to shrink by {percent} %")
@@ -76,7 +76,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
     }
 }
 
-/// The dump of the program, which says what a message doesn't.
+/// Advice to read the program's dump, which shows more than a message.
 pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // TensorFlow's programs are compiled on the TPU's host, which the job's own flags don't reach.
     if about.framework == Some(Framework::TensorFlow) && dump.is_none() {

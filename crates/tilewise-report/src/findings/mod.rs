@@ -75,17 +75,17 @@ use tilewise_oom::{Form, Framework, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Words {
-    /// What to do, in a few words.
+    /// The task, in a few words.
     pub task: String,
-    /// What to do, where, and why: a sentence without a full stop.
+    /// The task, its place and its reason: a sentence without a full stop.
     pub sentence: String,
-    /// The code that does it, in the language of the framework that made the program, if that is known.
+    /// The code of the task, in the language of the framework that made the program, if that is known.
     pub code: Option<String>,
-    /// What the code imports, a line each.
+    /// The code's imports, a line each.
     pub imports: Option<&'static str>,
     /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`.
     pub plain: Option<String>,
-    /// What to know before doing it: a sentence without a full stop.
+    /// A caveat: a sentence without a full stop.
     pub caveat: Option<String>,
 }
 
@@ -102,22 +102,22 @@ impl Words {
         }
     }
 
-    /// With a task in fewer words than the first clause of its sentence.
+    /// Sets a task in fewer words than the first clause of its sentence.
     fn task(self, task: impl Into<String>) -> Self {
         Self { task: task.into(), ..self }
     }
 
-    /// With what to know before doing it.
+    /// Sets the caveat.
     fn caveat(self, caveat: impl Into<String>) -> Self {
         Self { caveat: Some(caveat.into()), ..self }
     }
 
-    /// With this code in any framework.
+    /// Sets the code, for any framework.
     fn code(self, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
         Self { code: Some(code.into()), imports: imports.into(), ..self }
     }
 
-    /// With this code, if JAX made the program.
+    /// Sets the code, if JAX made the program.
     fn jax(self, about: &Recommendation, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
         if about.framework == Some(Framework::Jax) { self.code(imports, code) } else { self }
     }
@@ -131,13 +131,13 @@ impl Words {
 /// Words of a task: more aren't read at once.
 const TASK: usize = 12;
 
-/// What a sentence begins with: all up to what is explained, and of a long one up to what is added.
+/// The first clause of a sentence: up to an explanation, and in a long one up to an addition.
 fn first_clause(sentence: &str) -> &str {
     let clause = before(sentence, &[": ", "; ", ". "]);
     if clause.split(' ').count() > TASK { before(clause, &[", ", " ("]) } else { clause }
 }
 
-/// What stands before the first of these signs that is in no brackets.
+/// The text before the first of these signs outside of brackets.
 fn before<'a>(text: &'a str, signs: &[&str]) -> &'a str {
     let mut depth = 0_u32;
     for (at, letter) in text.char_indices() {
@@ -153,7 +153,7 @@ fn before<'a>(text: &'a str, signs: &[&str]) -> &'a str {
     text
 }
 
-/// What is said of a recommendation.
+/// A recommendation in words and code.
 #[must_use]
 pub fn words(about: &Recommendation) -> Words {
     let mut words = of_finding(about);
@@ -226,8 +226,8 @@ fn of_finding(about: &Recommendation) -> Words {
     }
 }
 
-/// What happened and what is the cause, of a message that isn't judged by what fills a TPU's memory: a warning, a log, a kernel
-/// that can't be compiled, another machine. `None` for others.
+/// The event and its cause, for a message that isn't judged by the contents of a TPU's memory: a warning, a log, a
+/// kernel that can't be compiled, another machine. `None` for others.
 pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
     let message = &explanation.message;
     Some(match (message.form, message.verdict()) {
@@ -248,7 +248,7 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
     })
 }
 
-/// What makes the padding of an array, the largest cause first, in words with axes named.
+/// The causes of an array's padding, the largest first, in words with axes named.
 ///
 /// ```
 /// let tiled = tilewise::Tiled::new(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?)?;
@@ -261,7 +261,7 @@ pub fn causes_in_words(causes: &[Cause]) -> Vec<String> {
     causes.iter().map(cause).collect()
 }
 
-/// What to run or to write next: the code of the first piece of advice, else the command that tells more.
+/// The next step to run or to write: the code of the first piece of advice, else the command that explains more.
 ///
 /// ```
 /// let text = "cannot statically prove that index in dimension 1 is a multiple of 128";

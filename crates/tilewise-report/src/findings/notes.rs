@@ -4,7 +4,7 @@ use super::words::{at, modules, quoted};
 use crate::style::bytes;
 use tilewise_audit::{Machine, Note, Purpose, Width};
 
-/// A note in words, without a full stop; with what makes its arrays smaller, where they are what fills the memory.
+/// A note in words, without a full stop; with a remedy, if its arrays fill the memory.
 #[must_use]
 pub fn note(note: &Note, machine: Machine) -> String {
     let names = if note.names.is_empty() { String::new() } else { format!(", {}", quoted(&note.names)) };

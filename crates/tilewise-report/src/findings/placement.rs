@@ -24,7 +24,7 @@ pub(super) fn words(finding: PlacementFinding) -> Words {
     }
 }
 
-/// A value that is computed with where it lies.
+/// A value in host memory that the host computes with.
 pub(super) fn computed(message: &Message) -> [String; 2] {
     let name = message.facts.text("instruction").map(|name| name.trim_start_matches('%'));
     let name = name.map_or("an instruction".to_owned(), |name| format!("`{name}`"));

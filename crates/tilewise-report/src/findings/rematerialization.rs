@@ -12,7 +12,7 @@ use tilewise_oom::{Message, PrintedSize};
 /// Less than a fiftieth saved: nothing was left to recompute.
 const LITTLE: u64 = 50;
 
-/// Where arguments and results exceed the memory by themselves.
+/// Advice if arguments and results exceed the memory by themselves.
 pub(super) fn shard(about: &Recommendation) -> Words {
     Words::new(
         "Divide arguments and results between devices, or keep those that last, such as optimizer state, in the host's memory: \
@@ -26,7 +26,7 @@ pub(super) fn shard(about: &Recommendation) -> Words {
     )
 }
 
-/// Where the compiler's own recomputing has reached its end.
+/// Advice if the compiler's own recomputing has reached its end.
 pub(super) fn recompute(about: &Recommendation) -> Words {
     Words::new(
         "If an error follows: put `jax.checkpoint` around each layer, or process the batch in parts; the compiler's own \

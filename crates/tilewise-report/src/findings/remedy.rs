@@ -6,7 +6,7 @@ use serde::Serialize;
 use tilewise::{Shape, View, ViewAccess, ViewPart};
 use tilewise_audit::{KernelArray, KernelSide, Remedy};
 
-/// A [`Remedy`] as it is said.
+/// A [`Remedy`] in words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct RemedyWords {
@@ -14,22 +14,22 @@ pub struct RemedyWords {
     pub kind: &'static str,
     /// The array that the kernel reads or writes instead, with its layout; `None` of other kinds than a view or a stored shape.
     pub shape: Option<String>,
-    /// How a kernel reads that: [`ViewAccess::as_str`].
+    /// The way in which a kernel reads that: [`ViewAccess::as_str`].
     pub access: Option<&'static str>,
-    /// What to do.
+    /// The remedy, in a sentence.
     pub sentence: String,
     /// The code for it, in JAX: outside the kernel, then inside.
     pub code: Option<String>,
 }
 
 impl RemedyWords {
-    /// What is said of a view that a kernel reads instead of an operand of this shape.
+    /// The words of a view that a kernel reads instead of an operand of this shape.
     #[must_use]
     pub fn of_view(view: &View, operand: &Shape) -> Self {
         Self::said(&Remedy::View(view.clone()), operand, KernelSide::Operand)
     }
 
-    /// What is said of the remedy for a kernel's operand or result, if there is one.
+    /// The words of the remedy for a kernel's operand or result, if there is one.
     #[must_use]
     pub fn of(array: &KernelArray) -> Option<Self> {
         array.remedy.as_ref().map(|remedy| Self::said(remedy, &array.shape, array.side))
@@ -92,7 +92,7 @@ impl RemedyWords {
     }
 }
 
-/// What a kernel does with a view.
+/// A kernel's use of a view, in a clause.
 fn clause(access: ViewAccess) -> &'static str {
     match access {
         ViewAccess::IndexMap => "its blocks hold the same rows and lanes, and only the index map changes",
@@ -150,7 +150,7 @@ fn code(view: &View, array: &Shape, side: KernelSide) -> String {
     }
 }
 
-/// What becomes of a block, where the view's dimensions are whole ones of the operand.
+/// The block inside the kernel, if the view's dimensions are whole ones of the operand; else `None`.
 fn inside(view: &View, bounds: &[u64]) -> Option<String> {
     let is_whole = |part: &ViewPart| bounds.get(part.dimension) == Some(&part.size);
     if !view.dimensions.iter().flatten().all(is_whole) {

@@ -17,7 +17,7 @@ pub(super) fn words(finding: &ReplicatedArray) -> Words {
     .code(SHARDING, constraint(finding))
 }
 
-/// What asks for the sharding that is wanted, with axes of a mesh by other names than the program's.
+/// Code that requests the wanted sharding; the axes of its mesh have other names than the program's.
 fn constraint(finding: &ReplicatedArray) -> String {
     let parts = finding.array.as_ref().and_then(|array| array.to_parts.as_deref());
     let mut axes = ["'x'", "'y'", "'z'"].into_iter();

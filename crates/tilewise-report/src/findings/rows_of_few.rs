@@ -10,7 +10,7 @@ use tilewise_audit::{
     recommendation::finding::{RowOperation, RowsOfFew},
 };
 
-/// Why the columns.
+/// The reason to take columns apart.
 const WHY: &str = "each row is padded to 128 lanes";
 
 pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {

@@ -38,7 +38,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
-            // PyTorch/XLA tells how much is taken, not by what.
+            // PyTorch/XLA reports the amount of taken memory, not its owners.
             let task = if about.framework == Some(Framework::TorchXla) {
                 "See how much is taken, and drop tensors that aren't needed"
             } else {
@@ -98,7 +98,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     }
 }
 
-/// What JAX holds.
+/// Code that lists the largest arrays of JAX.
 const ALIVE: &str = "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
                      jax.clear_caches()  # drops compiled programs that are not needed any more";
 
@@ -115,7 +115,7 @@ fn release(words: Words, about: &Recommendation) -> Words {
     }
 }
 
-/// A server's flag, lowered by what programs lack.
+/// Advice to lower a server's memory flag, to leave room for programs.
 fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -> Words {
     let flag = server.memory_flag();
     let filled = filled.map(|[used, all]| format!(": {used} of {all} GiB were in use before it loaded them"));

@@ -4,7 +4,7 @@ use super::{Words, words::printed};
 use crate::style::bytes;
 use tilewise_oom::{Facts, Form, Message, PrintedSize};
 
-/// Where the text is the compiler's plan.
+/// Advice if the text is the compiler's plan.
 pub(super) fn audit() -> Words {
     Words::new("Audit the file: it says what owns the peak").code(None, "tilewise audit FILE")
 }

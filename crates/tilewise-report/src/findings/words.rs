@@ -18,7 +18,7 @@ pub(super) fn at(source: Option<&SourceLine>) -> String {
     source.map(|source| format!(" at {}{}", line(source), library(source).unwrap_or_default())).unwrap_or_default()
 }
 
-/// Where the array of a recommendation comes from.
+/// The source of a recommendation's array: ` at model.py:12`, or empty.
 pub(super) fn at_line(about: &Recommendation) -> String {
     at(about.array.as_ref().and_then(|array| array.source.as_ref()))
 }
@@ -55,18 +55,18 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// The same between backticks.
+/// As `listed`, with each name between backticks.
 pub(super) fn quoted(names: &[String]) -> String {
     listed(&names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
 }
 
-/// The same with its first letter large.
+/// The sentence with its first letter large.
 pub(crate) fn capitalized(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// How an argument or result is called in a sentence, and in code.
+/// The name of an argument or result, in a sentence and in code.
 pub(super) fn named(name: &ArrayName) -> (String, String) {
     let path = |index: &[u32]| if index.is_empty() { String::new() } else { format!(" at {{{}}}", list(index)) };
     match name {
@@ -79,8 +79,8 @@ pub(super) fn named(name: &ArrayName) -> (String, String) {
     }
 }
 
-/// A size with the digits that a message has, so that it is found there, and with the unit that everything else has:
-/// `477.5 KiB` for `477.5K`.
+/// A size with the message's own digits, so that it is found there, and with this report's units: `477.5 KiB` for
+/// `477.5K`.
 pub(crate) fn printed(size: &PrintedSize) -> String {
     let text = size.text();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic()).trim_end();
@@ -95,14 +95,14 @@ pub(crate) fn printed(size: &PrintedSize) -> String {
     format!("{digits} {unit}")
 }
 
-/// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: what keeps most of a layer.
+/// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: the modules that keep most of a layer.
 pub(super) fn modules(layers: &Checkpointed) -> String {
     let modules: Vec<String> =
         layers.modules.iter().map(|(module, held)| format!("`{module}` {}", bytes(*held))).collect();
     if modules.is_empty() { String::new() } else { format!(" ({})", modules.join(", ")) }
 }
 
-/// What makes the padding of an array.
+/// The cause of an array's padding, in words.
 pub(crate) fn cause(cause: &Cause) -> String {
     match cause {
         Cause::Axis(axis) => axis.to_string(),

@@ -154,7 +154,7 @@ fields!(KernelResult<'_>, result, {
 /// An operand of a kernel.
 struct KernelOperand<'a>(&'a KernelArray);
 
-/// A result of a kernel, and who reads it.
+/// A result of a kernel, and its readers.
 struct KernelResult<'a>(&'a KernelArray);
 
 fields!(BoundaryChange, change, {
@@ -196,7 +196,7 @@ fields!(AssignmentRow, row, {
     largest_bytes: row.largest_bytes,
 });
 
-// Whatever it follows from: a program, one of its copies, or a message.
+// Of any origin: a program, one of its copies, or a message.
 fields!(Recommendation, advice, {
     kind: advice.change.as_str(),
     target: advice.target.as_str(),
@@ -368,7 +368,7 @@ fields!(Columns<'_>, pieces, {
     last: pieces.of(|piece| piece.last),
 });
 
-/// A copy, and why it is there.
+/// A copy and its reason.
 struct ExplainedCopy<'a> {
     row: &'a CopyRow,
     reason: &'a CopyReason,
@@ -521,7 +521,7 @@ fn serialize_row<S: Serializer>(row: &impl TableRow, serializer: S) -> Result<S:
     serializer.collect_map(row.fields())
 }
 
-// Of a dump's files: the final programs, with what may be their plans, and what is left.
+// The selection from a dump's files: the final programs, with their possible plans, and the rest.
 fields!(Selection, selection, {
     programs: all(&selection.programs),
     left: selection.left,
@@ -532,7 +532,7 @@ fields!(Selected, selected, {
     plans: selected.plans,
 });
 
-/// Where a plan puts a value, and where the compiler's does.
+/// The offset of a value in a plan, and in the compiler's.
 pub(crate) fn placed_elsewhere(value: &PlacedElsewhere) -> String {
     format!("{} is at {}, the compiler's at {}", value.instruction, value.offset, value.compilers)
 }

@@ -4,7 +4,7 @@ use super::AsJson;
 use serde::Serialize;
 use tilewise_audit::Failure;
 
-/// The JSON object of one input: `schema`, the echoed `input`, and the fields of what came of it or its `error`. Every
+/// The JSON object of one input: `schema`, the echoed `input`, and the fields of its result or its `error`. Every
 /// verb of the command line prints such lines with `--format json`; `docs/json.md` lists the fields.
 ///
 /// ```
@@ -35,7 +35,7 @@ enum Body<'a, T> {
 }
 
 impl<'a, T> JsonLine<'a, T> {
-    /// The line of an input that this came of.
+    /// The line of an input with this result.
     #[must_use]
     pub fn of(input: &'a str, body: T) -> Self {
         Self { schema: 1, input, body: Body::Done(body) }
@@ -53,7 +53,7 @@ impl<'a, T> JsonLine<'a, &'a T> {
         Self { schema: 1, input, body }
     }
 
-    /// The line of an input that a program may not take for what it wants, with its meaning for people.
+    /// The line of an input that isn't of the kind that a program wants, with its meaning for people.
     #[must_use]
     pub fn refused(input: &'a str, error: &'a Failure, part: &'a T) -> Self {
         Self { schema: 1, input, body: Body::Refused { error: AsJson(error), part } }

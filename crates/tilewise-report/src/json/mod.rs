@@ -1,5 +1,5 @@
-//! The one serialized form of what is judged: `docs/json.md` lists its fields, and the page's types and the Python package's are
-//! held against it.
+//! The one serialized form of results: `docs/json.md` lists its fields, and the page's types and the Python package's
+//! are held against it.
 
 #[macro_use]
 mod fields;
@@ -39,7 +39,7 @@ impl<T: ?Sized> Clone for AsJson<'_, T> {
 
 impl<T: ?Sized> Copy for AsJson<'_, T> {}
 
-/// What is printed of an input: as JSON, or for people.
+/// The output for an input: as JSON, or for people.
 #[derive(Clone, Debug)]
 pub struct Item<T>(pub T);
 
@@ -68,7 +68,7 @@ pub(crate) fn one<T>(item: Option<&T>) -> Option<Json<'_, T>> {
     item.map(AsJson)
 }
 
-/// For fields of types that derive how they serialise: one that is referred to.
+/// Serialises a field behind a reference, for types with derived serialisation.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 pub(crate) fn referred<T, S: Serializer>(item: &&T, serializer: S) -> Result<S::Ok, S::Error>
 where
@@ -77,7 +77,7 @@ where
     Json(*item).serialize(serializer)
 }
 
-/// The same for one that may be missing.
+/// Serialises an optional field, for types with derived serialisation.
 #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 pub(crate) fn optional<T, S: Serializer>(item: &Option<T>, serializer: S) -> Result<S::Ok, S::Error>
 where

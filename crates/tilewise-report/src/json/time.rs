@@ -8,7 +8,7 @@ use tilewise_audit::{
     time::{Kind, LoopRow, Rates, Time, TimeGroup, TimeRow, by_kind, by_line, by_module},
 };
 
-/// Rows that are listed where not every one is asked for.
+/// Rows that are listed by default.
 const LISTED: usize = 20;
 
 impl<'a> ReportView<'a> {

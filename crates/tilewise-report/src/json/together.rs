@@ -10,7 +10,7 @@ pub(crate) struct TogetherLine<'a> {
     pub(crate) together: Json<'a, Together>,
 }
 
-/// Numbers of programs as names, so that a list of them reads without the other.
+/// An item whose program numbers become names, so that its list reads alone.
 struct Named<'a, T> {
     item: &'a T,
     together: &'a Together,

@@ -1,4 +1,4 @@
-//! JSON in which every character is seen.
+//! JSON with visible characters only.
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
@@ -8,8 +8,8 @@ use std::{
 };
 use tilewise::visible;
 
-/// Writes a value as JSON in one line. What of it a terminal would obey, or nobody would see, such as the name of a file with U+202E, is
-/// escaped: a reader of JSON gets the value as it is.
+/// Writes a value as JSON in one line. Characters that a terminal would obey or not show, such as U+202E in a file's
+/// name, are escaped: a reader of JSON gets the value as it is.
 ///
 /// # Errors
 /// Those of the writer.

@@ -18,7 +18,7 @@ use tilewise::{
 };
 use tilewise_audit::Failure;
 
-/// What `tilewise bitcast` answers to two shapes.
+/// The answer of `tilewise bitcast` to two shapes.
 #[derive(Clone, Debug, Serialize)]
 pub struct BitcastAnswer {
     from: String,
@@ -44,7 +44,7 @@ pub struct BitcastAnswer {
     equal: bool,
     #[serde(skip)]
     found: Relation,
-    /// What holds although it was not asked for.
+    /// A bitcast that holds although it was not asked for.
     #[serde(skip)]
     otherwise: Option<Relation>,
 }
@@ -69,7 +69,7 @@ impl From<&Counterexample> for Element {
 }
 
 impl BitcastAnswer {
-    /// How two layouts beside each other relate: element by element where they are of one array.
+    /// The relation of two layouts: element by element if they are of one array.
     ///
     /// # Errors
     /// Those of [`Self::of`].
@@ -119,14 +119,14 @@ impl BitcastAnswer {
         })
     }
 
-    /// The answer in clauses: what the relation means, then what more there is to say of it.
+    /// The answer in clauses: the relation's meaning, then details and notes.
     #[must_use]
     pub fn clauses(&self) -> Vec<String> {
         let first = in_words(&self.found);
         std::iter::once(first).chain(self.details()).chain(self.notes().map(str::to_owned)).collect()
     }
 
-    /// Which element lies elsewhere, and what would hold instead.
+    /// An element that lies elsewhere, and the relation that would hold instead.
     fn details(&self) -> impl Iterator<Item = String> {
         let elsewhere = self.counterexample.as_ref().map(|element| {
             let (index, to_index) = (listed(&element.index), listed(&element.to_index));
@@ -138,7 +138,7 @@ impl BitcastAnswer {
         elsewhere.into_iter().chain(otherwise)
     }
 
-    /// What else changes.
+    /// Changes of the element type and the memory space.
     fn notes(&self) -> impl Iterator<Item = &'static str> {
         let element_type = self.element_type_changed.then_some("the bits are read as another element type");
         let memory_space =
@@ -146,7 +146,7 @@ impl BitcastAnswer {
         element_type.into_iter().chain(memory_space).filter(|_| self.bitcast)
     }
 
-    /// Whether they can.
+    /// Whether the bytes can be read as the second.
     #[must_use]
     pub fn is_bitcast(&self) -> bool {
         self.bitcast
@@ -165,13 +165,13 @@ impl WriteText for BitcastAnswer {
     }
 }
 
-/// What `tilewise bitcast --views` answers: row-major views of the bytes of one array that a kernel can read instead of the
-/// other, its operand.
+/// The answer of `tilewise bitcast --views`: row-major views of the bytes of one array that a kernel can read instead
+/// of the other, its operand.
 #[derive(Clone, Debug, Serialize)]
 pub struct FreeViews {
     from: String,
     to: String,
-    /// Those that change the least of the kernel first.
+    /// The views, those that change the least of the kernel first.
     views: Vec<RemedyWords>,
 }
 
@@ -192,7 +192,7 @@ impl FreeViews {
         Ok(Self { from: from.to_string(), to: to.to_string(), views: found.views(from, generation) })
     }
 
-    /// Whether there is none.
+    /// Whether there are no views.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
@@ -221,9 +221,9 @@ pub struct FreeLayouts {
     from: String,
     /// The array in each layout that is free, the one with its own tiles first.
     layouts: Vec<String>,
-    /// Why there is none.
+    /// The reasons why no layout is free.
     obstacles: Vec<String>,
-    /// The orders of the array for which there is one on a TPU, where there is none for its own.
+    /// The orders of the array with a free layout on a TPU, if its own order has no free layout.
     orders: Vec<FreeOrder>,
 }
 
@@ -242,8 +242,8 @@ const SHOWN_ORDERS: usize = 4;
 const SHOWN_LAYOUTS: usize = 3;
 
 impl FreeLayouts {
-    /// The layouts in which a reshape of a shape to these dimensions is free, both as they are written; if there is none, the orders of
-    /// the array for which there is one on this TPU.
+    /// The layouts in which a reshape of a shape to these dimensions is free, both as they are written; without one,
+    /// the orders of the array that have one on this TPU.
     ///
     /// # Errors
     /// Those of parsing, and of dimensions with another number of elements.
@@ -257,7 +257,8 @@ impl FreeLayouts {
         let wanted = parse_index(dimensions)?;
         let found = shape.free_reshape(&wanted).map_err(|error| Failure::from(error).within(0..input.len()))?;
         let orders = match found.layouts.is_empty() {
-            // A type that the TPU lacks has none; more dimensions than are tried, none that is known.
+            // A type that the TPU lacks has no free layout; with more dimensions than are tried, no free layout is
+            // known.
             true => tpu::free_reshapes(&shape, &wanted, generation).unwrap_or_default(),
             false => Vec::new(),
         };
@@ -278,7 +279,7 @@ impl FreeLayouts {
     /// the last dimension.
     ///
     /// # Errors
-    /// Those of parsing, and of what is no order of the dimensions.
+    /// Those of parsing, and of an invalid order of the dimensions.
     pub fn of_transpose(input: &str, order: &str, reader: &mut Reader) -> Result<Self, Failure> {
         let shape = reader.shape(input)?;
         let order = match shape.as_array() {
@@ -289,7 +290,7 @@ impl FreeLayouts {
         Ok(Self { from: shape.to_string(), layouts: vec![free.to_string()], obstacles: Vec::new(), orders: Vec::new() })
     }
 
-    /// Whether there is none.
+    /// Whether there are no layouts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.layouts.is_empty()
@@ -321,7 +322,7 @@ impl WriteText for FreeLayouts {
     }
 }
 
-/// What a relation means, in a clause.
+/// The meaning of a relation, in a clause.
 pub(crate) fn in_words(relation: &Relation) -> String {
     match relation {
         Relation::Identical => "every element is where it was".to_owned(),
@@ -358,13 +359,13 @@ fn padding_of(count: u64, [one, other]: [&str; 2]) -> String {
     format!("{count} {elements} of the {one} array {are} padding of the {other}")
 }
 
-/// What can be said of the bytes of two shapes: nothing where one has none, or where it is not known.
+/// The relation of the bytes of two shapes; `None` if a shape has no bytes, or the relation isn't known.
 pub(crate) fn relation(first: &Shape, second: &Shape) -> Option<Relation> {
     Tiled::new(first).ok()?.bitcast(&Tiled::new(second).ok()?, reading(first, second)).ok()
 }
 
-/// What is asked of two layouts beside each other: of one array, whether each element is where it was; of two, whether the
-/// bytes can be read as the other in any way.
+/// The question about two layouts: of one array, whether each element is where it was; of two, whether the bytes can be
+/// read as the other in any way.
 fn reading(first: &Shape, second: &Shape) -> BitcastAs {
     if first.dimensions() == second.dimensions() { BitcastAs::Reshape } else { BitcastAs::Any }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{ArrayShape, Layout, LayoutPart, LayoutPartKind, Relation, Shape};
 
-/// What `tilewise diff` answers to two shapes.
+/// The answer of `tilewise diff` to two shapes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Differences {
     first: String,
@@ -28,14 +28,14 @@ pub struct Differences {
 
 #[derive(Clone, Debug, Serialize)]
 struct Difference {
-    /// The way through tuples to the leaf, where there are tuples.
+    /// The path through tuples to the leaf; empty without tuples.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     shape_index: Vec<usize>,
-    /// What differs, by the name of the field of `show` where there is one.
+    /// The differing part, by the name of the field of `show` if there is one.
     part: &'static str,
     first: String,
     second: String,
-    /// What either means.
+    /// The meanings of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<[String; 2]>,
 }
@@ -56,7 +56,7 @@ impl Differences {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no differences.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.differences.is_empty()

@@ -1,4 +1,4 @@
-//! One shape made from another, as XLA's `ShapeUtil` does it: what `tilewise edit` answers.
+//! One shape made from another, as XLA's `ShapeUtil` does it: the answer of `tilewise edit`.
 
 use super::{
     input::{Reader, dimension_numbers, number, numbers},
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use tilewise::{ArrayShape, Shape, Tiled};
 use tilewise_audit::Failure;
 
-/// A shape, and what each edit makes of it.
+/// A shape, and the result of each edit.
 ///
 /// ```
 /// use tilewise_report::{Edited, Reader};
@@ -25,7 +25,7 @@ use tilewise_audit::Failure;
 /// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Edited {
-    /// What the last edit made.
+    /// The result of the last edit.
     shape: String,
     from: String,
     steps: Vec<Step>,
@@ -129,7 +129,7 @@ fn array(shape: &Shape) -> Result<&ArrayShape, Failure> {
 fn dimensions(shape: &Shape, value: &str) -> Result<Vec<usize>, Failure> {
     match shape.as_array() {
         Some(array) => dimension_numbers(value, array),
-        // Of a tuple, those of each array.
+        // For a tuple, the dimensions of each array.
         None => numbers(value, 0)?
             .into_iter()
             .map(|number| {
@@ -175,7 +175,7 @@ impl Edited {
         })
     }
 
-    /// What the last edit made.
+    /// The result of the last edit.
     #[must_use]
     pub fn shape(&self) -> &str {
         &self.shape

@@ -1,4 +1,4 @@
-//! An element and its place, as they are asked for in one line.
+//! An element and its place, asked for in one line.
 
 use super::{
     Located,
@@ -13,7 +13,7 @@ impl Located {
     /// and not the array, is one in memory.
     ///
     /// # Errors
-    /// What is wrong with it, with the span in the line.
+    /// An error in the line, with its span.
     pub fn read(line: &str, reader: &mut Reader) -> Result<Self, Failure> {
         Ok(Self::of_line(line, reader)?.1)
     }
@@ -69,7 +69,7 @@ impl Located {
     }
 }
 
-/// What was meant by a number where an index has several.
+/// Help for a single number in place of an index.
 fn of_one_number(number: u64, tiled: &Tiled) -> String {
     let last: Vec<u64> = tiled.logical_dimensions().iter().map(|bound| bound.saturating_sub(1)).collect();
     match last.is_empty() {

@@ -14,7 +14,7 @@ use tilewise_audit::Failure;
 /// Python, the page, and tools for agents.
 ///
 /// # Errors
-/// Those of parsing, with the span, and what to write instead: no part of a text is passed over.
+/// Those of parsing, with the span and a correction: no part of a text is passed over.
 ///
 /// ```
 /// use tilewise_report::parse_shape;
@@ -59,7 +59,7 @@ fn decoded(digits: &str, input: &str) -> Result<Shape, Failure> {
     })
 }
 
-/// The error of a text, with what to write where it can be seen what was meant.
+/// The error of a text, with a correction if the intended text can be seen.
 fn unread(error: tilewise::Error, input: &str) -> Failure {
     let failure = Failure::from(error);
     match instead_of(input) {
@@ -71,37 +71,37 @@ fn unread(error: tilewise::Error, input: &str) -> Failure {
 /// Reads shapes for a verb ([`parse_shape`]), and notes for people how texts were read.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// None are taken for programs.
+    /// `None` for programs.
     notes: Option<Vec<String>>,
 }
 
 impl Reader {
-    /// One that takes notes.
+    /// A reader that takes notes.
     #[must_use]
     pub fn with_notes() -> Self {
         Self { notes: Some(Vec::new()) }
     }
 
-    /// One that takes none.
+    /// A reader without notes.
     #[must_use]
     pub fn without_notes() -> Self {
         Self { notes: None }
     }
 
-    /// Whether people read the answers: what a program wants strictly is read for them as documents print it.
+    /// Whether answers are for people: texts as documents print them are read for people only.
     #[must_use]
     pub fn is_for_people(&self) -> bool {
         self.notes.is_some()
     }
 
-    /// Takes notes of how a text was read.
+    /// Adds notes on how a text was read.
     pub(crate) fn note_all(&mut self, notes: Vec<String>) {
         if let Some(known) = &mut self.notes {
             known.extend(notes);
         }
     }
 
-    /// How the texts so far were read, where that is not plain.
+    /// Takes the notes on how the texts so far were read.
     pub fn take_notes(&mut self) -> Vec<String> {
         self.notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -146,7 +146,7 @@ pub(crate) fn with_layouts(shape: Shape, text: &str) -> Result<Shape, tilewise::
     if is_complete || is_message { Ok(shape) } else { shape.to_string().parse() }
 }
 
-/// What to say of a text that was read: that it is an operation, whose result was taken, or that the shape is spelled otherwise.
+/// The note on a text that was read: it is an operation, whose result was taken, or the shape is spelled otherwise.
 fn note(text: &str, shape: &Shape) -> Option<String> {
     if let Ok(OperationLine { name, operands, .. }) = text.parse::<OperationLine>() {
         let operands = operands.iter().filter_map(|operand| Some((&operand.name, operand.shape.as_ref()?)));
@@ -214,7 +214,7 @@ impl Pair {
 /// An index given as an option of its own, such as `2,3`, `(2,3)` or `{2,3}`.
 ///
 /// # Errors
-/// What is no number, or too large; the message quotes it.
+/// A part that isn't a number, or is too large; the message quotes it.
 pub fn parse_index(text: &str) -> Result<Vec<u64>, Failure> {
     numbers(text, 0).map_err(|failure| failure.about("the index", text))
 }
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// The error points at all that was not read.
+    /// The error points at everything unread.
     #[test]
     fn no_text_is_dropped() {
         for (text, unread) in [

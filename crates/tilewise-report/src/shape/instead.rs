@@ -1,4 +1,4 @@
-//! What to write in place of a text that is no shape: the help of its error.
+//! Corrections of texts that aren't shapes: the help of their errors.
 
 use super::{
     layout::{example, parse_layout},
@@ -7,7 +7,7 @@ use super::{
 use crate::plain::Plain;
 use tilewise::{Layout, ProgramShape, Shape};
 
-/// What to write, in a sentence; `None` where the error's own help is all that can be said.
+/// The correction, in a sentence; `None` if the error's own help is all that is known.
 pub(super) fn instead_of(text: &str) -> Option<String> {
     let text = text.trim();
     if text.contains("Util::") {
@@ -62,7 +62,7 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
     Some(format!("this is a part of a layout: write all of the shape, such as `{}`", example(&layout)?))
 }
 
-/// A text that is offered, which must be one that is read.
+/// The shape of an offered text; `None` if it can't be read.
 fn offered(text: &str) -> Option<Shape> {
     Shape::parse_any_as_written(text).ok()
 }
@@ -74,7 +74,7 @@ fn program(text: &str) -> Option<ProgramShape> {
     text[start..].parse().ok()
 }
 
-/// The shape that was meant, where it can be only one.
+/// The intended shape, if there can be only one.
 fn corrected(text: &str) -> Option<Shape> {
     let plain = Plain::of(text);
     let bare = plain.text().trim_matches(['\'', '"', '`', ',', ';', ' ']);
@@ -107,7 +107,7 @@ fn corrected(text: &str) -> Option<Shape> {
     Shape::parse_as_written(&format!("{}{{{order}{colon}{}}}", shape.without_layout(), all.properties())).ok()
 }
 
-/// What is left of `f32[2,3]{0,1}` where a shell made of its braces an argument for each number: the shape, in quotes.
+/// The shape, in row-major layout, for a text that a shell's brace expansion made of one such as `f32[2,3]{0,1}`.
 fn without_braces(text: &str) -> Option<String> {
     let (shape, number) = text.split_at(text.rfind(']')? + 1);
     let rank = shape.parse::<Shape>().ok()?.dimensions().len();
@@ -122,7 +122,7 @@ fn sizes(text: &str) -> Option<String> {
     items.iter().all(is_number).then(|| items.join(","))
 }
 
-/// Parts of a layout in any order: `{0,1}`, `[0, 1]`, `T(2,4)(2,1)`, `(2,4)`, `S(1)`, with or without what names them.
+/// Parts of a layout in any order: `{0,1}`, `[0, 1]`, `T(2,4)(2,1)`, `(2,4)`, `S(1)`, with or without their names.
 #[derive(Default)]
 pub(crate) struct Parts {
     pub(crate) order: Option<String>,
@@ -192,7 +192,7 @@ impl Parts {
 mod tests {
     use super::*;
 
-    /// What was typed, and what the help says to write.
+    /// Typed texts, and the corrections in the help.
     #[test]
     fn the_next_attempt_works() {
         for (text, help) in [
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    /// What can be meant in more than one way, or in none, is not guessed at.
+    /// A text with several meanings or without any isn't guessed at.
     #[test]
     fn nothing_is_guessed() {
         for text in [

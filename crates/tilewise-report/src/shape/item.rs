@@ -3,8 +3,8 @@
 use crate::document::Equation;
 use tilewise::{OperationLine, Shape};
 
-/// What a batch asks about: a line; or an operation that is wrapped as documents do, a proto in protobuf's text format, an equation over
-/// several lines.
+/// An item of a batch: a line; or an operation that is wrapped as documents do, a proto in protobuf's text format, an
+/// equation over several lines.
 ///
 /// ```
 /// use tilewise_report::LinesOfItem;
@@ -22,7 +22,7 @@ pub struct LinesOfItem {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Goes on as the lines themselves say.
+    /// The lines themselves show whether the next one belongs to it.
     Text,
     Message(Message),
 }

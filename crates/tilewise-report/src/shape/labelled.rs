@@ -39,5 +39,5 @@ const LABEL: usize = 16;
 /// A longer label has a line of its own.
 const LONGEST: usize = 24;
 
-/// As wide as a label with what is before it.
+/// As wide as a label with the blanks before it.
 const BESIDE: &str = "                  ";

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{ElementType, Layout, Shape};
 
-/// What `tilewise show` says of a layout alone, such as `{3,2,0,1:T(8,128)(2,1)}`.
+/// The summary of a layout alone, such as `{3,2,0,1:T(8,128)(2,1)}`, in `tilewise show`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LayoutSummary {
     layout: String,
@@ -29,7 +29,7 @@ impl LayoutSummary {
         Some(Self { layout: format!("{source}"), source })
     }
 
-    /// How many dimensions it orders.
+    /// The number of dimensions that it orders.
     pub(crate) fn rank(&self) -> usize {
         self.source.minor_to_major().len()
     }
@@ -58,7 +58,7 @@ pub(super) fn parse_layout(text: &str) -> Option<Layout> {
     text.parse().ok().or_else(|| is_message.then(|| Layout::from_text_proto(text).ok())?)
 }
 
-/// An array with a layout: whatever text is offered is read again.
+/// An example of an array with a layout; `None` if the text of the example can't be read again.
 pub(crate) fn example(layout: &Layout) -> Option<Shape> {
     let rank = layout.minor_to_major().len();
     // Small sizes that differ; large ones for a layout that splits a dimension far behind.

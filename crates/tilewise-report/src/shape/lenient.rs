@@ -2,7 +2,7 @@
 
 use tilewise::{OperationLine, Shape, interop::Notation};
 
-/// The shape of a text that is none in XLA's notation; `None` of a text that could mean something else, or of which anything would be left.
+/// The shape of a text that isn't in XLA's notation; `None` if it could mean something else or isn't read to its end.
 ///
 /// An operation without its name and an operand; a call of XLA's `ShapeUtil::MakeShape`; a type of MLIR; what NumPy, JAX and PyTorch print of
 /// an array, with the bounds apart from the element type. A missing layout stays missing.
@@ -13,7 +13,7 @@ pub(crate) fn read(text: &str) -> Option<Shape> {
         .or_else(|| mlir(text))
 }
 
-/// What is left of a text.
+/// The unread rest of a text.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Whatever would be left of a text makes it none of these.
+    /// A text with an unread rest has none of these forms.
     #[test]
     fn nothing_is_dropped() {
         for text in [

@@ -1,4 +1,4 @@
-//! Where an element lies, and what lies at an offset.
+//! The place of an element, and the element at an offset.
 
 use crate::{
     Terminal, WriteText,
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{Shape, Tiled};
 
-/// An element and its place, from either: what `tilewise index` answers.
+/// An element and its place, from either: the answer of `tilewise index`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Located {
     shape: String,
@@ -25,7 +25,7 @@ pub struct Located {
 }
 
 impl Located {
-    /// What lies at an offset, in elements, of a shape's layout.
+    /// The element at an offset, in elements, of a shape's layout.
     ///
     /// # Errors
     /// An offset past the end.
@@ -33,7 +33,7 @@ impl Located {
         Self::of(shape, tiled, tiled.index_of(offset)?, offset)
     }
 
-    /// Where an element lies.
+    /// The place of an element.
     ///
     /// # Errors
     /// An index out of bounds, or of another length than the shape's rank.
@@ -60,7 +60,7 @@ impl Located {
     }
 }
 
-/// An element with the bytes it lies in and what shares its word: what the page says of a cell.
+/// An element with its bytes and the elements of its word: the page's data of a cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct Placement {
     #[serde(flatten)]
@@ -76,7 +76,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Where that element of a layout lies in memory.
+    /// The place in memory of that element of a layout.
     #[must_use]
     pub fn of(located: Located, tiled: &Tiled) -> Self {
         let (offset, bits) = (located.linear_index, tiled.stored_bits());

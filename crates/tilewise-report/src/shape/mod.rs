@@ -1,4 +1,4 @@
-//! Of shapes: what the verbs of the command line answer to one or two of them, as JSON and for people.
+//! Answers of the command line's verbs to one or two shapes, as JSON and for people.
 
 mod bitcast;
 mod diff;

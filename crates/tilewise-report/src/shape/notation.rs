@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{Error, Shape, Tiled, interop::Notation};
 
-/// What `tilewise show --as` answers.
+/// The answer of `tilewise show --as`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rendered {
     shape: String,
@@ -17,7 +17,7 @@ impl Rendered {
     /// A shape in a notation.
     ///
     /// # Errors
-    /// A shape without sizes, or what the notation can't say.
+    /// A shape without sizes, or one that the notation can't express.
     pub fn of(shape: &Shape, notation: Notation) -> Result<Self, Error> {
         let rendering = notation.write(&Tiled::new(shape)?)?;
         Ok(Self { shape: shape.to_string(), notation: notation.as_str(), rendering: format!("{rendering}\n") })

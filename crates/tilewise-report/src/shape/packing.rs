@@ -22,14 +22,14 @@ struct Packing {
 
 #[derive(Clone, Copy)]
 enum Rows {
-    /// So many rows of the array are one.
+    /// This number of the array's rows is one row of the operand.
     Packed(u64),
-    /// One row of the array is so many.
+    /// One row of the array is this number of the operand's rows.
     Unpacked(u64),
 }
 
 impl Reading {
-    /// The likeliest way from an array to an operand of this type and these bounds; `None` where there is none.
+    /// The likeliest way from an array to an operand of this type and these bounds; `None` without any.
     pub(crate) fn likeliest(array: &Shape, element_type: ElementType, bounds: &[u64]) -> Option<Self> {
         let own: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
         let own_type = array.element_type()?;
@@ -52,10 +52,10 @@ impl Reading {
         self.packing.is_none() && self.rearrangement.views(array, generation).iter().any(is_itself)
     }
 
-    /// What spares a copy of the array, the least change of the kernel first.
+    /// Views that avoid a copy of the array, the least change of the kernel first.
     pub(crate) fn views(&self, array: &Shape, generation: Generation) -> Vec<RemedyWords> {
         let mut views = self.rearrangement.views(array, generation);
-        // What is packed are rows of one block.
+        // Only rows of one block are packed.
         let last = if self.packing.is_some() { ViewAccess::Lanes } else { ViewAccess::Split };
         views.retain(|view| view.access <= last);
         // Of each kind the one that folds the least.
@@ -70,7 +70,7 @@ impl Reading {
 }
 
 impl Packing {
-    /// What is said of a view whose words a kernel reads.
+    /// Adds the kernel's bitcast of the packed words to a view's words.
     fn read(&self, words: RemedyWords, is_same: bool) -> RemedyWords {
         let name = jax_name(self.element_type);
         let read = format!("x_ref[...] is x_ref.bitcast(jnp.{name})[...]");
@@ -101,7 +101,7 @@ impl Rows {
         }
     }
 
-    /// The rows of the array that these of the operand are.
+    /// The number of the array's rows for this number of the operand's.
     fn of_array(self, rows: u64) -> Option<u64> {
         match self {
             Self::Packed(count) => rows.checked_mul(count),

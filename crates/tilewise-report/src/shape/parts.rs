@@ -1,4 +1,4 @@
-//! The parts of a shape's text, and what each means.
+//! The parts of a shape's text, and their meanings.
 
 use serde::Serialize;
 use tilewise::{LayoutPartKind, Shape};
@@ -13,15 +13,15 @@ pub struct NotationPart {
     pub end: usize,
     /// `type`, `dimension`, `order`, `tile` or `attribute`.
     pub kind: &'static str,
-    /// Which dimension or tile.
+    /// The number of its dimension or tile.
     pub number: Option<usize>,
     /// How many elements a tile holds; `None` where it merges dimensions, and for other parts.
     pub elements: Option<u64>,
-    /// What it says.
+    /// Its meaning.
     pub meaning: String,
 }
 
-/// The parts of an array's canonical text, in its order; none of what is no array.
+/// The parts of an array's canonical text, in its order; empty if the shape isn't an array.
 #[must_use]
 pub fn notation_parts(shape: &Shape) -> Vec<NotationPart> {
     let Some(array) = shape.as_array() else { return Vec::new() };

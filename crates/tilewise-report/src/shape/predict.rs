@@ -12,7 +12,7 @@ use tilewise::{
     tpu::{self, Generation},
 };
 
-/// What `tilewise predict` answers: the summary of the predicted shape, and the rule it follows.
+/// The answer of `tilewise predict`: the summary of the predicted shape, and the rule it follows.
 #[derive(Clone, Debug, Serialize)]
 pub struct PredictedShape {
     tpu: &'static str,
@@ -24,7 +24,7 @@ pub struct PredictedShape {
 }
 
 impl PredictedShape {
-    /// What a generation makes of a shape without a layout, or with an order alone.
+    /// The layout that a generation gives a shape without a layout, or with an order alone.
     ///
     /// # Errors
     /// Those of [`tpu::predict`].
@@ -45,7 +45,7 @@ impl PredictedShape {
         self.summary.shape()
     }
 
-    /// Its line in a table of generations: what it takes, and the shape.
+    /// Its line in a table of generations: its size, and the shape.
     #[must_use]
     pub fn row(&self) -> String {
         let sizes = self.summary.sizes();
@@ -78,7 +78,7 @@ impl WriteText for PredictedShape {
     }
 }
 
-/// What XLA's tiled-layout document calls these tiles, or which it has for such an array; `None` where it has none.
+/// The name of these tiles in XLA's tiled-layout document, or its format for such an array; `None` if it has none.
 fn document_in_words(shape: &Shape) -> Option<String> {
     let format = TileFormat::documented_for_tpu(shape.as_array()?)?;
     let tiles: String = shape.layout()?.tiles().iter().map(ToString::to_string).collect();

@@ -21,7 +21,7 @@ use tilewise::{
 };
 use tilewise_audit::Failure;
 
-/// What `tilewise show` says of a shape. It serialises as the fields of its JSON.
+/// The summary of a shape in `tilewise show`. It serialises as the fields of its JSON.
 ///
 /// ```
 /// use tilewise_report::{ShapeSummary, WriteText};
@@ -40,7 +40,7 @@ pub struct ShapeSummary {
     sizes: Sizes,
     #[serde(skip_serializing_if = "Option::is_none")]
     leaves: Option<Vec<Leaf>>,
-    /// Of a line of HLO text, whose result this is.
+    /// The operation of a line of HLO text, with this shape as its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<Operation>,
     #[serde(skip)]
@@ -66,7 +66,7 @@ struct Operation {
 #[derive(Clone, Debug, Serialize)]
 struct Operand {
     name: String,
-    /// What is said of its shape; null unless that stands in front of the name.
+    /// The summary of its shape; null unless the shape stands in front of the name.
     #[serde(rename = "shape")]
     summary: Option<ShapeSummary>,
 }
@@ -388,8 +388,8 @@ impl ShapeSummary {
         out.line("padding", &styled(waste_style(expansion), words))
     }
 
-    /// What a TPU would make of a shape without tiles, in the order that was written or in the one that its compiler picks: by the rule since
-    /// v4, and by that of v2 and v3 where it differs.
+    /// The layouts that TPUs would give a shape without tiles, in the order that was written or in the one that their
+    /// compiler picks: by the rule since v4, and by that of v2 and v3 where it differs.
     fn write_on_tpus(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let written = if self.is_open { self.source.without_layout().to_string() } else { self.source.to_string() };
         let Ok(written) = Shape::parse_as_written(&written) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! How the buffer is made from the logical array.
+//! The steps from the logical array to its buffer.
 
 use crate::{
     Terminal, WriteText,
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use tilewise::{DerivationStep, Operation, Shape, Tiled, interop::Notation};
 use tilewise_audit::Failure;
 
-/// What the steps are told in.
+/// The language of the steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepLanguage {
@@ -24,7 +24,7 @@ pub enum StepLanguage {
     Mlir,
 }
 
-/// How the buffer is made from the array: what `tilewise steps` answers.
+/// The steps from the array to its buffer: the answer of `tilewise steps`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Derived {
     shape: String,
@@ -35,7 +35,7 @@ pub struct Derived {
     is_text: bool,
 }
 
-/// One step: what it does, to which bounds, and whether bytes move.
+/// One step: its operation, its bounds before and after, and whether bytes move.
 #[derive(Clone, Debug, Serialize)]
 struct StepJson {
     operation: &'static str,
@@ -74,7 +74,7 @@ impl Derived {
     /// The steps of a shape.
     ///
     /// # Errors
-    /// A shape without sizes, `derivation_too_long`, or what the language can't say.
+    /// A shape without sizes, `derivation_too_long`, or steps that the language can't express.
     pub fn of(shape: &Shape, language: StepLanguage) -> Result<Self, Failure> {
         let tiled = Tiled::new(shape)?;
         check_length(&tiled)?;

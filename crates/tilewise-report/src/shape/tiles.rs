@@ -9,14 +9,14 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::TileFormat;
 
-/// A named tile format: what `tilewise tiles` lists.
+/// A named tile format: a row of `tilewise tiles`.
 #[derive(Clone, Debug, Serialize)]
 pub struct TileFormatRow {
     /// Whether the row before has the same description.
     #[serde(skip)]
     is_another_example: bool,
     name: String,
-    /// How names of this kind are written, where they have a parameter.
+    /// The form of such names, if they have a parameter.
     pattern: Option<&'static str>,
     layout: String,
     used_by: &'static str,

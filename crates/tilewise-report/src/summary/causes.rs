@@ -1,4 +1,4 @@
-//! Why a program needs what it needs: the groups of arrays that hold most of its peak, each in a sentence.
+//! The causes of a program's memory: the groups of arrays that hold most of its peak, each in a sentence.
 
 use crate::{
     Quotes, axis,
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tilewise::PaddedAxis;
 use tilewise_audit::{AxisName, Cause, Meaning, PeakGroup, PeakRow, Purpose, Report, SourceLine, SpacePeak};
 
-/// A part of what a program holds at its peak, and what that is.
+/// A part of a program's peak, and its meaning.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PeakCause {
@@ -17,15 +17,15 @@ pub struct PeakCause {
     pub kind: &'static str,
     /// Bytes it takes.
     pub bytes: u64,
-    /// Of what the program needs, 0 … 1; `None` where that isn't known.
+    /// Its share of the program's need, 0 … 1; `None` if unknown.
     pub share: Option<f64>,
-    /// How many arrays it is.
+    /// The number of its arrays.
     pub arrays: usize,
     /// The dimensions of the largest of them, as the program counts them.
     pub axes: Vec<CauseAxis>,
-    /// What it is, without a full stop.
+    /// Its description, without a full stop.
     pub sentence: String,
-    /// The places that a row fills of those it takes, where most of it is padding.
+    /// The places of a row that hold data, and all that the row takes, if most of it is padding.
     pub filled: Option<[u64; 2]>,
     /// The line that makes the largest of them.
     #[serde(serialize_with = "crate::json::optional")]
@@ -41,7 +41,7 @@ pub struct PeakCause {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CauseAxis {
-    /// What it is called; `None` where that isn't known.
+    /// Its name; `None` if unknown.
     #[serde(serialize_with = "named")]
     pub name: Option<AxisName>,
     /// Its size.
@@ -53,10 +53,10 @@ fn named<S: Serializer>(name: &Option<AxisName>, serializer: S) -> Result<S::Ok,
     name.as_ref().map(axis).serialize(serializer)
 }
 
-/// Causes are told until they are so many percent of the whole, and at most this number of them.
+/// Causes are listed until they make up this percentage of the whole, and at most this number of them.
 const TOLD: u128 = 80;
 const MOST: usize = 3;
-/// Padding of this part of the peak is always told.
+/// A padded cause is listed in any case if padding is more than this part of the peak.
 const MUCH_PADDING: u64 = 3;
 
 /// The causes of a peak, the largest first.
@@ -123,7 +123,7 @@ fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
     })
 }
 
-/// `, 2.30 GiB of it padding`, where that is much and not the sentence itself.
+/// `, 2.30 GiB of it padding`, if that is much and not the sentence itself.
 fn padded(group: &PeakGroup<'_>) -> String {
     const MUCH: u64 = 10;
 
@@ -132,7 +132,7 @@ fn padded(group: &PeakGroup<'_>) -> String {
     if is_told { String::new() } else { format!(", {} of it padding", bytes(padding)) }
 }
 
-/// The places of a row that hold data, and all that it takes, along all axes that are padded.
+/// The places of a row that hold data, and all places that it takes, along all axes that are padded.
 pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
     let axes = causes.iter().filter_map(|cause| match cause {
         Cause::Axis(axis) if axis.level == 0 => Some([axis.bound, axis.padded]),
@@ -142,7 +142,7 @@ pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
 }
 
 impl PeakCause {
-    /// `70.0 %, 62.50 GiB`: how much of the whole it is, and that in bytes.
+    /// `70.0 %, 62.50 GiB`: its share of the whole, and its bytes.
     pub(crate) fn takes(&self) -> String {
         let share = self.share.map(|share| format!("{}, ", percent(share))).unwrap_or_default();
         format!("{share}{}", bytes(self.bytes))
@@ -226,7 +226,7 @@ fn stored(axis: &PaddedAxis) -> String {
     format!("{} {what}{are} stored as {}", grouped(axis.bound), grouped(axis.padded))
 }
 
-/// `512 steps`, where all arrays have those.
+/// `512 steps`, if all arrays have them.
 fn repeated(group: &PeakGroup<'_>) -> Option<String> {
     let of = |row: &PeakRow| {
         let mut axes = row.axes.iter();
@@ -257,7 +257,7 @@ fn shape(row: &PeakRow, own: Option<&str>) -> String {
     }
 }
 
-/// How many of what, as a reader counts them.
+/// A size with its unit, as a reader counts it.
 fn counted(name: Option<&AxisName>, size: u64) -> String {
     let size = grouped(size);
     let what = match name {

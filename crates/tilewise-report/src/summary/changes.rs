@@ -1,4 +1,4 @@
-//! What to change: the gentlest change that is enough comes first.
+//! Changes that free memory: the gentlest that is enough comes first.
 
 use super::{Remark, headline::limit};
 use crate::{
@@ -12,34 +12,34 @@ use tilewise_audit::{
     recommendation::{Change, finding::Finding},
 };
 
-/// A change, and what the program needs once it and those before it are made.
+/// A change, and the program's need after it and those before it.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PlannedChange<'a> {
-    /// What to do, in a few words.
+    /// The task, in a few words.
     #[serde(rename = "do")]
     pub task: String,
     /// `311.37 MiB → 45.90 MiB`.
     pub lead: String,
-    /// Bytes that are then needed; `None` where a message doesn't tell.
+    /// Bytes needed after the change; `None` if a message doesn't show them.
     pub bytes_after: Option<u64>,
-    /// Whether that fits; `None` where no memory is known.
+    /// Whether that fits; `None` if the memory is unknown.
     pub fits: Option<bool>,
-    /// Seconds that a run then takes, estimated; `None` where that isn't known.
+    /// Seconds of a run after the change, estimated; `None` if unknown.
     pub seconds_after: Option<f64>,
     /// Whether it fits, and how much slower it is: `fits, about 2 % slower`.
     pub effect: String,
     /// Code of the program's framework alone, in place of that with `tilewise`; `None` where that is plain already.
     pub plain_code: Option<String>,
-    /// What to know before making it, a sentence without a full stop.
+    /// A caveat, a sentence without a full stop.
     pub caveat: Option<String>,
-    /// Where to make it: `train.py:25, where the gradient is taken`; empty where nothing tells.
+    /// The place of the change: `train.py:25, where the gradient is taken`; empty if unknown.
     pub place: String,
-    /// The text of that line, where it is at hand.
+    /// The text of that line, if available.
     pub quote: Option<String>,
     /// The line to change, where it is one line of source at hand: with [`plain_code`](Self::plain_code), where there is such, in front.
     pub edit: Option<LineEdit>,
-    /// What it follows from, with its code.
+    /// The recommendation for it, with its code.
     #[serde(flatten, serialize_with = "crate::json::referred")]
     pub recommendation: &'a Recommendation,
 }
@@ -60,7 +60,7 @@ impl PlannedChange<'_> {
     }
 }
 
-/// How gentle a change is: what computes nothing again comes before what takes longer, and both before what isn't known.
+/// The rank of a change by gentleness: no recomputation first, then by added time, then an unknown time.
 fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
     let computes_no_more = matches!(
         advice.change,
@@ -137,7 +137,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     planned
 }
 
-/// Where to make a change.
+/// The place of a change.
 pub(super) fn place(advice: &Recommendation) -> String {
     // No change is made in an installed package.
     let Some(source) = advice.line().filter(|source| !source.is_installed()) else { return String::new() };
@@ -155,7 +155,7 @@ pub(super) fn place(advice: &Recommendation) -> String {
     }
 }
 
-/// How much is still too much behind all changes.
+/// The bytes missing after all changes, in a sentence; `None` if they are enough.
 pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Option<Remark> {
     let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
     let missing = after.checked_sub(limit(report)?).filter(|missing| *missing > 0)?;

@@ -18,8 +18,8 @@ pub struct CopySummary<'a> {
     pub copies: usize,
     /// The lines whose copies move more than a hundredth of that, those that move the most first.
     pub lines: Vec<CopiesOfLine>,
-    /// What the caller can change so that copies are no longer needed: what takes the longest first, or where no time is known,
-    /// what moves the most.
+    /// Changes by the caller that make copies needless: those of the longest copies first, or without times, those of
+    /// the most moved bytes.
     pub needless: Vec<NeedlessCopies<'a>>,
     /// Whether the text has cycle counts, from which times are estimated.
     pub are_times_known: bool,
@@ -40,13 +40,13 @@ pub struct CopiesOfLine {
     pub moved_bytes: u64,
     /// Whether some run an unknown number of times, and are counted once.
     pub is_lower_bound: bool,
-    /// Their part of what the program moves, 0 … 1.
+    /// Their share of the program's moved bytes, 0 … 1.
     pub share: f64,
-    /// How long they take in a run, in seconds, estimated from the compiler's cycle counts; `None` where it has none.
+    /// Seconds that they take in a run, estimated from the compiler's cycle counts; `None` without any.
     pub seconds: Option<f64>,
-    /// What they are for.
+    /// Their purpose.
     pub purpose: &'static str,
-    /// Why the largest is there; a transfer needs no reason.
+    /// The reason for the largest; a transfer needs no reason.
     pub why: Option<String>,
 }
 
@@ -106,13 +106,14 @@ impl<'a> CopySummary<'a> {
 /// Copies that one change makes needless.
 struct Needless<'a> {
     bytes: u64,
-    /// How long they take, where that is known.
+    /// Seconds that they take, if known.
     seconds: Option<f64>,
     row: &'a CopyRow,
     fix: &'a Recommendation,
 }
 
-/// Of copies that cost more than a hundredth of what the program moves, or of its time; the longest first where times are known.
+/// Changes for copies of more than a hundredth of the program's moved bytes, or of its time; the longest first if times
+/// are known.
 fn needless<'a>(report: &Report, copies: &[(&'a CopyRow, &'a CopyReason)], moved: u64) -> Vec<NeedlessCopies<'a>> {
     let mut found: Vec<Needless<'_>> = Vec::new();
     for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {

@@ -8,7 +8,7 @@ use crate::{
 use serde::Serialize;
 use tilewise_audit::Report;
 
-/// What a program needs beside what there is, in a sentence.
+/// A program's need and the available memory, in a sentence.
 ///
 /// ```
 /// use tilewise_report::AuditOutput;
@@ -34,9 +34,9 @@ pub struct Headline {
     pub is_comfortable: bool,
     /// The verdict, what is needed, what there is, and the difference.
     pub sentence: String,
-    /// Of what fits, that nothing needs to change, and what it means if the program died all the same.
+    /// For a program that fits: no change is needed, and the meaning if it died all the same.
     pub comfort: Option<String>,
-    /// How loud.
+    /// The tone.
     pub tone: Tone,
 }
 
@@ -126,7 +126,7 @@ fn sentence(report: &Report, limit: u64, verdict: Verdict) -> String {
                 format!("Does not fit {place}{assumed}: needs {least}{needed}{of}{per_device}, {missing} too much.");
             let given = report.plan().map_or(0, |plan| plan.argument_bytes);
             match () {
-                // Nothing inside the program makes them smaller.
+                // No change inside the program makes them smaller.
                 () if given > limit => format!(
                     "{sentence} Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
                     bytes(given)

@@ -1,4 +1,4 @@
-//! What is said of a machine's memory, and of what a plan leaves out there.
+//! Words on a machine's memory, and on the part that a plan leaves out.
 
 use super::Remark;
 use crate::style::Tone;
@@ -6,7 +6,7 @@ use crate::style::bytes;
 use tilewise::tpu::{Generation, Libtpu};
 use tilewise_audit::{Machine, Report};
 
-/// What its memory is called.
+/// The name of its memory.
 pub fn memory_name(machine: Machine) -> &'static str {
     match machine {
         Machine::Tpu(_) => "HBM",
@@ -15,7 +15,7 @@ pub fn memory_name(machine: Machine) -> &'static str {
     }
 }
 
-/// How much of it there is.
+/// The size of its memory, in a sentence.
 pub(super) fn words(machine: Machine) -> String {
     let pool = "JAX takes three quarters of a GPU's memory (`XLA_CLIENT_MEM_FRACTION`)";
     match (machine, machine.memory_bytes(), machine.program_bytes()) {
@@ -34,7 +34,7 @@ pub(super) fn words(machine: Machine) -> String {
     }
 }
 
-/// Whose plan it is, what it leaves out, and what else the compiler's own report says.
+/// The compiler that the plan follows, the part it leaves out, and more from the compiler's own report.
 pub(super) fn compiler(report: &Report) -> Vec<Remark> {
     let rest = left_out(report.machine);
     let is_equal = report.compiler_plan.as_ref().is_some_and(|agreement| agreement.has_equal_bytes());
@@ -56,8 +56,8 @@ pub(super) fn compiler(report: &Report) -> Vec<Remark> {
     [Some(planned), counted_twice].into_iter().flatten().map(|words| Remark { words, tone: Tone::Faint }).collect()
 }
 
-/// What a plan leaves out. Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and
-/// 28 MiB at most.
+/// The part that a plan leaves out. Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in
+/// 140, and 28 MiB at most.
 pub(super) fn left_out(machine: Machine) -> &'static str {
     match machine {
         Machine::Tpu(_) => "program code is extra, usually under 4 MiB.",

@@ -1,4 +1,4 @@
-//! What is said first of a message: what ran out, what is the cause, and what fills the memory.
+//! The summary of a message: the exhausted memory, the cause, and the contents of the memory.
 
 use super::{BudgetStack, Headline, PeakCause, PlannedChange, Remark, told};
 use crate::{
@@ -10,7 +10,7 @@ use tilewise::tpu::Generation;
 use tilewise_audit::Explanation;
 use tilewise_oom::{Budget, Form, Frame, Level, Message, PrintedSize, Verdict, meaning_of_code};
 
-/// What ran out and why, as data: the terminal prints it, the page draws it.
+/// The summary of a message as data: the terminal prints it, the page draws it.
 ///
 /// ```
 /// use tilewise_report::MessageSummary;
@@ -25,34 +25,34 @@ use tilewise_oom::{Budget, Form, Frame, Level, Message, PrintedSize, Verdict, me
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MessageSummary<'a> {
-    /// What ran out: `Out of memory in hbm: 294.50 MiB needed, 250.00 MiB available, 44.50 MiB over.`
+    /// The exhausted memory: `Out of memory in hbm: 294.50 MiB needed, 250.00 MiB available, 44.50 MiB over.`
     pub headline: Headline,
     /// The line of the reader's program that a traceback leads to.
     #[serde(serialize_with = "crate::json::optional")]
     pub raised_at: Option<Frame>,
-    /// What is the cause: the message's [`verdict`](Message::verdict) with its figures.
+    /// The cause: the message's [`verdict`](Message::verdict) with its figures.
     pub verdict: String,
     /// The largest arrays that the message lists, three at most.
     pub causes: Vec<PeakCause>,
-    /// What to do, the best first, and what each frees of what is missing.
+    /// The changes, the best first, and the part of the missing bytes that each frees.
     pub changes: Vec<PlannedChange<'a>>,
-    /// What fills the memory.
+    /// The contents of the memory.
     pub stack: Option<BudgetStack>,
-    /// How much is missing if all advice is followed; `None` where it may be enough.
+    /// The bytes missing after all advice; `None` if it may be enough.
     pub shortfall: Option<Remark>,
-    /// What else the text has, and what of the message could not be read.
+    /// Other contents of the text, and unread parts of the message.
     pub notes: Vec<Remark>,
     /// The message's own sentences, and in them the figures that were read.
     pub quote: Option<Quote>,
 }
 
-/// A text in one line, and where in it stands what was read.
+/// A text in one line, and the places of the figures that were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Quote {
     /// The text.
     pub text: String,
-    /// In its characters, from the first to behind the last of each figure.
+    /// Ranges of characters, from the first to behind the last of each figure.
     pub marks: Vec<[usize; 2]>,
 }
 
@@ -105,7 +105,7 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
     let (frees, missing) = (bytes(together), bytes(missing));
-    // What has no figure, or what a cut message doesn't list, may free more.
+    // Advice without a figure, or on arrays that a cut message doesn't list, may free more.
     if explanation.message.truncated || explanation.advice.iter().any(|advice| advice.saving.bytes().is_none()) {
         return None;
     }
@@ -113,7 +113,7 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// What ran out, and what is the cause.
+/// The exhausted memory, and the cause.
 fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
     let message = &explanation.message;
     match answer(explanation) {
@@ -123,7 +123,7 @@ fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
     }
 }
 
-/// What is said first where the compiler gave up for another reason than memory.
+/// The first sentence if the compiler gave up for another reason than memory.
 const NO_MEMORY_RAN_OUT: &str = "Compile failed, no memory ran out.";
 
 fn is_of_compiler(message: &Message) -> bool {
@@ -131,7 +131,7 @@ fn is_of_compiler(message: &Message) -> bool {
     is_refused && message.form.level() == Level::Error
 }
 
-/// So many other messages of a text are told of.
+/// Other messages of a text that are listed, at most.
 const OTHERS: usize = 4;
 
 fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
@@ -141,7 +141,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
     for other in message.others.iter().take(OTHERS) {
         let other = tilewise_audit::explain(other.clone(), None);
         let (headline, _) = sentences(&other, &other.message.budget());
-        // The same with fewer figures is nothing new.
+        // A message that repeats the summary's sentence with fewer figures adds nothing.
         if own.starts_with(headline.trim_end_matches('.')) {
             continue;
         }
@@ -171,9 +171,9 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
     notes
 }
 
-/// What of a kernel's VMEM it declares, and what its body takes.
+/// The kernel's declared part of VMEM, and the part of its body.
 fn kernel_note(explanation: &Explanation) -> Option<Remark> {
-    /// A register: the body takes whole ones.
+    /// Bytes of a register: the body takes whole ones.
     const REGISTER: u64 = 4096;
     let message = &explanation.message;
     let words = match explanation.declared_and_body_bytes {
@@ -183,7 +183,7 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
             bytes(declared),
             bytes(body)
         ),
-        // Nothing is left for the body.
+        // No bytes are left for the body.
         Some(_) => return None,
         None if message.form == Form::Scoped
             && message.verdict() == Verdict::KernelMemory
@@ -217,7 +217,7 @@ fn headline(message: &Message, budget: &Budget) -> String {
         Form::RunTime => ["asked for", "free", "over"],
         _ => ["needed", "available", "over"],
     };
-    // A table's total is a lower bound.
+    // The total of a table is a lower bound.
     let least = if message.form == Form::Excerpt { "at least " } else { "" };
     let needed = message.used.as_ref().or(message.requirement.as_ref().map(|requirement| &requirement.total));
     let figures = [needed, message.limit.as_ref(), message.exceeded.as_ref()].into_iter().zip(names);
@@ -266,7 +266,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             if message.page() == "E0100" {
                 return format!("An array found no room beside the arrays and programs that were there{held}.");
             }
-            // Less than any TPU has is free only where others hold the rest.
+            // Less free memory than the smallest TPU's means that others hold the rest.
             let least = || Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min();
             let room = budget.capacity_bytes.or_else(least);
             let is_part = |size: &Option<PrintedSize>| size.as_ref().is_some_and(|size| Some(size.bytes()) < room);

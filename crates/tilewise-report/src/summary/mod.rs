@@ -1,4 +1,4 @@
-//! What is said first of a program or a message, as data: the terminal prints it, the page draws it.
+//! The summary of a program or a message, as data: the terminal prints it, the page draws it.
 
 mod causes;
 mod changes;
@@ -31,10 +31,10 @@ use serde::Serialize;
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
 
-/// Memory spaces that hold less aren't worth a line.
+/// Bytes in a memory space below which it isn't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
-/// What a program holds at its peak, whether that fits, what to change, and what it copies. It serialises.
+/// A program's memory at its peak, whether that fits, changes, and copies. It serialises.
 ///
 /// ```
 /// use tilewise_report::AuditOutput;
@@ -50,45 +50,45 @@ const WORTH_A_LINE: u64 = 4096;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Summary<'a> {
-    /// The module's name, or what stands for it.
+    /// The module's name, or a substitute.
     pub title: &'a str,
-    /// Where it comes from: its source, and the entry computation.
+    /// The origin: its source, and the entry computation.
     pub origin: String,
     /// Whether it fits, and by how much.
     pub headline: Headline,
-    /// What holds most of the peak, the largest first, three at most.
+    /// The causes of most of the peak, the largest first, three at most.
     pub causes: Vec<PeakCause>,
-    /// What to change, the gentlest that is enough first.
+    /// The changes, the gentlest that is enough first.
     pub changes: Vec<PlannedChange<'a>>,
-    /// How much is too much once all changes are made, and what else helps; `None` where they are enough.
+    /// The bytes missing after all changes, and other help; `None` if they are enough.
     pub shortfall: Option<Remark>,
-    /// How much it holds, or why that is not known.
+    /// Its memory, or why that is not known.
     pub held: String,
-    /// What adds up to that; nothing where it is not known.
+    /// The parts of that; empty if unknown.
     pub parts: Vec<SummaryPart>,
-    /// How much HBM the TPU has that it is compiled for.
+    /// The HBM of the TPU that it is compiled for.
     pub machine: String,
-    /// Of the peak: its padding, its fragmentation, when it is.
+    /// The peak's padding, fragmentation and moment.
     pub peak: Vec<Remark>,
-    /// How long a run takes, estimated from the compiler's cycle counts; nothing where the text has none.
+    /// The time of a run, estimated from the compiler's cycle counts; empty if the text has none.
     pub time: Vec<Remark>,
-    /// What else is known: of other memory spaces, of the plan, or of all arrays where there is no plan.
+    /// Other facts: of other memory spaces, of the plan, or of all arrays if there is no plan.
     pub notes: Vec<Remark>,
-    /// What fills its memory, by kind, where no recommendation frees a twentieth of it.
+    /// The contents of its memory, by kind, unless recommendations together free more than a quarter of it.
     pub contents: Vec<Remark>,
     /// The copies that cost; `None` where none does.
     pub copies: Option<CopySummary<'a>>,
 }
 
-/// A part of what a program holds.
+/// A part of a program's memory.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SummaryPart {
     /// `arguments`, `results`, `constants` or `temporaries`.
     pub kind: &'static str,
-    /// How much.
+    /// Its bytes.
     pub bytes: u64,
-    /// That for people.
+    /// Its words for people.
     pub words: String,
 }
 
@@ -96,9 +96,9 @@ pub struct SummaryPart {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Remark {
-    /// What it says.
+    /// Its words.
     pub words: String,
-    /// How loud.
+    /// Its tone.
     pub tone: Tone,
 }
 
@@ -121,8 +121,8 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// The summary without what takes other plans of the program, which are most of the time: without changes, contents and
-    /// copies.
+    /// The summary without the parts that need other plans of the program, which take most of the time: changes,
+    /// contents and copies.
     #[must_use]
     pub fn at_once(report: &'a Report) -> Self {
         let (plan, source) = (report.plan().ok(), visible(&report.source));
@@ -207,7 +207,7 @@ fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> 
     remarks
 }
 
-/// What to read instead of a program that the compiler hasn't ordered yet.
+/// The file to read instead of a program that the compiler hasn't ordered yet.
 fn as_it_runs(report: &Report) -> Option<Remark> {
     let words = "The program as it runs is in the same dump: the file whose name ends in `after_optimizations.txt`.";
     matches!(report.plan(), Err(PlanError::Unscheduled)).then(|| Remark { words: words.to_owned(), tone: Tone::Plain })
@@ -222,11 +222,11 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             0 => String::new(),
             padding => format!(", {} of it padding", bytes(padding)),
         };
-        // What XLA has no name for is of a program's SparseCores, where it has any.
+        // A memory space that XLA has no name for belongs to the program's SparseCores, if it has any.
         let is_of_sparse_core = total.memory_space_name().starts_with("space_") && report.has_sparse_core();
         let of = if is_of_sparse_core { " (a SparseCore's memory)" } else { "" };
         let space = total.memory_space_name();
-        // A text that doesn't tell how long each value lies there bounds it by more than a core has, where it was compiled.
+        // A text without live ranges there gives a bound above a core's memory, even for a program that compiled.
         let core = report.machine.generation().filter(|_| space == "vmem").and_then(Generation::vmem_bytes);
         let (held, padding) = match core.filter(|core| peak.live_bytes > *core) {
             Some(core) => (core, String::new()),
@@ -288,7 +288,7 @@ fn beside_the_compilers(agreement: &Agreement) -> Option<(Tone, String)> {
     Some((tone, words))
 }
 
-/// What a program lacks that is compiled for one core of a chip, where it fits the chip.
+/// The sizes of a chip's and a core's HBM, for a program that fits the chip and takes at least a core's.
 fn of_core(report: &Report) -> Option<String> {
     let generation = report.machine.generation()?;
     let (held, all) = (report.memory_bounds.at_most_bytes, generation.hbm_bytes());
@@ -307,9 +307,9 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// What the report notes of a program's memory, where all that is recommended leaves most of it.
+/// The report's notes on a program's memory, unless the recommendations together free much of it.
 fn contents(report: &Report) -> Vec<Remark> {
-    /// The part of what a program holds that is much.
+    /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
@@ -329,7 +329,7 @@ mod tests {
         Audit::new(&Program::parse(text).expect("a module")).limit(limit).run()
     }
 
-    /// Two values of 96 MiB in a memory of 128, as a text tells it that leaves out when each goes.
+    /// Two values of 96 MiB in a memory of 128, in a text without the ends of their live ranges.
     #[test]
     fn no_more_is_held_than_a_core_has() {
         let text = "HloModule m, is_scheduled=true

@@ -1,4 +1,4 @@
-//! Which lines of the reader's source a first screen quotes.
+//! The lines of the reader's source in a first screen.
 
 use super::causes;
 use crate::Quotes;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tilewise_audit::{Recommendation, Report, SourceLine};
 
 impl Quotes {
-    /// The files that a report's first screen names, those of which `read` gives the text.
+    /// The files that a report's first screen names, if `read` gives their text.
     pub fn read(report: &Report, mut read: impl FnMut(&str) -> Option<String>) -> Self {
         let (causes, advice) = (causes(report), report.advice());
         let of_causes = causes.iter().filter_map(|cause| cause.source.as_ref());

@@ -1,14 +1,14 @@
-//! What happens in a part of a run, in words.
+//! The events in a part of a run, in words.
 
 use super::Remark;
 use crate::style::Tone;
 use crate::style::{bytes, duration, grouped, owner_name};
 use tilewise_audit::{Span, Timeline};
 
-/// Owners that are named.
+/// The most owners that are named.
 const NAMED: usize = 3;
 
-/// What happens in a part of a run, and who allocates there: a sentence or two.
+/// The allocations and releases in a part of a run, and the largest owners: a sentence or two.
 ///
 /// ```
 /// let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8,128]{1,0:T(8,128)} parameter(0)\n  y = f32[8,128]{1,0:T(8,128)} negate(x), metadata={source_file=\"model.py\" source_line=7}\n  ROOT z = f32[8,128]{1,0:T(8,128)} negate(y)\n}";

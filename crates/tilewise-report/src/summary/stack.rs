@@ -1,20 +1,20 @@
-//! What fills the memory, part upon part.
+//! The contents of the memory, part upon part.
 
 use serde::Serialize;
 use tilewise_audit::Explanation;
 use tilewise_oom::{Budget, Message, PrintedSize, Verdict};
 
-/// What fills the memory, as the message's totals say; parts under 1 % are left out.
+/// The contents of the memory by the message's totals; parts under 1 % are left out.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BudgetStack {
-    /// What lies side by side.
+    /// The parts that lie side by side.
     pub parts: Vec<BudgetPart>,
-    /// What all the parts that lie side by side take, those left out, too.
+    /// Bytes of all parts that lie side by side, including those left out.
     pub total_bytes: u64,
-    /// What of that is counted in the parts: padding, and what packing loses.
+    /// Bytes within the parts: padding, and losses of packing.
     pub within: Vec<BudgetPart>,
-    /// What there is, and what is reserved.
+    /// The available memory, and its reserved part.
     pub room: Vec<BudgetPart>,
 }
 
@@ -25,17 +25,17 @@ pub struct BudgetPart {
     /// A stable name: `arguments`, `results`, `temporaries`, `program`, `others`, `padding`, `fragmentation`, `available` or
     /// `reserved`; of a fragmented memory `asked`, `piece` or `scattered`.
     pub kind: &'static str,
-    /// What it is, for people.
+    /// Its name for people.
     pub name: &'static str,
-    /// What it takes.
+    /// Its bytes.
     pub bytes: u64,
 }
 
 impl BudgetStack {
-    /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel,
-    /// whose own blocks count.
+    /// The contents of the memory; `None` if the message has no parts, and for the memory of one kernel, whose own
+    /// blocks count.
     pub(super) fn of(explanation: &Explanation) -> Option<Self> {
-        // A compiler's list has parts, also where it is fragmentation that is too much.
+        // A compiler's list has parts, even if fragmentation is the cause.
         let message = &explanation.message;
         let pieces = match message.verdict() {
             Verdict::KernelMemory | Verdict::Spills => return None,
@@ -46,8 +46,8 @@ impl BudgetStack {
     }
 }
 
-/// What is asked for in one piece, beside the largest one, where the message has it, and all that is free: the room ends
-/// with that piece.
+/// The requested piece beside the largest free piece, if the message has it, and all free memory: the room ends with
+/// that piece.
 fn pieces(message: &Message) -> Option<BudgetStack> {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(PrintedSize::bytes);
     let (asked, free, piece) = (size(&message.used)?, size(&message.limit)?, size(&message.contiguous));
@@ -90,7 +90,7 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     (!tells_nothing).then(|| BudgetStack { parts, total_bytes, within, room: known([&room]) })
 }
 
-/// Those that the message tells of, unless they are nothing.
+/// The parts in the message, without those of 0 bytes.
 fn known<const N: usize>(lists: [&[(&'static str, &'static str, Option<u64>)]; N]) -> Vec<BudgetPart> {
     let all = lists.into_iter().flatten();
     all.filter_map(|&(kind, name, bytes)| Some(BudgetPart { kind, name, bytes: bytes.filter(|bytes| *bytes > 0)? }))

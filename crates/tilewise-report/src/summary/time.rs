@@ -1,4 +1,4 @@
-//! How long a run takes, as far as the compiler's cycle counts tell.
+//! The time of a run, by the compiler's cycle counts.
 
 use super::Remark;
 use crate::style::Tone;
@@ -9,10 +9,10 @@ use tilewise_audit::{
     time::{Cores, Kind, Rates, Time, Unpriced},
 };
 
-/// What stands behind every figure of time.
+/// The caveat behind every figure of time.
 pub(crate) const NOT_MEASURED: &str = "estimated from the compiler's own cycle counts, not measured";
 
-/// What is said of a run's time; nothing where the text has no cycle counts.
+/// The remarks on a run's time; empty if the text has no cycle counts.
 pub(super) fn remarks(report: &Report) -> Vec<Remark> {
     let Ok(time) = report.time() else { return Vec::new() };
     let mut remarks = vec![Remark { words: headline(time), tone: Tone::Plain }];

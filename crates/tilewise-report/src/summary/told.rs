@@ -30,13 +30,13 @@ pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline 
     }
 }
 
-/// What fills the memory, as far as the message tells: the largest arrays that it lists, equal ones of one line together, and what
-/// it gives only as a total; three at most.
+/// The contents of the memory in a message: the largest arrays that it lists, equal ones of one line together, and its
+/// totals without a list; three at most.
 pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     const MOST: usize = 3;
-    /// What is less of the whole is no cause.
+    /// The smallest share of a cause.
     const LEAST: f64 = 0.05;
-    // What is listed of a warning, or of what the compiler refused, fills nothing.
+    // The list of a warning, or of a refused program, fills no memory.
     if matches!(
         explanation.message.verdict(),
         Verdict::Donation
@@ -72,7 +72,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
     let share = |cause: &PeakCause| share(cause.bytes, whole.max(together));
     causes.retain(|cause| share(cause) >= LEAST);
-    // Of a list that is cut off nobody knows the whole.
+    // The whole of a list that is cut off is unknown.
     let is_share_of_request = explanation.message.form == Form::RunTime && beside.is_none();
     if !is_share_of_request && (told.is_some() || !explanation.message.truncated) {
         causes.iter_mut().for_each(|cause| cause.share = Some(share(cause)));
@@ -82,7 +82,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     causes
 }
 
-/// What the message gives only as a total.
+/// The message's totals without a list.
 fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<Item = PeakCause> + use<'a> {
     let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
@@ -97,8 +97,8 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let arguments = budget.argument_bytes.filter(|_| is_beside);
     let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
-    // Results of the table of what persists may lie in arguments, and a GPU's list doesn't tell them from other arrays: what is
-    // listed beyond the temporaries are results.
+    // Results of the table of persistent memory may lie in arguments, and a GPU's list doesn't tell them from other
+    // arrays: listed bytes beyond the temporaries are results.
     let beyond = temporary.checked_sub(budget.temporary_bytes.unwrap_or(0)).or((temporary == 0).then_some(0));
     let is_told_apart = if message.machine().is_some() { beyond.is_some() } else { message.entries.is_empty() };
     let results = budget.output_bytes.filter(|_| is_beside && message.persistent.is_empty() && is_told_apart);
@@ -131,10 +131,10 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
 
 /// The name that a row goes by without a shape.
 pub(crate) fn name_of(row: &Allocation) -> String {
-    // A label may be the instruction whole.
+    // A label may be the whole instruction.
     let name = |label: &str| label.trim_start_matches('%').split(" = ").next().unwrap_or_default().to_owned();
     let label = row.entry.label.as_deref().map(name);
-    // Of a path its end: what is computed, and the module that does it.
+    // The end of a path: the operation, and its module.
     let operation = || {
         let name = row.entry.operator.as_ref()?.op_name()?;
         let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
@@ -143,7 +143,7 @@ pub(crate) fn name_of(row: &Allocation) -> String {
     label.or_else(operation).unwrap_or_else(|| "an array whose shape is not in the text".to_owned())
 }
 
-/// What one kernel or operation takes for itself: the array that it is told by lies elsewhere.
+/// The memory of one kernel or operation: the array in its row lies elsewhere.
 fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
     let what = match row.entry.instruction() {
         Some((_, "custom-call")) => "kernel",
@@ -187,7 +187,7 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
     }
 }
 
-/// What to do, and what each change frees of what is missing.
+/// The changes, and the part of the missing bytes that each frees.
 pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
     let budget = explanation.message.budget();
     let change = |advice| {
@@ -214,7 +214,7 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
     explanation.advice.iter().map(change).collect()
 }
 
-/// Where a kernel of the reader's own is called: its function, by the names of operations.
+/// The place where a kernel of the reader's own is called: its function, by the names of operations.
 fn kernel_call(advice: &Recommendation, explanation: &Explanation) -> Option<String> {
     if advice.target != Target::Kernel || matches!(&advice.finding, Finding::Block(BlockFinding::Library { .. })) {
         return None;
@@ -226,7 +226,7 @@ fn kernel_call(advice: &Recommendation, explanation: &Explanation) -> Option<Str
     named.map(|function| format!("the `pallas_call` in `{function}`"))
 }
 
-/// What is freed beside what is missing; empty where that isn't known. A bound is never said to be enough.
+/// The freed bytes beside the missing ones; empty if unknown. A bound is never called enough.
 fn beside_missing(saving: Saving, explanation: &Explanation, budget: &Budget) -> String {
     let exceeded = explanation.message.exceeded.as_ref();
     let missing = exceeded.map(PrintedSize::bytes).or(budget.missing_bytes).filter(|missing| *missing > 0);

@@ -8,7 +8,7 @@ use crate::{
 use std::io::{self, Write};
 use tilewise_audit::Recommendation;
 
-/// Each change that has more to say than its task: where and why, and its code unless that is above.
+/// Writes each change that has more than its task: place and reason, and its code unless that is above.
 pub(super) fn write_in_full(
     changes: &[PlannedChange<'_>],
     is_code_above: bool,
@@ -32,7 +32,7 @@ pub(super) fn write_in_full(
     Ok(())
 }
 
-/// Writes what a change brings (`lead`) and what it is, wrapped; then its code, whole, to be copied.
+/// Writes a change's effect (`lead`) and its sentence, wrapped; then its code, whole, to be copied.
 pub(super) fn write_recommendation(
     advice: &Recommendation,
     indent: &str,

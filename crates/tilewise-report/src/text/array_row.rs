@@ -9,7 +9,7 @@ use tilewise_audit::{Cause, SourceLine};
 pub(crate) struct Row<'a> {
     /// `None` where the array can't be sized.
     pub(crate) padding: Option<u64>,
-    /// What it takes, as text: computed bytes, or a printed size.
+    /// Its size, as text: computed bytes, or a printed size.
     pub(crate) takes: String,
     pub(crate) expansion: f64,
     pub(crate) shape: String,
@@ -54,7 +54,7 @@ impl Row<'_> {
             .starts_with('(')
     }
 
-    /// Who makes it, on one line or, with a long name of the operation, on two.
+    /// The maker of the array, on one line or, with a long name of the operation, on two.
     fn places(&self, room: usize) -> Vec<String> {
         let Some(op_name) = self.op_name else { return vec![self.who.clone()] };
         let line = format!("{}  {op_name}", self.who);
@@ -68,8 +68,8 @@ pub(crate) fn who(source: Option<&SourceLine>, name: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// An operation's name without the compiled function, and if that doesn't do, without some of its middle: the modules that it
-/// is of and what it computes stay.
+/// An operation's name without the compiled function, and if that is still too long, without some of its middle: the
+/// modules around it and the operation itself stay.
 fn cut_operation(name: &str, columns: usize) -> String {
     if count(name) <= columns {
         return name.to_owned();
@@ -77,7 +77,7 @@ fn cut_operation(name: &str, columns: usize) -> String {
     let words: Vec<&str> = name.split('/').skip(1).collect();
     let Some((last, modules)) = words.split_last() else { return cut(name, columns) };
     let left_out = |kept: usize| if kept < modules.len() { "…/" } else { "" };
-    // What each number of modules takes, the most last.
+    // The columns for each number of modules, the most last.
     let mut columns_of = vec![count("…/") + count(last)];
     for word in modules {
         columns_of.push(columns_of[columns_of.len() - 1] + count(word) + 1);

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use tilewise::visible;
 use tilewise_audit::AssignmentReport;
 
-/// Of an assignment that isn't whole for sure.
+/// The caveat on an assignment that may be cut off.
 pub(crate) const MAY_LACK_ITS_END: &str = "if allocations are missing at its end, that can't be seen";
 
 impl WriteText for AssignmentReport {

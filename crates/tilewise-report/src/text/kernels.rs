@@ -1,4 +1,4 @@
-//! Kernels: what they take of VMEM, and which of their operands and results are copied.
+//! Kernels: their VMEM, and their copied operands and results.
 
 use super::{SHOWN, array_row::who, write_wrapped};
 use crate::{
@@ -13,7 +13,7 @@ use std::{
 };
 use tilewise_audit::KernelRow;
 
-/// What kernels take of VMEM, those nearest to their limits first, and what XLA holds for them there as a whole, if anything.
+/// The VMEM of kernels, those nearest to their limits first, and the VMEM that XLA holds for all of them, if any.
 pub(super) fn write_vmem(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut kernels: Vec<&KernelRow> = kernels.iter().filter(|kernel| kernel.used_bytes.is_some()).collect();
     kernels.sort_by(|a, b| b.share_of_limit().partial_cmp(&a.share_of_limit()).unwrap_or(Ordering::Equal));
@@ -64,7 +64,7 @@ pub(super) fn write_bodies(kernels: &[KernelRow], width: usize, out: &mut dyn Wr
     Ok(())
 }
 
-/// A copied operand or result as its row shows it.
+/// A row of a copied operand or result.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct CopiedArray {
     who: String,
@@ -75,8 +75,8 @@ struct CopiedArray {
     remedy: Option<(String, Option<String>)>,
 }
 
-/// Which operands and results XLA copies at kernels, those with the most bytes first, as parts of what the program moves; alike ones
-/// are one row.
+/// The operands and results that XLA copies at kernels, those with the most bytes first, with their shares of the
+/// program's moved bytes; alike ones are one row.
 pub(super) fn write_boundaries(
     kernels: &[KernelRow],
     program_moves: u64,

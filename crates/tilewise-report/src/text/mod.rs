@@ -20,10 +20,10 @@ use anstyle::Style;
 use std::io::{self, Write};
 use tilewise_draw::{ColorMode, Options};
 
-/// Rows shown where not all are asked for: what one screen holds.
+/// Rows that are shown by default: one screen.
 pub(crate) const SHOWN: usize = 5;
 
-/// What text is written for.
+/// The terminal or page that text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Terminal {
@@ -36,32 +36,32 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Text of so many columns, in Unicode and without colours.
+    /// Text of `width` columns, in Unicode and without colours.
     #[must_use]
     pub fn plain(width: usize) -> Self {
         Self { width, color: ColorMode::None, is_ascii: false }
     }
 
-    /// The same for a terminal that shows these colours.
+    /// Sets the colours.
     #[must_use]
     pub fn with_color(self, color: ColorMode) -> Self {
         Self { color, ..self }
     }
 
-    /// The same for a terminal that shows ASCII alone, or not.
+    /// Sets whether it shows ASCII alone.
     #[must_use]
     pub fn with_ascii(self, is_ascii: bool) -> Self {
         Self { is_ascii, ..self }
     }
 
-    /// The options of pictures that go there.
+    /// The options of pictures for it.
     #[must_use]
     pub fn options(&self) -> Options {
         Options::new().with_color(self.color).with_ascii(self.is_ascii)
     }
 }
 
-/// What is written for people.
+/// Text for people.
 pub trait WriteText {
     /// Writes it, with styles.
     ///
@@ -69,13 +69,13 @@ pub trait WriteText {
     /// Those of `out`.
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()>;
 
-    /// It as text without styles, in lines of so many columns where words can be cut or wrapped.
+    /// The text without styles, in lines of `width` columns where words can be cut or wrapped.
     fn to_text(&self, width: usize) -> String {
         plain(|out| self.write_text(&Terminal::plain(width), out))
     }
 }
 
-/// What `write` writes, as text without styles.
+/// The output of `write`, as text without styles.
 fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut styled = Vec::new();
     // Writing to memory can't fail.

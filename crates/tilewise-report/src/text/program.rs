@@ -1,4 +1,4 @@
-//! A report for people: the summary, what is alive at the peak, and all buffers or those with the most padding.
+//! A report for people: the summary, the arrays alive at the peak, and all buffers or those with the most padding.
 
 use super::{
     SHOWN, Terminal,
@@ -73,7 +73,7 @@ impl WriteText for AuditOutput {
     }
 }
 
-/// What is alive at the peak.
+/// The arrays alive at the peak.
 fn write_peak(peak: &SpacePeak, all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let title = if peak.has_temporaries() { "What is alive at the peak" } else { "What it holds" };
     writeln!(out, "\n{}", styled(STRONG, title))?;

@@ -1,4 +1,4 @@
-//! Text for people: of one program its report, of several a line each.
+//! Text for people: a report of one program, or a line for each of several.
 
 use crate::{
     AuditOutput, Exporter, Terminal, WriteText,
@@ -17,7 +17,7 @@ impl Exporter for Text {
     }
 }
 
-/// Of each program what it holds in HBM at most, what of that is padding, and the line of its peak; then their sum.
+/// A line for each program: its HBM at most, its padding, and the line of its peak; then their sum.
 #[derive(Debug)]
 pub struct ProgramLines {
     width: usize,
@@ -29,7 +29,7 @@ pub struct ProgramLines {
 }
 
 impl ProgramLines {
-    /// Lines for a terminal, of programs in these files: what the names have in common is said once.
+    /// Lines for a terminal, of programs in these files: the common part of the names is printed once.
     #[must_use]
     pub fn new<'s>(terminal: &Terminal, sources: impl IntoIterator<Item = &'s str>) -> Self {
         let common = Common::of(sources);
@@ -37,7 +37,7 @@ impl ProgramLines {
     }
 }
 
-/// What paths have in common: the folder in front, and what follows a dot at the end.
+/// The common parts of paths: the folder in front, and the text behind a dot at the end.
 #[derive(Debug, Default)]
 struct Common {
     front: String,

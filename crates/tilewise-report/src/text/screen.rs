@@ -1,4 +1,4 @@
-//! The first screen of a program or a message: whether it fits, why it needs so much, and the change that costs least.
+//! The first screen of a program or a message: whether it fits, why, and the change that costs least.
 
 use super::{Terminal, write_wrapped};
 use crate::{
@@ -10,36 +10,36 @@ use anstyle::Style;
 use std::io::{self, Write};
 use tilewise::visible;
 
-/// Lines of the first screen: what a terminal shows without scrolling.
+/// Lines of the first screen, which a terminal shows without scrolling.
 const LINES: usize = 24;
-/// Columns before what a cause is.
+/// Columns before the description of a cause.
 const CAUSE: usize = 25;
 /// Columns before a change.
 const CHANGE: usize = 8;
 /// Cells of the strip that shows how much of a row is padding.
 const CELLS: u64 = 64;
 
-/// What is said first, in at most a screen.
+/// The first text of a report or a message, in at most a screen.
 pub(super) struct Screen<'a> {
     headline: &'a Headline,
-    /// What it is of, and where that comes from.
+    /// The program or the message, and its source.
     origin: String,
-    /// What is said before the causes.
+    /// The text before the causes.
     cause: Option<String>,
     causes: &'a [PeakCause],
     changes: &'a [PlannedChange<'a>],
-    /// What is said behind the changes.
+    /// The remark behind the changes.
     remark: Option<&'a Remark>,
     /// The message itself.
     quote: Option<&'a Quote>,
-    /// In front of the first cause, of the first change, and of those behind it.
+    /// The labels of the first cause, of the first change, and of the other changes.
     labels: [&'static str; 3],
-    /// Whether nothing needs to change, and what could be saved all the same is only named.
+    /// Whether no change is needed, and possible savings are only named.
     is_folded: bool,
     terminal: &'a Terminal,
 }
 
-/// What of the first screen had room.
+/// The parts of the first screen that had room.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     /// The first change's code.
@@ -87,7 +87,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Writes it, and says what had room.
+    /// Writes it, and returns the parts that had room.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<Shown> {
         let (headline, width) = (self.headline, self.terminal.width);
         let mut lines = Vec::new();
@@ -120,7 +120,7 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) <= room;
             }
-            // What is one line to type is told of those behind the first, too.
+            // Later changes of one line are written in full, too.
             let is_brief = at > 0 && !self.is_folded && is_one_line(change);
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
@@ -280,7 +280,7 @@ fn count(lines: &[u8]) -> usize {
     lines.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// `106 - step = jax.jit(step)` and under it what that becomes, to be copied.
+/// `106 - step = jax.jit(step)` and under it the new line, to be copied.
 fn write_edit(edit: &LineEdit, indent: &str, out: &mut dyn Write) -> io::Result<()> {
     let place = format!("{}:{}", file_name(&edit.file), edit.line);
     writeln!(out, "{indent}{}", styled(FAINT, visible(&place)))?;

@@ -9,7 +9,7 @@ use crate::{
 use anstyle::Style;
 use std::io::{self, Write};
 
-/// What it holds, and what adds up to that.
+/// The memory of the program, and its parts.
 pub(super) fn write_held(summary: &Summary<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let parts: Vec<&str> = summary.parts.iter().map(|part| &*part.words).collect();
     if parts.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn write_remarks<'a>(
     remarks.into_iter().try_for_each(write)
 }
 
-/// What fills the memory, where changes free little.
+/// The contents of the memory, if changes free little.
 pub(super) fn write_contents(summary: &Summary<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     if !summary.contents.is_empty() {
         writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
@@ -40,7 +40,7 @@ pub(super) fn write_contents(summary: &Summary<'_>, terminal: &Terminal, out: &m
     Ok(())
 }
 
-/// The lines whose copies cost, all or as many as a screen holds, and what makes copies needless.
+/// The lines whose copies cost, all or as many as a screen holds, and the changes that make copies needless.
 pub(super) fn write_copies(
     copies: &CopySummary<'_>,
     lists_all: bool,
@@ -76,7 +76,7 @@ pub(super) fn write_copies(
     };
     writeln!(out, "\n{}", styled(STRONG, format!("Copies that another layout makes needless{order}")))?;
     for needless in copies.needless.iter().take(SHOWN) {
-        // What also frees memory stands above, with its code.
+        // A change that also frees memory stands above, with its code.
         let (lead, with_code) = (format!("{}: ", needless.lead), !needless.is_repeated);
         write_recommendation(needless.recommendation, "  ", &lead, with_code, terminal.width, out)?;
     }

@@ -13,7 +13,7 @@ use tilewise_audit::{
     time::{Basis, Rates, Time, TimeGroup, TimeRow, by_kind, by_line, by_module},
 };
 
-/// The time of a program, or why nothing is known of it.
+/// The time of a program, or why it is unknown.
 pub(super) fn write_time(
     summary: &Summary<'_>,
     report: &Report,
@@ -74,7 +74,7 @@ impl Table<'_> {
         for group in groups.iter().take(most) {
             let (seconds, operations) = (group.total.estimate, group.operations);
             let numbers = format!("  {:>8}  {:>7}  {operations:>10}", duration(seconds), self.share(seconds));
-            // Nothing is said of how much longer it takes.
+            // Mostly lower bounds: the excess over them is unknown.
             let bound = if group.bound_seconds > seconds / 2.0 { "at least  " } else { "" };
             let room = self.width.saturating_sub(numbers.chars().count() + 2);
             let name = end_of(&name(&group.of), room.saturating_sub(bound.len()));
@@ -117,7 +117,7 @@ impl Table<'_> {
     }
 }
 
-/// The end of a name that has no room: that of a line is its number, that of a module what it is within the others.
+/// The end of a name that is too long: for a line its number, for a module its innermost part.
 fn end_of(name: &str, columns: usize) -> String {
     let left_out = name.chars().count().saturating_sub(columns);
     if left_out == 0 {

@@ -14,7 +14,7 @@ use std::{
 use tilewise::visible;
 use tilewise_audit::{Alternative, PageArrays, ResidentArray, Together};
 
-/// What no compiler knows, and a server that runs does.
+/// The memory that no compiler knows, but a running server.
 const OUTSIDE: &str = "Not counted, because only a running server shows it: arrays that it holds beside these programs' \
                        arguments, copies made while weights are loaded, and the state of its allocator.";
 
@@ -141,7 +141,7 @@ fn write_options(together: &Together, terminal: &Terminal, out: &mut dyn Write) 
     Ok(())
 }
 
-/// What the arrays of one tree and the same programs take.
+/// The bytes of the arrays of one tree and the same programs.
 #[derive(Default)]
 struct Group {
     arrays: usize,

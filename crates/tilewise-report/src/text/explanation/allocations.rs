@@ -17,7 +17,7 @@ use std::{
 use tilewise_audit::{Allocation, Explanation, SourceLine};
 use tilewise_oom::{PrintedSize, Section, Verdict};
 
-/// Rows shown: what a screen holds.
+/// Rows shown: one screen.
 const SHOWN: usize = 8;
 
 /// Rows under a hundredth of what is listed are not worth a line.
@@ -73,7 +73,7 @@ fn tells(row: &Allocation) -> bool {
 
 type Key<'a> = (Option<&'a str>, Option<&'a PrintedSize>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
 
-/// What rows of equal arrays have in common; what each instruction is called does not matter.
+/// The key of equal arrays' rows; the names of instructions don't matter.
 fn key(row: &Allocation) -> Key<'_> {
     let entry = &row.entry;
     let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
@@ -86,7 +86,7 @@ fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out
     let reported = entry.size.as_ref();
     let disagrees = row.agrees() == Some(false);
     let is_listed = entry.number.is_some() || entry.tag.is_some();
-    // One that is named by its instruction alone is that instruction's stack, not its result.
+    // A row that is named by its instruction alone is that instruction's stack, not its result.
     let is_stack = !is_listed && is_of_kernel;
     let takes = match (row.sizes, reported) {
         (Some(sizes), None) if !is_stack => bytes(sizes.physical_bytes),

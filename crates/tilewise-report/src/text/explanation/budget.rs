@@ -1,4 +1,4 @@
-//! What fills the memory, a line each.
+//! The contents of the memory, a line each.
 
 use crate::{
     style::{FAINT, STRONG, bytes, percent, styled},
@@ -7,7 +7,7 @@ use crate::{
 use std::io::{self, Write};
 
 pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> {
-    // What is asked for in one piece fills nothing yet.
+    // A requested piece fills no memory yet.
     let is_piece = stack.parts.iter().any(|part| part.kind == "asked");
     let title = if is_piece { "What is free" } else { "What fills the memory" };
     writeln!(out, "\n{}", styled(STRONG, title))?;

@@ -1,4 +1,4 @@
-//! What is known about a pasted out-of-memory message, and what to do about it.
+//! Explanations of pasted out-of-memory messages, with advice.
 
 mod allocations;
 mod budget;
