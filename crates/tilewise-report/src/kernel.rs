@@ -116,7 +116,7 @@ impl KernelBudget {
     /// The budget of a kernel on a generation, by default the one that its text names.
     ///
     /// # Errors
-    /// Where no generation is named, and those of [`Kernel::budget`].
+    /// Without a generation, and those of [`Kernel::budget`].
     pub fn of(kernel: &Kernel, generation: Option<Generation>) -> Result<Self, Failure> {
         let generation = generation.or(kernel.generation).ok_or_else(|| {
             Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
@@ -208,7 +208,7 @@ impl KernelBudget {
         self.measured_bytes.zip(self.budget.limit_bytes).is_some_and(|(taken, limit)| taken > limit)
     }
 
-    /// The verdict in a sentence, which never says "fits" without a word on the body.
+    /// The verdict in a sentence; it never says "fits" without a word on the body.
     fn verdict_in_words(&self) -> String {
         let declared = bytes(self.budget.vmem_bytes);
         let (Some(verdict), Some(limit)) = (self.budget.verdict, self.budget.limit_bytes) else {

@@ -35,7 +35,7 @@ impl OperandCost {
     /// The cost of an array for a kernel.
     ///
     /// # Errors
-    /// Those of parsing; where no generation is named; where no input of the kernel can be made of the array.
+    /// Those of parsing; without a generation; if no input of the kernel can be made of the array.
     pub fn of(
         kernel: &Kernel,
         operand: &str,

@@ -43,8 +43,8 @@ impl ProgramSet {
         held + &verdict
     }
 
-    /// The picture of the whole: what is held once, pages apart, the largest program's temporaries, the largest call, constants and
-    /// code; below, what each program adds.
+    /// The picture of the whole: arrays held once, pages apart, the largest program's temporaries, the largest call,
+    /// constants and code; below, the part that each program adds.
     #[must_use]
     pub fn picture(&self) -> BudgetPicture {
         let together = &self.0;

@@ -32,7 +32,7 @@ pub enum Verdict {
     MayNotFit(Doubt),
 }
 
-/// Why it isn't known whether a program fits.
+/// The reason why it isn't known whether a program fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Doubt {

@@ -95,7 +95,7 @@ pub enum Amount {
     Flag(bool),
     /// Bytes, or how many instructions are `recomputed`.
     Number(u64),
-    /// How long a run takes, estimated, in seconds.
+    /// The estimated seconds of a run.
     Seconds(f64),
     /// A layout, `{1,0:T(8,128)}`.
     Layout(String),

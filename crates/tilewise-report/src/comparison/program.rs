@@ -54,7 +54,7 @@ pub struct ComparedProgram {
     pub collectives: BTreeMap<String, Count>,
     /// Instructions that the compiler computes twice to save memory.
     pub recomputed: u64,
-    /// How long a run takes; `None` where its text has no cycle counts.
+    /// The time of a run; `None` if its text has no cycle counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<ComparedTime>,
 }
@@ -110,7 +110,7 @@ impl TryFrom<Unchecked> for ComparedBytes {
     }
 }
 
-/// How many there are, and their bytes.
+/// A number of instructions, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is what it is called")]

@@ -108,7 +108,7 @@ impl Comparison {
             (Amount::Number(was @ 1..), Amount::Number(is)) if what != "recomputed" => {
                 Some((*is as f64 - *was as f64) / *was as f64)
             }
-            // Of a bound, the share is unknown.
+            // The share is unknown for a lower bound.
             (Amount::Seconds(was), Amount::Seconds(is)) if !is_at_least && *was > 0.0 => Some((is - was) / was),
             _ => None,
         };

@@ -133,7 +133,7 @@ impl Evaluation {
         if let Some(tiles) = tiles {
             layout = layout.with_tiles(self.tiles(tiles)?).map_err(in_array)?;
         }
-        // Of any element type: offsets are in elements.
+        // Any element type will do: offsets are in elements.
         let shape =
             Shape::array(ElementType::F32, bounds).and_then(|shape| shape.with_layout(layout)).map_err(in_array)?;
         let index = match (&element.kind, shape.as_array()) {

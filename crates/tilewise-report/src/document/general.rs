@@ -167,7 +167,7 @@ impl Walk<'_> {
         let has_rest = shown.len() < all.len();
         let mut runs = items.clone();
         runs.dedup();
-        // Of one dimension, `(⌈d_i/t_i⌉, t_i)`.
+        // For one dimension, `(⌈d_i/t_i⌉, t_i)`.
         let is_of_one = !has_rest && items.len() == 2 && shown.iter().all(|item| self.has_subscript(item));
         let meaning = match runs[..] {
             [Item::Element] => "an element's index",

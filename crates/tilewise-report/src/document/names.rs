@@ -146,7 +146,7 @@ fn letters(text: &str) -> Option<Vec<Meaning>> {
         (0..count).all(|at| elements[at] == elements[0] + at % height * width + at / height)
     };
     let height = (1..count).filter(|height| count.is_multiple_of(*height)).find(|&height| is_in_order(height))?;
-    // Where the next column begins, behind the padding of the first.
+    // The start of the next column, behind the padding of the first.
     let place = |element: usize| all.iter().position(|item| item.bytes().map(usize::from).eq([element]));
     let words = match height {
         1 => "row-major, {1,0}: the elements of a matrix row by row".to_owned(),

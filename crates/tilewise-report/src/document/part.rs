@@ -125,7 +125,7 @@ fn of_properties(text: &str) -> Option<Vec<Meaning>> {
     if parts.properties.is_empty() {
         return None;
     }
-    // Of an array with as many dimensions as the largest tile has, at least two.
+    // The rank of the largest tile, at least two.
     let rank = text.split(')').map(|tile| tile.split(',').count()).max().unwrap_or_default().clamp(2, 64);
     let order = Layout::row_major(rank).to_string();
     let layout: Layout = format!("{}:{}}}", order.trim_end_matches('}'), parts.properties()).parse().ok()?;

@@ -84,7 +84,7 @@ impl Tokens {
             let rest = &text[at..];
             let (token, length) = match c {
                 '\n' => (Some(Token::LineEnd), 1),
-                // `&` aligns the lines of LaTeX's equations; quotes surround what was copied.
+                // `&` aligns the lines of LaTeX's equations; quotes surround copied text.
                 ' ' | '\t' | '\r' | '&' | '`' | '"' | '\'' => (None, 1),
                 '…' => (Some(Token::Ellipsis), c.len_utf8()),
                 '.' if rest.starts_with("..") => {
@@ -143,7 +143,8 @@ fn word_length(text: &str) -> usize {
     }
 }
 
-/// Whether the word that ends there is made of symbols with subscripts, the last of which may go on behind it, `d_{n-1}`, `tn-1`.
+/// Whether the word that ends there is made of symbols with subscripts; the last may go on behind it, `d_{n-1}`,
+/// `tn-1`.
 fn begins_symbols(text: &str, end: usize) -> bool {
     /// No word of the documents has more.
     const MOST: usize = 64;

@@ -18,7 +18,7 @@ pub(super) struct Alert<'a> {
     pub(super) line: u32,
 }
 
-/// How bad it is, in the words of code hosts.
+/// The severity, in the words of code hosts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Error,

@@ -85,7 +85,7 @@ impl<'a> Space<'a> {
         let mut resident = HashSet::new();
         for row in rows {
             let value = row.value;
-            // Of values in one place that is live for the whole program, the largest stands there.
+            // Of the values in a place that is live for the whole program, the largest stands there.
             let is_largest = places.get(&value.buffer).is_none_or(|largest| *largest == value.bytes);
             if stands(&row) && !(is_largest && resident.insert(value.buffer)) {
                 continue;

@@ -139,7 +139,7 @@ fn write_space(
 
 /// The owners of a memory space's blocks.
 struct Owners {
-    /// Those with the largest blocks, the last for the rest.
+    /// Owners with the largest blocks; the last name is for the rest.
     names: Vec<String>,
     /// The index in `names` for each block.
     of: Vec<usize>,

@@ -12,7 +12,7 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
-/// A text doesn't tell what recomputing costs; where the step is at hand, the compiler does.
+/// A text doesn't show the cost of recomputing; with the step at hand, the compiler does.
 pub(super) const BY_TIME: &str =
     "recomputing takes time; `tw.remat(step, *args)` asks a TPU's compiler which values take the least of it";
 

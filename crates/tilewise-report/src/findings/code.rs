@@ -9,7 +9,7 @@ pub(super) const DUMP: &str =
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
 
 /// An array as code names it. A name is text of the program: one that isn't a path of identifiers, such as `state.params['w']`,
-/// stays out of the code, and [`note`](Self::note) says what stands for it, in capitals, which arguments hardly have.
+/// stays out of the code, and [`note`](Self::note) explains its stand-in, in capitals, which arguments hardly have.
 pub(super) struct Variable<'a> {
     pub(super) name: &'a str,
     /// A comment behind the line, or nothing.
@@ -59,7 +59,7 @@ pub(super) fn put_parts_in(root: &str, parts: &[(&str, String)]) -> Vec<String> 
     lines
 }
 
-/// What stands between a Python tuple's brackets.
+/// The items of a Python tuple, without its brackets.
 pub(super) fn tuple<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> String {
     let comma = if items.len() == 1 { "," } else { "" };
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ") + comma

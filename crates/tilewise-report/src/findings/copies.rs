@@ -4,7 +4,7 @@ use crate::style::bytes as size;
 use tilewise::{Shape, tpu};
 use tilewise_audit::{CopyClass, CopyEnd, CopyEndKind, CopyReason, CopyRow, Obstacle};
 
-/// Why a copy is there: a sentence, without a full stop.
+/// The reason for a copy: a sentence, without a full stop.
 ///
 /// ```
 /// let module = tilewise_hlo::Module::parse("\

@@ -76,7 +76,7 @@ fn code(finding: &LayoutRequest) -> Option<String> {
     let mut formats = Vec::new();
     for result in &results {
         let donated = arguments().find(|(argument, _)| argument.donated_to == Some(result.number));
-        // How a result is divided between devices isn't known, unless it takes an argument's place.
+        // The division of a result between devices is unknown, unless it takes an argument's place.
         let like = match donated {
             Some((_, name)) => Variable::of(name).name,
             None if finding.partitions == 1 => Variable::of(&parameters.first()?.first).name,

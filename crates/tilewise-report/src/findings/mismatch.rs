@@ -50,7 +50,7 @@ fn headline(message: &Message) -> String {
     }
 }
 
-/// Why they differ.
+/// The reason why they differ.
 fn cause(message: &Message, mismatch: &Mismatch) -> String {
     let text = |name| message.facts.text(name).unwrap_or_default();
     let element = |shape: &Option<Shape>| shape.as_ref().and_then(Shape::element_type).map(|kind| kind.to_string());

@@ -8,7 +8,7 @@ use tilewise_oom::Framework;
 pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) -> Words {
     let element = finding.element_type;
     if element == ElementType::F32 {
-        // Arguments in f32 would take twice what they take in 16 bits.
+        // Arguments in f32 would take twice the bytes of 16 bits.
         return Words::new(format!(
             "Compute in the type that arrays are stored in: the program holds copies in f32 of arrays in another type{}",
             at(finding.source.as_ref())

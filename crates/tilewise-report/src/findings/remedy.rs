@@ -161,7 +161,7 @@ fn inside(view: &View, bounds: &[u64]) -> Option<String> {
         [] => "1".to_owned(),
         parts => parts.iter().map(|part| format!("b{}", part.dimension)).collect::<Vec<_>>().join(" * "),
     };
-    // Of dimensions that are folded the blocks are whole, but for the first.
+    // Blocks of folded dimensions are whole, except for the first.
     let index =
         |parts: &Vec<ViewPart>| parts.first().map_or_else(|| "0".to_owned(), |part| format!("i{}", part.dimension));
     let (blocks, indices): (Vec<String>, Vec<String>) =

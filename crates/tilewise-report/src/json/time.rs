@@ -12,7 +12,7 @@ use tilewise_audit::{
 const LISTED: usize = 20;
 
 impl<'a> ReportView<'a> {
-    /// Where the time of a run goes, as JSON; `None` where the text has no cycle counts.
+    /// The time of a run by its parts, as JSON; `None` if the text has no cycle counts.
     #[must_use]
     pub fn time(&self) -> Option<impl Serialize + use<'a>> {
         Some(TimeView { view: *self, time: self.report.time().ok()? })

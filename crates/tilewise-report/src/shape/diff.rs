@@ -19,7 +19,7 @@ pub struct Differences {
     second: String,
     /// Whether XLA's `==` holds.
     equal: bool,
-    /// How the bytes relate; null unless both are arrays with sizes.
+    /// The relation of the bytes; null unless both are arrays with sizes.
     relation: Option<&'static str>,
     differences: Vec<Difference>,
     #[serde(skip)]

@@ -54,7 +54,7 @@ impl Located {
         located.map(|located| (tiled, located))
     }
 
-    /// Where an element lies, by its index in the array or, with as many numbers as memory has dimensions, in memory.
+    /// The place of an element, by its index in the array or, with as many numbers as memory has dimensions, in memory.
     fn at_any_index(shape: &Shape, tiled: &Tiled, index: Vec<u64>) -> Result<Self, Failure> {
         let is_physical = index.len() != tiled.logical_dimensions().len();
         if index.len() == tiled.physical_dimensions().len() && is_physical {

@@ -171,7 +171,7 @@ impl Parts {
         Some(parts)
     }
 
-    /// As they stand in a layout: tiles behind each other, with one `T`.
+    /// The properties as in a layout: tiles behind each other, with one `T`.
     pub(crate) fn properties(&self) -> String {
         let mut sorted: Vec<&(usize, String)> = self.properties.iter().collect();
         sorted.sort_by_key(|(place, _)| *place);

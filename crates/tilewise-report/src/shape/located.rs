@@ -69,7 +69,7 @@ pub struct Placement {
     byte: u128,
     /// Its first bit in that byte.
     bit: u128,
-    /// How many bits it takes.
+    /// The number of its bits.
     bits: u64,
     /// The elements in the same 32-bit word, by index; none where each has words of its own.
     word: Vec<Vec<u64>>,

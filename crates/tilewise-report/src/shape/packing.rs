@@ -3,7 +3,7 @@
 use crate::RemedyWords;
 use tilewise::{ElementKind, ElementType, Rearrangement, Shape, View, ViewAccess, tpu::Generation};
 
-/// How an array becomes a kernel's operand: by transposes and reshapes, and between types of other widths by packing.
+/// The way from an array to a kernel's operand: transposes and reshapes, and packing between types of other widths.
 ///
 /// A TPU keeps a narrow element in one word with those of the rows below it. Such words are what `ref.bitcast` reads inside a kernel
 /// (`jax/_src/state/utils.py`), for nothing; in front of a kernel XLA computes them, by shifts or products, whatever the layout.
@@ -58,7 +58,7 @@ impl Reading {
         // Only rows of one block are packed.
         let last = if self.packing.is_some() { ViewAccess::Lanes } else { ViewAccess::Split };
         views.retain(|view| view.access <= last);
-        // Of each kind the one that folds the least.
+        // The least folded one of each kind.
         views.dedup_by_key(|view| view.access);
         let words = |view: &View| {
             let words = RemedyWords::of_view(view, &self.operand);

@@ -7,15 +7,15 @@ use tilewise::{LayoutPartKind, Shape};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NotationPart {
-    /// Where it begins, in bytes; the text is ASCII.
+    /// Its start, in bytes; the text is ASCII.
     pub start: usize,
-    /// Where it ends.
+    /// Its end, in bytes.
     pub end: usize,
     /// `type`, `dimension`, `order`, `tile` or `attribute`.
     pub kind: &'static str,
     /// The number of its dimension or tile.
     pub number: Option<usize>,
-    /// How many elements a tile holds; `None` where it merges dimensions, and for other parts.
+    /// The number of elements in a tile; `None` if it merges dimensions, and for other parts.
     pub elements: Option<u64>,
     /// Its meaning.
     pub meaning: String,

@@ -259,7 +259,7 @@ pub(crate) fn open_sizes(shape: &Shape) -> Option<u64> {
 }
 
 impl Operation {
-    /// `add.936 = add(exponential.183, broadcast.3115)`, and what it calls.
+    /// `add.936 = add(exponential.183, broadcast.3115)`, and the computation that it calls.
     fn write(&self, out: &mut Labelled<'_>) -> io::Result<()> {
         let operands: Vec<&str> = self.operands.iter().map(|operand| &*operand.name).collect();
         let words = match &*self.opcode {

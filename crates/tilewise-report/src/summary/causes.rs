@@ -32,7 +32,7 @@ pub struct PeakCause {
     pub source: Option<SourceLine>,
     /// That line's text, where it is at hand.
     pub quote: Option<String>,
-    /// Where that line is, in few letters.
+    /// The place of that line, in few letters.
     #[serde(skip)]
     pub place: String,
 }
@@ -242,7 +242,7 @@ fn repeated(group: &PeakGroup<'_>) -> Option<String> {
 /// `512 steps × 1,024 samples × 32,000 words, f32`; rows of the argument that it is, `own`, are only counted.
 fn shape(row: &PeakRow, own: Option<&str>) -> String {
     let is_own = |name: &AxisName| matches!(name, AxisName::Dimension(argument, _) if Some(&**argument) == own);
-    // Rows are what an array begins with.
+    // An array's rows are its first dimension.
     let is_inner = |name: &AxisName, at: usize| at > 0 && matches!(name, AxisName::Dimension(..));
     let told = |at: usize, name: Option<&'_ AxisName>, size| {
         counted(name.filter(|name| !is_own(name) && !is_inner(name, at)), size)

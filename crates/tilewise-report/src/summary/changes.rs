@@ -45,7 +45,7 @@ pub struct PlannedChange<'a> {
 }
 
 impl PlannedChange<'_> {
-    /// Code for it: of the program's framework alone where there is such, without what it imports.
+    /// Code for it, without imports: of the program's framework alone where there is such.
     #[must_use]
     pub fn code(&self) -> Option<String> {
         self.plain_code.clone().or_else(|| words(self.recommendation).code)
@@ -87,7 +87,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     }
     let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
     let added: Vec<Option<f64>> = advice.iter().map(|one| report.added_seconds(one)).collect();
-    // Each saving holds behind those before it, and alone a change frees as much or more.
+    // Each saving holds behind those before it; alone, a change frees at least that.
     let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(freed[*at]) <= limit);
     let rough = |at: &usize| roughness(&advice[*at], added[*at]);
     let gentlest = (0..advice.len()).filter(is_enough).min_by(|one, other| {

@@ -14,7 +14,7 @@ use tilewise_audit::{CopyClass, CopyReason, CopyRow, Recommendation, Report, Sou
 pub struct CopySummary<'a> {
     /// Bytes that the program moves in all.
     pub moved_bytes: u64,
-    /// How many copies it has.
+    /// The number of its copies.
     pub copies: usize,
     /// The lines whose copies move more than a hundredth of that, those that move the most first.
     pub lines: Vec<CopiesOfLine>,
@@ -34,7 +34,7 @@ pub struct CopiesOfLine {
     pub source: Option<SourceLine>,
     /// The instruction that moves the most of them.
     pub instruction: String,
-    /// How many instructions.
+    /// The number of instructions.
     pub copies: usize,
     /// Bytes they read and write.
     pub moved_bytes: u64,

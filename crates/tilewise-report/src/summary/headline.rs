@@ -32,7 +32,7 @@ pub struct Headline {
     pub limit_bytes: Option<u64>,
     /// Whether it fits with room to spare: nothing needs to change.
     pub is_comfortable: bool,
-    /// The verdict, what is needed, what there is, and the difference.
+    /// The verdict, the needed and the available bytes, and the difference.
     pub sentence: String,
     /// For a program that fits: no change is needed, and the meaning if it died all the same.
     pub comfort: Option<String>,

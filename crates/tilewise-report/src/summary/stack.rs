@@ -18,7 +18,7 @@ pub struct BudgetStack {
     pub room: Vec<BudgetPart>,
 }
 
-/// A part of what fills the memory.
+/// A part of the memory's contents.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BudgetPart {
@@ -64,7 +64,7 @@ fn pieces(message: &Message) -> Option<BudgetStack> {
 }
 
 fn stack(budget: &Budget) -> Option<BudgetStack> {
-    // Where others hold memory, arguments and results are a part of that.
+    // If others hold memory, arguments and results are a part of theirs.
     let is_part = budget.others_bytes.is_some();
     let interface = [("arguments", "arguments", budget.argument_bytes), ("results", "results", budget.output_bytes)];
     let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };

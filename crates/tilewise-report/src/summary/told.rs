@@ -68,7 +68,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
         .map(|(row, count, taken)| if is_of_one { of_kernel(row, taken) } else { of_row(row, count, taken) })
         .collect();
     causes.extend(unlisted(explanation, &budget));
-    // On a GPU arguments lie beside what is asked for.
+    // On a GPU arguments lie beside the requested memory.
     let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
     let share = |cause: &PeakCause| share(cause.bytes, whole.max(together));
     causes.retain(|cause| share(cause) >= LEAST);
@@ -86,7 +86,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
 fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<Item = PeakCause> + use<'a> {
     let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
-    // At run time they are a part of what was there before.
+    // At run time they are a part of the memory that was there before.
     let message = &explanation.message;
     let mut verdicts = [Some(message.verdict()), message.cause()].into_iter().flatten();
     // On a GPU the table is the program's, whatever request failed, unless others hold the memory.

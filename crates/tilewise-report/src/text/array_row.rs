@@ -32,7 +32,7 @@ impl Row<'_> {
         let numbers = format!("  {padding:>10}  {:>10}  {expansion:>6}", self.takes);
         let room = width.saturating_sub(count(&numbers) + 2);
         let style = waste_style(self.expansion);
-        // An array's shape is whole, if on a line of its own: a layout that is cut says nothing.
+        // An array's shape is whole, if on a line of its own: a layout that is cut is useless.
         if count(&self.shape) > room && !self.is_tuple() {
             writeln!(out, "{}\n      {}", styled(style, numbers), self.shape)?;
         } else {

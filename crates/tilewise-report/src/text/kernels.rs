@@ -113,7 +113,7 @@ pub(super) fn write_boundaries(
         let share = percent(*moved as f64 / program_moves as f64);
         writeln!(out, "  {:>10}  {share:>7}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(31)))?;
         let array = format!("{array}: ");
-        // A layout that is cut says nothing.
+        // A layout that is cut is useless.
         if 6 + array.len() + from.len() + to.len() + 3 <= width {
             writeln!(out, "      {array}{from} → {to}")?;
         } else {

@@ -1,4 +1,4 @@
-//! What a message lists, equal rows together.
+//! The list of a message, equal rows together.
 
 use crate::{
     findings::printed,
@@ -20,7 +20,7 @@ use tilewise_oom::{PrintedSize, Section, Verdict};
 /// Rows shown: one screen.
 const SHOWN: usize = 8;
 
-/// Rows under a hundredth of what is listed are not worth a line.
+/// Rows under a hundredth of the listed bytes are not worth a line.
 const WORTH_A_LINE: u128 = 100;
 
 pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write) -> io::Result<()> {
