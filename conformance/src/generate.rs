@@ -86,7 +86,7 @@ impl Shape {
         }
     }
 
-    /// Changes one thing, somewhere.
+    /// Changes one random property.
     fn vary(&mut self, random: &mut Random) {
         if random.percent(4) {
             *self = Self::Tuple(vec![self.clone()]);
@@ -344,7 +344,7 @@ fn join(tokens: &[String], random: &mut Random) -> String {
     text
 }
 
-/// Makes one thing invalid, lenient, or unusual.
+/// Makes one random edit, for an invalid, lenient or unusual text.
 fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
     const PIECES: &[&str] = &[
         "(",

@@ -1,4 +1,4 @@
-//! Compares the answers of both sides: counts them by class, and collects those in no class.
+//! Compares the answers of both sides, counts them by class, and collects the unclassified ones.
 
 use crate::{
     generate::Case,
@@ -15,14 +15,14 @@ use std::{
 };
 use tilewise::{Error, Shape, ShapeKind};
 
-/// How many answers are in each class, and the disagreements that are in none.
+/// Answer counts by class, and unclassified disagreements.
 #[derive(Default)]
 pub(crate) struct Tally {
     classes: BTreeMap<Class, Members>,
     unexpected: Vec<String>,
 }
 
-/// What each side says, and why they may differ.
+/// Both sides' answers, and the reason for a difference.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     xla: String,
@@ -65,7 +65,7 @@ impl Tally {
         }
     }
 
-    /// Equality of two texts' shapes.
+    /// Compares both sides' `==` on the shapes of two texts.
     fn compare(&mut self, shape: &Shape, text: &str, other: &str, theirs: &Accepted) {
         // Only if both sides accept both texts.
         let (Ok(other_shape), Some(equal)) = (other.parse::<Shape>(), theirs.equal) else { return };
@@ -142,7 +142,7 @@ impl Tally {
     }
 }
 
-/// What differs between the two readings of a text that both sides accept, as tilewise and as XLA has it.
+/// Differences between both sides' readings of an accepted text: the facet, tilewise's value, XLA's value.
 fn differences(shape: &Shape, theirs: &Accepted) -> Vec<(&'static str, String, String)> {
     let canonical = shape.to_string();
     let decoded = match from_hex(&theirs.proto).map(|bytes| Shape::decode_proto(&bytes)) {

@@ -11,7 +11,7 @@ const PACKED: &str = "`E` makes the array small enough; XLA counts whole element
 
 const SPARSE: &str = "XLA reads and prints `#` and `*`, but considers them invalid";
 
-/// Why the two may differ on this text; `None` if they must not.
+/// The known reason for a disagreement on this text; `None` if it is unexpected.
 pub(crate) fn reason(text: &str, xla: &Answer, ours: Result<&Shape, &Error>) -> Option<&'static str> {
     let bare = without_blanks(text);
     match (xla, ours) {
@@ -28,7 +28,7 @@ pub(crate) fn reason(text: &str, xla: &Answer, ours: Result<&Shape, &Error>) -> 
     }
 }
 
-/// Why XLA's parser accepts what is refused here.
+/// The known reason why XLA's parser accepts a text that tilewise refuses.
 fn accepted_by_accident(text: &str, valid: bool, error: &Error) -> Option<&'static str> {
     let in_layout = in_layout(text, error);
     let wrong = error.span().and_then(|span| text.get(span)).unwrap_or("");
@@ -56,7 +56,7 @@ fn accepted_by_accident(text: &str, valid: bool, error: &Error) -> Option<&'stat
     may_be.then_some(reason)
 }
 
-/// What crashes XLA, anywhere in the text.
+/// The known reason for a crash of XLA, anywhere in the text.
 fn deadly(bare: &str) -> Option<&'static str> {
     let after = |start: &'static str| bare.match_indices(start).map(move |(at, _)| &bare[at + start.len()..]);
     let leaf = |name| after(name).any(|rest| !rest.starts_with(']') || rest.starts_with("]{"));
@@ -74,7 +74,7 @@ fn deadly(bare: &str) -> Option<&'static str> {
     sizes.any(|size| !is_natural(size)).then_some("XLA aborts on a negative tile size")
 }
 
-/// Spellings of the documents that XLA itself refuses.
+/// Spellings from XLA's documents that XLA itself refuses.
 fn lenient(bare: &str) -> Option<&'static str> {
     let mut words = bare.split(|c: char| !c.is_ascii_alphanumeric());
     let other_case = |word: &str| {
@@ -90,7 +90,7 @@ fn lenient(bare: &str) -> Option<&'static str> {
     spellings.into_iter().find_map(|(reason, found)| found.then_some(reason))
 }
 
-/// Why `ShapeUtil::ValidateShape` refuses what is accepted here.
+/// The known reason why `ShapeUtil::ValidateShape` refuses a shape that tilewise accepts.
 fn invalid_to_xla(shape: &Shape) -> Option<&'static str> {
     shape.leaves().find_map(|(_, leaf)| {
         let (array, layout) = (leaf.as_array()?, leaf.layout()?);

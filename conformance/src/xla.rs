@@ -20,7 +20,7 @@ pub(crate) fn version(python: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A text, what tilewise prints for it, and another text to compare it with.
+/// A text, tilewise's print of its shape, and another text to compare it with.
 #[derive(Serialize)]
 pub(crate) struct Question<'a> {
     pub(crate) text: &'a str,
@@ -35,7 +35,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What XLA makes of a text.
+/// XLA's answer to a text.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -63,9 +63,9 @@ pub(crate) struct Accepted {
     pub(crate) proto: String,
     /// Whether `ShapeUtil::ValidateShape` passes.
     pub(crate) valid: bool,
-    /// How XLA prints what tilewise prints.
+    /// Tilewise's print, read and printed again by XLA.
     pub(crate) reprinted: Option<String>,
-    /// Whether the shape equals the other, and the other the shape; `None` if XLA refuses the other.
+    /// `==` in both directions with the other shape; `None` if there is no other or XLA refuses it.
     pub(crate) equal: Option<[bool; 2]>,
     pub(crate) same_hash: Option<bool>,
 }
@@ -79,7 +79,7 @@ pub(crate) fn ask(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<V
     Ok(answers)
 }
 
-/// All answers, or those up to a crash, which is the last.
+/// All answers, or those up to and including a crash.
 fn ask_until_a_crash(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
     let mut child = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/ask_xla.py"))
@@ -109,7 +109,7 @@ fn ask_until_a_crash(python: &Path, questions: &[Question<'_>]) -> anyhow::Resul
     })?;
     let status = child.wait()?;
     if answers.len() < questions.len() {
-        // What Python itself exits with after an error.
+        // Python's own exit status after an error.
         if status.code() == Some(1) {
             bail!("ask_xla.py failed on {:?}", questions[answers.len()].text);
         }

@@ -1,4 +1,4 @@
-//! The command line: what all verbs share.
+//! The command line: the part that all verbs share.
 
 use crate::commands::Command;
 use clap::Parser;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tilewise::tpu::Generation;
 use tilewise_audit::Machine;
 
-/// The version, and whose rules memory is planned by.
+/// The version, and the compilers whose memory plans are reproduced.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let [tpu, gpu, cpu] = [Machine::Tpu(Generation::V5e), Machine::Gpu(None), Machine::Cpu].map(Machine::compiler);
     format!("{}\nplans memory as {tpu}, {gpu}, and {cpu} do", env!("CARGO_PKG_VERSION"))

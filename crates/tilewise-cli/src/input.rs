@@ -10,7 +10,7 @@ use tilewise_audit::Failure;
 use tilewise_hlo::ErrorKind;
 use tilewise_report::{LinesOfItem, Pair};
 
-/// Calls `each` with the two arguments as a line, or with every line of standard input where the first is `-`.
+/// Calls `each` with the two arguments as a line, or, if the first is `-`, with every line of standard input.
 pub(crate) fn each_pair(
     first: &str,
     second: Option<&str>,
@@ -33,16 +33,16 @@ pub(crate) fn each_pair(
     }
 }
 
-/// Longer lines are errors, and are not kept in memory.
+/// Longer lines are errors and aren't kept in memory.
 const LONGEST_LINE: u64 = 4 << 20;
 
-/// A line that goes on for longer is taken for the last: what has no line ends may have no end.
+/// A line longer than this ends the input: a stream without line ends may be endless.
 const ENDLESS_LINE: u64 = 256 << 20;
 
-/// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
+/// Calls `each` with every argument; `-` stands for the lines of standard input.
 ///
-/// Lines are never trimmed. One that is not text, or too long, is an error of its own. Operations, protos and equations over several lines are
-/// one item each ([`LinesOfItem`]); a proto's bytes are read as `proto:` and their hex.
+/// Lines are never trimmed. A line that isn't text, or is too long, is an error of its own. Operations, protos and
+/// equations over several lines are one item each ([`LinesOfItem`]); a proto's bytes are read as `proto:` and hex.
 pub(crate) fn each_item(
     arguments: &[String],
     mut each: impl FnMut(&str, Result<(), Failure>) -> io::Result<()>,
@@ -78,7 +78,7 @@ pub(crate) fn each_item(
     Ok(())
 }
 
-/// A line of standard input, or as much of it as can be shown.
+/// A line of standard input; an unreadable one is shortened or decoded lossily, to be shown.
 struct Line {
     text: String,
     readable: Result<(), Failure>,
@@ -92,15 +92,15 @@ impl Line {
 
 struct Lines<R> {
     input: R,
-    /// One that was read ahead.
+    /// A line that was read ahead.
     next: Option<Line>,
-    /// Whether the last one was given up.
+    /// Whether the last line was longer than [`ENDLESS_LINE`]: nothing more is read.
     is_endless: bool,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Whether the bytes are those of a proto, and no text: a `ShapeProto` begins with its field 2, a `LayoutProto` with the length of its
-    /// field 1.
+    /// Whether the input is a proto, not text: a `ShapeProto` begins with its field 2, a `LayoutProto` with the length
+    /// of its field 1.
     fn is_message(&mut self) -> io::Result<bool> {
         let bytes = self.input.fill_buf()?;
         Ok(bytes.first() == Some(&0x10)
@@ -149,7 +149,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Reads on to the end of the line without keeping it, and returns whether there is one.
+/// Skips to the end of the line; returns `false` if that isn't within [`ENDLESS_LINE`] bytes.
 fn skip_line(lines: &mut impl BufRead) -> io::Result<bool> {
     let mut skipped = 0_u64;
     while skipped < ENDLESS_LINE {

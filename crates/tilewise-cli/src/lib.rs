@@ -1,7 +1,7 @@
-//! The `tilewise` command line as a library: what the binary runs.
+//! The `tilewise` command line as a library, which the binary runs.
 //!
-//! [`run`] is the whole program. What it prints is `tilewise-report`'s. [`programs_in`] is for other front ends that take
-//! folders.
+//! [`run`] is the whole program; `tilewise-report` writes its output. [`programs_in`] lists a folder's programs, for
+//! other front ends.
 
 #![forbid(unsafe_code)]
 
@@ -29,9 +29,9 @@ use tilewise_audit::Failure;
 
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
 ///
-/// Returns the exit status, and does not end the process: 0 where all went well, 1 where something was flagged as asked,
-/// 2 for bad usage or bad input, 3 where compilers differ. What [asks a compiler](asks_compiler) is the Python package's: on Unix
-/// its process takes this one's place.
+/// Returns the exit status and doesn't end the process: 0 for success, 1 if something was flagged as asked, 2 for bad
+/// usage or bad input, 3 if compilers differ. Arguments that [ask a compiler](asks_compiler) run the Python package: on
+/// Unix its process replaces this one.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().map(bracketed).collect();
     if asks_compiler(&arguments) {
@@ -40,7 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let Cli { color, command } = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(usage) => {
-            // Help and version are such errors too, with status 0. What of an argument a terminal would obey is shown.
+            // Help and version are such errors, too, with status 0. Control characters of arguments are made visible.
             let plain = usage.render().to_string();
             match visible_lines(&plain) {
                 Cow::Borrowed(_) => _ = usage.print(),
@@ -61,16 +61,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// A list that begins with a negative number, `-1,-1`, in brackets, so that it is no option: an index or an order, and the verb says what of it
-/// can't be.
+/// Puts a list that begins with a negative number, `-1,-1`, in brackets, so that it isn't taken for an option. It is an
+/// index or an order, which the verb checks.
 fn bracketed(argument: OsString) -> OsString {
     let is_number = |part: &str| part.trim_start_matches('-').parse::<u64>().is_ok();
     let is_list = |text: &&str| text.starts_with('-') && text.contains(',') && text.split(',').all(is_number);
     argument.to_str().filter(is_list).map(|list| format!("({list})").into()).unwrap_or(argument)
 }
 
-/// The files in a folder, and in the folders in it, that `tilewise audit` takes as final programs, and those that can't be
-/// read, each of which may be one.
+/// The files in a folder and its subfolders that `tilewise audit` takes as final programs. Unreadable files are
+/// included, since each may be one.
 ///
 /// # Errors
 /// The folder can't be read (`io`), or holds no program (`no_program`).

@@ -14,7 +14,7 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    /// Why a memory space has more padding than that: at its peak where that is known, else of all its buffers.
+    /// The message if a memory space has more padding than the limit: at its peak if known, otherwise in all buffers.
     pub(crate) fn excess(self, total: Option<&SpaceTotal>) -> Option<String> {
         let total = total?;
         let (padding, share, of) = match &total.peak {
@@ -56,7 +56,7 @@ impl FromStr for Limit {
     }
 }
 
-/// `--fail-on-copies 1MiB,into=gmm`: how much may be copied, in all or by kernels of a name.
+/// `--fail-on-copies 1MiB,into=gmm`: the most bytes copied, in all or into kernels of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyLimit {
     most: u64,
@@ -64,7 +64,7 @@ pub(crate) struct CopyLimit {
 }
 
 impl CopyLimit {
-    /// Why a program copies more than that.
+    /// The message if a program copies more than the limit, or has no kernel of that name.
     pub(crate) fn excess(&self, report: &Report) -> Option<String> {
         let most = bytes(self.most);
         let Some(kernel) = &self.kernel else {

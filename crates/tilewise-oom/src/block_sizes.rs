@@ -2,32 +2,34 @@
 
 use crate::kernel_name::words;
 
-/// What the metadata of a kernel begins with, in HLO and in messages.
+/// Start of a kernel's metadata, in HLO and in messages.
 const METADATA: &str = "kernel_metadata={";
-/// What the names of sizes begin with.
+/// First words of size names.
 const LONG: [&str; 4] = ["block", "tile", "num_kv_pages_per_block", "num_queries_per_block"];
-/// Names of sizes as libraries shorten them: of blocks (`b`) and tiles (`t`), along queries (`q`), keys and values (`kv`), their pages
-/// (`kvp`), and the dimensions of a product.
+/// Short names of sizes in libraries: of blocks (`b`) and tiles (`t`), along queries (`q`), keys and values (`kv`),
+/// their pages (`kvp`), and the dimensions of a product.
 const SHORT: [&str; 11] = ["bq", "bkv", "bkvp", "bm", "bk", "bn", "bt", "bf", "tm", "tk", "tn"];
-/// Kernels whose name ends with sizes alone, and what these are.
+/// Kernels whose names end with sizes only, and the names of these sizes in order.
 const IN_ORDER: [(&str, [&str; 3]); 1] =
     [("quantized_matmul_kernel_", ["batch_block_size", "out_block_size", "in_block_size"])];
 
-/// The most words of a name of a size, and the most sizes of a kernel: text that has more is none of a library's.
+/// Most words in a size's name, and most sizes of a kernel: no library writes more.
 const MOST_WORDS: usize = 6;
 const MOST_SIZES: usize = 32;
 
 /// A size of a kernel's blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSize {
-    /// As the kernel's library calls it: `block_q`, `bkv`, `tm`.
+    /// The kernel library's name for it: `block_q`, `bkv`, `tm`.
     pub name: String,
     /// Elements along its dimension.
     pub size: u64,
 }
 
-/// The sizes of a kernel's blocks that an instruction or a message has: in the kernel's metadata, as splash attention's, else in the
-/// first name with such sizes, as `RPAm-p_128-bq_32_32-bkv_512_512`. Of several that follow one name, the first.
+/// The block sizes of the kernel in an instruction or a message.
+///
+/// They come from the kernel's metadata, as for splash attention, otherwise from the first name with sizes, as
+/// `RPAm-p_128-bq_32_32-bkv_512_512`. If several sizes follow one name, the first counts.
 ///
 /// ```
 /// let name = "flash_mha_bwd_dq_block_q_major_512_block_k_major_1024_block_k_256.3";
@@ -44,7 +46,7 @@ pub fn block_sizes(text: &str) -> Vec<BlockSize> {
     told
 }
 
-/// Those of `{"xprof_metadata":"{\"block_q\": 512, …}"}`, or of pairs that are not wrapped.
+/// The sizes in `{"xprof_metadata":"{\"block_q\": 512, …}"}`, or in unwrapped pairs.
 fn in_metadata(text: &str) -> Vec<BlockSize> {
     let Some((_, behind)) = text.split_once(METADATA) else { return Vec::new() };
     let metadata = behind.split_once("}}").map_or(behind, |(metadata, _)| metadata);
@@ -52,7 +54,7 @@ fn in_metadata(text: &str) -> Vec<BlockSize> {
     let mut sizes = Vec::new();
     for pair in metadata.split([',', '{', '}']) {
         let Some((key, value)) = pair.rsplit_once(':') else { continue };
-        // A field of a class inside another has its path.
+        // The name of a nested class's field is a path.
         let name = key.trim_matches(is_mark).rsplit('.').next().unwrap_or_default();
         if is_size(name) {
             add(&mut sizes, name, value.trim_matches(is_mark));
@@ -92,7 +94,7 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a name is that of a size: not `blocks`, which counts them.
+/// Whether a name is a size's: not `blocks`, which is a count.
 fn is_size(name: &str) -> bool {
     let is_dimensions = name.strip_suffix("_tile").is_some_and(|dimension| dimension.len() == 1);
     let begins = |with: &str| name.strip_prefix(with).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
@@ -111,7 +113,7 @@ mod tests {
         of.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
     }
 
-    /// Metadata as JAX 0.12 and libtpu 0.0.52 print that of its own splash attention.
+    /// Metadata of JAX's own splash attention, as printed by JAX 0.12 and libtpu 0.0.52.
     #[test]
     fn metadata_has_sizes() {
         let text = "custom-call(%q), frontend_attributes={kernel_metadata={\n\"xprof_metadata\":\"{\\\"block_q\\\": 2048, \

@@ -1,48 +1,48 @@
-//! What the memory holds, added up.
+//! The memory's contents, added up.
 
 use crate::entry::{Entry, Interface, Section};
 use crate::form::Form;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
 
-/// What the memory holds, in bytes, as exact as the message prints it. A part is `None` where the message doesn't say.
+/// The memory's contents in bytes, as exact as the message prints them. A part is `None` if the message lacks it.
 ///
 /// Padding and fragmentation are parts of the other figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {
-    /// What there is for programs: what is reserved is not in it.
+    /// Memory available to programs, without the reserved part.
     pub capacity_bytes: Option<u64>,
-    /// What the run time keeps for itself.
+    /// Memory reserved by the run time.
     pub reserved_bytes: Option<u64>,
-    /// What is held by other programs, or by this one between its runs: then arguments and results are part of it.
+    /// Memory held by other programs, or by this one between its runs: then it includes arguments and results.
     pub others_bytes: Option<u64>,
     /// The arguments.
     pub argument_bytes: Option<u64>,
-    /// The results, but for what arguments share with them.
+    /// The results, without the part shared with arguments.
     pub output_bytes: Option<u64>,
     /// The temporaries.
     pub temporary_bytes: Option<u64>,
-    /// The rest of the program: its code, constants, and what single instructions need for themselves.
+    /// The rest of the program: its code, constants, and memory of single instructions.
     pub program_bytes: Option<u64>,
-    /// What of all these is padding: of temporaries as the message's own total says, else of those it lists; of
-    /// arguments and results, of those it lists.
+    /// Padding in all of these: in temporaries by the message's own total, otherwise by its list; in arguments and
+    /// results by its list.
     pub padding_bytes: Option<u64>,
-    /// What of the arguments is padding.
+    /// Padding in the arguments, and in results that lie in none of them.
     pub argument_padding_bytes: Option<u64>,
-    /// What packing the temporaries lost; at run time, what is free but in pieces too small.
+    /// Bytes lost to packing the temporaries; at run time, free bytes outside the largest free piece.
     pub fragmentation_bytes: Option<u64>,
-    /// What is needed.
+    /// Bytes needed.
     pub used_bytes: Option<u64>,
-    /// By how much that is more than there is.
+    /// Bytes needed beyond those available.
     pub missing_bytes: Option<u64>,
-    /// How many listed arrays have a shape that is cut off or can't be read, and no padding printed: theirs is counted
-    /// in totals alone.
+    /// Number of listed arrays with unknown padding: the shape is cut off or can't be read, and no padding is printed.
+    /// Their padding counts in totals only.
     pub unread: usize,
 }
 
 impl Message {
-    /// What the memory holds, added up from the message's own totals, and from the entries where it prints none.
+    /// Adds up the memory's contents, from the message's own totals, or from the entries if it prints none.
     ///
     /// ```
     /// let text = "Program hbm requirement 10.96G:
@@ -98,7 +98,7 @@ impl Message {
         self.exceeded.as_ref().map(PrintedSize::bytes).or_else(difference)
     }
 
-    /// Of temporaries: the message's own total counts those that it doesn't list, too.
+    /// Padding of temporaries: the message's own total includes unlisted ones.
     fn temporary_padding(&self) -> Option<u64> {
         let utilization = self.requirement.as_ref().and_then(|requirement| requirement.utilization.as_ref());
         let total = utilization.map(|of| of.padded.bytes().saturating_sub(of.unpadded.bytes()));
@@ -107,7 +107,7 @@ impl Message {
         total.map(|total| total.max(listed.filter(|_| total > 0).unwrap_or(0))).or(listed)
     }
 
-    /// Of arguments, and of results that lie in none of them.
+    /// Padding of arguments, and of results that lie in none of them.
     fn argument_padding(&self, output_bytes: Option<u64>) -> Option<u64> {
         if !self.persistent.is_empty() {
             return self.persistent.iter().map(|row| row.padding_bytes()).fold(None, sum);
@@ -128,12 +128,12 @@ impl Message {
     }
 }
 
-/// The padding of those whose padding is known; `None` if there are none.
+/// The sum of the entries' known padding; `None` without any.
 fn of_entries<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<u64> {
     entries.map(Entry::padding_bytes).fold(None, sum)
 }
 
-/// Of what is known; `None` only if nothing is.
+/// The sum of the known terms; `None` if both are unknown.
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),

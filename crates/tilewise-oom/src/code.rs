@@ -10,12 +10,12 @@ pub(crate) struct Code {
     /// The name beside it, `CompileTimeScopedVmemOom`.
     name: &'static str,
     meaning: &'static str,
-    /// What a code alone is read as.
+    /// The form of a message with this code only.
     pub(crate) form: Form,
 }
 
-/// From <https://openxla.org/xla/errors_overview> and XLA's `error_codes.h`. Those below `E0100` are copies of status
-/// codes.
+/// The codes of <https://openxla.org/xla/errors_overview> and XLA's `error_codes.h`. Those below `E0100` copy status
+/// codes and are left out.
 const CODES: [Code; 13] = [
     Code {
         code: "E0100",
@@ -97,7 +97,7 @@ const CODES: [Code; 13] = [
     },
 ];
 
-/// What an error code of XLA's stands for, such as `E1001`; `None` for others.
+/// The meaning of an XLA error code such as `E1001`; `None` for others.
 ///
 /// From <https://openxla.org/xla/errors_overview>.
 ///

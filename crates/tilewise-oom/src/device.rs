@@ -9,11 +9,12 @@ pub(crate) enum Device {
     Gpu,
     /// Words of both.
     Several,
-    /// None of these words stands in the text.
+    /// The text has no word of either.
     Unnamed,
 }
 
-/// XLA prints statistics of a buffer assignment for GPUs alone, and PyTorch's own wordings name its allocator.
+/// Words for GPUs: XLA prints statistics of a buffer assignment for GPUs only, and PyTorch's wordings name its
+/// allocator.
 const GPU: [&str; 13] = [
     "GPU",
     "gpu",

@@ -1,14 +1,14 @@
-//! From a text to the messages in it: which sentences of the catalogue it has, and which of them belong together.
+//! Finds the catalogue's sentences in a text, and groups them to messages.
 
 use crate::code::{Code, Mention, mentioned};
 use crate::facts::{Fact, Facts};
 use crate::forms::{CATALOGUE, Rule, Sentence, rules};
 use crate::text::word;
 
-/// A sentence tells of the message before it up to this distance, in bytes.
+/// Most bytes between a message and a further sentence of it.
 const NEAR: usize = 4096;
 
-/// A code stands in front of its message, with a name and perhaps a line end between.
+/// Most bytes from a code to its message: a name and perhaps a line end are between.
 const NEAR_CODE: usize = 512;
 
 /// Sentences that belong together.
@@ -18,12 +18,12 @@ pub(crate) struct Draft {
     pub(crate) facts: Facts,
     pub(crate) code: Option<&'static str>,
     pub(crate) is_retold: bool,
-    /// Where its first sentence begins, and its last one ends.
+    /// Start of the first sentence, and end of the last.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Where its first sentence ends.
+    /// End of the first sentence.
     pub(crate) first_end: usize,
-    /// Whether there is a sentence that makes a message alone, or a code.
+    /// Whether it has a code, or a sentence that makes a message alone.
     pub(crate) is_open: bool,
     wordings: Vec<&'static str>,
 }
@@ -42,8 +42,8 @@ impl Draft {
         Self { rule, facts, code: None, is_retold: false, start, end, first_end: end, is_open: false, wordings }
     }
 
-    /// Whether the sentence tells of this message: it says nothing that the message has otherwise, and for the first
-    /// time.
+    /// Whether the sentence belongs to this message: it has the same form, is near, isn't said a second time, and
+    /// contradicts no field.
     fn takes(&self, found: &Found) -> bool {
         let is_new = found.sentence.repeats || !self.wordings.contains(&found.sentence.wording);
         self.rule.form == found.sentence.rule.form
@@ -62,14 +62,14 @@ impl Draft {
         self.end = self.end.max(found.end);
     }
 
-    /// Whether it is a message: a sentence that tells something alone, or all the fields that do so together.
+    /// Whether it is a message: it has a code, a sentence that suffices alone, or all fields that suffice together.
     pub(crate) fn is_message(&self) -> bool {
         let suffices = self.rule.suffices;
         self.is_open || !suffices.is_empty() && suffices.iter().all(|name| self.facts.has(name))
     }
 }
 
-/// The messages of a text that is clean, in its order.
+/// The messages of a cleaned text, in its order.
 pub(crate) fn read(text: &str) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     let mut code: Option<(&'static Code, usize)> = None;
@@ -98,7 +98,7 @@ pub(crate) fn read(text: &str) -> Vec<Draft> {
             draft.take(found);
             continue;
         }
-        // What is retold otherwise a second time is about the same message.
+        // A second retelling in other words is about the same message.
         let sentence = found.sentence;
         if sentence.is_retold
             && !sentence.opens
@@ -106,7 +106,7 @@ pub(crate) fn read(text: &str) -> Vec<Draft> {
         {
             continue;
         }
-        // Without a message in front it tells something if a code does.
+        // Without a message before it, a sentence that only adds counts behind a code only.
         let is_coded = code.is_some_and(|(code, place)| is_near(found.sentence.rule, code, place, start));
         if found.sentence.only_adds && !is_coded {
             continue;
@@ -130,7 +130,7 @@ fn is_near(rule: &Rule, code: &Code, place: usize, start: usize) -> bool {
     rule.codes.contains(&code.code) && start.saturating_sub(place) <= NEAR_CODE
 }
 
-/// A code behind which nothing follows: of the message before it, if that has none, else a message itself.
+/// Handles a code without a sentence behind it: it belongs to the message before it, otherwise it is a message itself.
 fn alone(drafts: &mut Vec<Draft>, code: &'static Code, place: usize) {
     let has = |draft: &&mut Draft| draft.rule.codes.contains(&code.code);
     match drafts.iter_mut().rev().find(has) {
@@ -148,7 +148,7 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
     word::all(&text[at..]).next().map(|(start, end)| (at + start, at + end))
 }
 
-/// The longest sentence that begins with this word; of equals one of the form of the last message that tells something.
+/// The longest sentence that begins with this word; of equals, one of the form of the last message that isn't vague.
 fn sentence(text: &str, start: usize, word: &str, drafts: &[Draft]) -> Option<Found> {
     let last = drafts.iter().rev().map(|draft| draft.rule).find(|rule| !rule.is_vague()).map(|rule| rule.form);
     let matches = |sentence: &'static Sentence| {

@@ -29,13 +29,13 @@ impl Section {
     }
 }
 
-/// A shape as a message prints it, and read.
+/// A shape as printed and as parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WrittenShape {
     /// The shape as printed.
     pub text: String,
-    /// The shape as written, without a layout where none is printed; an error where it can't be read. One that was cut
-    /// within its layout is read where a TPU's tiles go on like this and take what the message prints.
+    /// The shape as written, without a layout if none is printed; an error if it can't be read. A layout that was cut
+    /// is completed if a TPU's tiles begin like it and take the printed size.
     pub parsed: Result<Shape, tilewise::Error>,
 }
 
@@ -45,12 +45,12 @@ impl WrittenShape {
         Self { text, parsed }
     }
 
-    /// A shape that was printed in other words than XLA's, which are `hlo`.
+    /// A shape printed in another notation than XLA's; `hlo` is XLA's.
     pub(crate) fn of(text: String, hlo: &str) -> Self {
         Self { parsed: Shape::parse_as_written(hlo), text }
     }
 
-    /// What its elements take without padding.
+    /// Bytes of the elements without padding; `None` if unknown.
     pub(crate) fn logical_bytes(&self) -> Option<u64> {
         let array = self.parsed.as_ref().ok()?.as_array()?;
         let mut bounds = array.dimensions().iter().map(|dimension| dimension.bound());
@@ -58,8 +58,7 @@ impl WrittenShape {
         Some(elements.checked_mul(u64::from(array.element_type().bits()))?.div_ceil(8))
     }
 
-    /// Completes a layout that was cut with the tiles that a TPU gives such an array, if what is there begins them and
-    /// they take `size`.
+    /// Completes a layout that was cut by a TPU's default tiles, if the text begins them and they take `size`.
     pub(crate) fn repair(&mut self, size: &PrintedSize) {
         if self.parsed.is_ok() || self.text.ends_with('}') {
             return;
@@ -83,7 +82,7 @@ impl WrittenShape {
     }
 }
 
-/// Where in the program a buffer comes from: the text after `Operator:`, attributes such as
+/// A buffer's origin in the program: the text after `Operator:`, attributes such as
 /// `op_name="jit(f)/gather" source_file="model.py" source_line=12`.
 ///
 /// ```
@@ -147,7 +146,7 @@ impl Operator {
     }
 }
 
-/// What an entry of [`ArgumentsAndOutputs`](Section::ArgumentsAndOutputs) is to the program.
+/// The role of an entry of [`ArgumentsAndOutputs`](Section::ArgumentsAndOutputs) in the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Interface {
@@ -168,13 +167,13 @@ pub struct Entry {
     pub section: Section,
     /// The number in front of it, from 1 in each list.
     pub number: Option<u32>,
-    /// `Size:` what the allocation takes, padding included.
+    /// `Size:` the allocation's size, padding included.
     pub size: Option<PrintedSize>,
-    /// `Operator:` where it comes from.
+    /// `Operator:` its origin in the program.
     pub operator: Option<Operator>,
-    /// `Shape:` what it holds; absent for code (`overlays`).
+    /// `Shape:` its contents; absent for code (`overlays`).
     pub shape: Option<WrittenShape>,
-    /// `Unpadded size:` what the elements alone would take.
+    /// `Unpadded size:` the size of the elements alone.
     pub unpadded: Option<PrintedSize>,
     /// `Extra memory due to padding:` the difference of the two.
     pub padding: Option<PrintedSize>,
@@ -184,9 +183,9 @@ pub struct Entry {
     pub label: Option<String>,
     /// `Allocation type:` `HLO temp`, `overlays`, `global`, `scoped`.
     pub allocation_type: Option<String>,
-    /// `Tag:` what a kernel needs it for.
+    /// `Tag:` a kernel's purpose for it.
     pub tag: Option<String>,
-    /// Whether the entry is whole; not so where the text was cut inside it.
+    /// Whether the entry is whole; `false` if the text was cut inside it.
     pub complete: bool,
 }
 
@@ -208,25 +207,25 @@ impl Entry {
         }
     }
 
-    /// Whether its size is one allocation's and its shape another's, because the lines between were lost: an allocation that
-    /// is larger than its elements says how much of it is padding.
+    /// Whether its size and its shape are of two allocations, because the lines between were lost: an allocation that
+    /// is larger than its elements has a line for its padding.
     pub(crate) fn is_joined(&self) -> bool {
         let (Some(size), Some(unpadded), None) = (&self.size, &self.unpadded, &self.padding) else { return false };
         let is_its_own =
             || self.computed_unpadded_bytes().and_then(Result::ok).is_some_and(|own| unpadded.agrees_with(own));
-        // Without its tiles a shape doesn't tell its padding.
+        // Without tiles a shape's padding is unknown.
         let has_tiles = self.shape.as_ref().is_some_and(|shape| shape.text.contains(":T("));
         let disagrees = size.bytes() / 2 > unpadded.bytes() && self.agrees() == Some(false);
         self.complete && has_tiles && disagrees && is_its_own()
     }
 
-    /// The two that were joined; whose the operator is can't be told.
+    /// The two allocations that were joined, without the operator, whose owner is unknown.
     pub(crate) fn parted(self) -> [Self; 2] {
         let first = Self { size: self.size, ..Self::new(self.section, self.number) };
         [first, Self { size: None, operator: None, number: None, ..self }]
     }
 
-    /// Whether larger ones stood before it: lists are numbered from the largest on.
+    /// Whether larger entries came before it: lists are numbered from the largest on.
     pub(crate) fn is_of_the_tail(&self) -> bool {
         self.number.is_some_and(|number| number > 1)
     }
@@ -235,8 +234,8 @@ impl Entry {
         self.allocation_type.as_deref() == Some("scoped")
     }
 
-    /// Whether it is memory that a kernel of Pallas has for itself; what one takes or makes in HBM is another operation's, or of
-    /// another type.
+    /// Whether it is a Pallas kernel's own memory; its operands and results in HBM have another operator or another
+    /// allocation type.
     pub(crate) fn is_of_kernel(&self) -> bool {
         let name = self.operator.as_ref().and_then(|operator| operator.get("op_name"));
         let is_called =
@@ -293,16 +292,16 @@ impl Entry {
     /// Whether the printed size is, digit for digit, that of [`computed_bytes`](Entry::computed_bytes); `None` where
     /// there is nothing to compare.
     ///
-    /// It is not with old compilers, which printed layouts without tiles, and may not be where several values share
-    /// an allocation.
+    /// It differs for old compilers, which printed layouts without tiles, and may differ if several values share an
+    /// allocation.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {
         let bytes = self.computed_bytes()?.ok()?;
         Some(self.size.as_ref()?.agrees_with(bytes))
     }
 
-    /// What of the allocation is padding, in bytes: by its shape where that takes what the message prints, else as
-    /// printed; `None` where the shape can't be read and nothing is printed. Code and tables of pointers have none.
+    /// The allocation's padding in bytes: by its shape if that takes the printed size, otherwise as printed; `None` if
+    /// the shape can't be read and no padding is printed. Code and tables of pointers have 0.
     ///
     /// ```
     /// let text = "1. Size: 64.0K\n Shape: f32[128,3]{1,0\n Unpadded size: 1.5K\n ====";
@@ -328,13 +327,13 @@ impl Entry {
         })
     }
 
-    /// Whether it is an array whose padding is not known, because its shape is cut off or can't be read.
+    /// Whether it is an array with unknown padding, because its shape is cut off or can't be read.
     pub(crate) fn is_unread(&self) -> bool {
         let is_told = self.shape.is_some() || self.size.is_some();
         is_told && self.shape.as_ref().is_none_or(|shape| shape.parsed.is_err()) && self.padding_bytes().is_none()
     }
 
-    /// What an argument or output is to the program, from its label.
+    /// The role of an argument or output in the program, from its label.
     ///
     /// ```
     /// use tilewise_oom::{Message, Interface};

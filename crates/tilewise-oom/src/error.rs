@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The text holds no TPU out-of-memory message.
 ///
-/// Its `Display` says what is looked for, and what the text looks like instead, where that is known.
+/// `Display` names the wordings that are looked for and, if known, the kind of text found instead.
 ///
 /// ```
 /// use tilewise_oom::Message;
@@ -25,7 +25,7 @@ impl Error {
         "not_an_oom_message"
     }
 
-    /// What the text looks like instead.
+    /// The error for a text, with its kind if known.
     pub(crate) fn of(text: &str) -> Self {
         let is_program = text.contains("HloModule ").then_some("this looks like HLO text; audit it instead");
         Self { found: is_program.or(text.trim().is_empty().then_some("the text is empty")) }

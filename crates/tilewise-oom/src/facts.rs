@@ -1,11 +1,11 @@
-//! What a wording's fields say.
+//! The fields of wordings.
 
 use crate::entry::WrittenShape;
 use crate::text::size::PrintedSize;
 use std::fmt;
 
-/// What a message says beside its figures, in its order, such as the block that a kernel's error is about. Which fields
-/// a message has depends on its [`Form`](crate::Form).
+/// A message's fields beside its figures, in its order, such as the block that a kernel's error is about. The fields
+/// depend on the message's [`Form`](crate::Form).
 ///
 /// ```
 /// let text = "cannot statically prove that index in dimension 1 is a multiple of 128";
@@ -22,28 +22,28 @@ pub struct Facts(pub(crate) Vec<Fact>);
 pub struct Fact {
     /// The field's name, `dimension`.
     pub name: &'static str,
-    /// What the text has there.
+    /// The field's value in the text.
     pub value: FactValue,
 }
 
-/// What a field of a wording holds.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FactValue {
     /// A size.
     Size(PrintedSize),
-    /// A number that is no size.
+    /// A number that isn't a size.
     Number(u64),
     /// A name, or the rest of a line.
     Text(String),
-    /// Bounds of a shape or block, `None` where one is no number: `(1, 128)`, `(Blocked(block_size=8), None)`.
+    /// Bounds of a shape or block, `None` for one that isn't a number: `(1, 128)`, `(Blocked(block_size=8), None)`.
     Bounds(Vec<Option<u64>>),
     /// Shapes.
     Shapes(Vec<WrittenShape>),
 }
 
 impl Facts {
-    /// All of them.
+    /// All fields.
     pub fn iter(&self) -> impl Iterator<Item = &Fact> {
         self.0.iter()
     }
@@ -90,7 +90,7 @@ impl Facts {
         }
     }
 
-    /// The shapes in a field; none if it holds something else.
+    /// The shapes in a field; empty if it holds something else.
     #[must_use]
     pub fn shapes(&self, name: &str) -> &[WrittenShape] {
         match self.get(name) {
@@ -99,7 +99,7 @@ impl Facts {
         }
     }
 
-    /// Takes a field out.
+    /// Removes a field and returns its value.
     pub(crate) fn take(&mut self, name: &str) -> Option<FactValue> {
         let at = self.0.iter().position(|fact| fact.name == name)?;
         Some(self.0.remove(at).value)
@@ -123,7 +123,7 @@ impl Facts {
         self.get(name).is_some()
     }
 
-    /// Whether no field says something else here and there.
+    /// Whether all fields in both have equal values.
     pub(crate) fn agree(&self, others: &[Fact]) -> bool {
         others.iter().all(|other| match (self.get(other.name), &other.value) {
             (Some(FactValue::Size(a)), FactValue::Size(b)) => a.is_same(b),
@@ -132,7 +132,7 @@ impl Facts {
         })
     }
 
-    /// Adds fields that are not there yet, and puts exact sizes in place of rounded ones.
+    /// Adds missing fields, and replaces rounded sizes by exact ones.
     pub(crate) fn extend(&mut self, others: Vec<Fact>) {
         for other in others {
             match self.0.iter_mut().find(|fact| fact.name == other.name) {

@@ -1,14 +1,14 @@
-//! What a message reports.
+//! The forms of messages.
 
-/// What a message reports, which decides the parts that it has.
+/// The form of a message, which decides its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
-    /// Even the lower bound of what the program needs exceeds HBM (E1000): two figures, no lists.
+    /// Even the lower bound of the program's memory exceeds HBM (E1000): two figures, no lists.
     Bound,
     /// The final assignment of a memory space does not fit (E1000 for HBM): all tables and lists.
     Assignment,
-    /// One instruction needs more scoped VMEM than it may have (E1001): the instruction, three figures.
+    /// One instruction needs more scoped VMEM than its limit (E1001): the instruction, three figures.
     Scoped,
     /// One allocation is larger than its memory: one line, sizes in bytes.
     Allocation,
@@ -16,21 +16,21 @@ pub enum Form {
     EarlyAbort,
     /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
     RunTime,
-    /// What the TensorCore and the SparseCores need together exceeds HBM (E1000, E1002): three figures, no lists.
+    /// The TensorCore and the SparseCores together need more than HBM (E1000, E1002): three figures, no lists.
     Cores,
     /// A SparseCore's memory can't hold what its program allocates (E3000, E3001).
     SparseCore,
-    /// Tables or lists without the headline that says what was exceeded.
+    /// Tables or lists without the headline that names the exceeded memory.
     Excerpt,
-    /// A server has no room for the cache of keys and values that it was asked for.
+    /// A server has no room for the requested cache of keys and values.
     CacheRoom,
     /// A server's pages of keys and values take more than it counted, because the kernel pads them.
     CachePage,
     /// Rematerialization stopped above its target: a warning, on TPUs and GPUs.
     Rematerialization,
-    /// Donated arrays found no output to live in: a warning.
+    /// Donated arrays couldn't be reused for outputs: a warning.
     Donation,
-    /// A result ends in host memory, and the program's signature says device (E1200).
+    /// A result ends in host memory, but the program's signature has device memory (E1200).
     HostPlacement,
     /// An argument has another size, type, layout or memory than it was compiled for (E0102).
     InputMismatch,
@@ -50,7 +50,7 @@ pub enum Form {
     Resharding,
     /// A value in host memory is computed with on the host: a warning.
     HostCompute,
-    /// The compiler's log says what a program takes: nothing failed.
+    /// The compiler's log of a program's memory: nothing failed.
     Usage,
     /// Statistics of an allocator at run time.
     AllocatorStatistics,
@@ -66,9 +66,9 @@ pub enum Form {
     SharedMemory,
     /// XLA tried the algorithms of an operation on a GPU, and none had room for its workspace.
     Autotuning,
-    /// An allocator of a GPU had no memory for what can be done without: a warning.
+    /// A GPU's allocator had no memory for an optional request: a warning.
     GpuRetry,
-    /// A GPU's scheduler says that the arguments leave no room: a warning.
+    /// A GPU's scheduler reports that the arguments leave no room: a warning.
     GpuArguments,
     /// The host ran out of memory.
     Host,
@@ -80,6 +80,6 @@ pub enum Form {
     CoreHalt,
     /// A check inside the compiler failed: a defect of the compiler.
     CompilerCheck,
-    /// Resources were exhausted, but not in words that tell of memory.
+    /// Resources were exhausted; the message doesn't mention memory.
     Other,
 }

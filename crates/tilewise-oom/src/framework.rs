@@ -2,13 +2,13 @@
 
 use memchr::memmem;
 
-/// The framework that compiled a program, as names of operations and wordings of logs tell.
+/// The framework that compiled a program, by names of operations and wordings of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Framework {
     /// JAX and what builds on it: `op_name="jit(step)/…"`.
     Jax,
-    /// PyTorch without XLA, whose own allocator or Triton speaks: `CUDA out of memory. Tried to allocate …`,
+    /// PyTorch without XLA, by messages of its own allocator or of Triton: `CUDA out of memory. Tried to allocate …`,
     /// `triton.runtime.errors.OutOfResources`.
     Torch,
     /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`, `PJRT_DEVICE`.
@@ -65,7 +65,8 @@ const SIGNS: [(&[&str], Framework); 6] = [
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
 ];
 
-/// Files in front of a log's lines: those of TensorFlow are its own, and XLA a part of it; JAX has both from outside.
+/// Source files in the line prefixes of TensorFlow's logs: its own and, as a part of it, XLA's. In JAX both are
+/// external.
 const FILES: [&str; 3] = [" tensorflow/core/", " tensorflow/compiler/", " external/local_"];
 
 impl Framework {
@@ -85,7 +86,7 @@ impl Framework {
         }
     }
 
-    /// As [`of`](Self::of), by the files in front of a log's lines.
+    /// Like [`of`](Self::of), by the source files in a log's line prefixes.
     pub(crate) fn of_log(log: &str) -> Option<Self> {
         FILES.iter().any(|sign| memmem::find(log.as_bytes(), sign.as_bytes()).is_some()).then_some(Self::TensorFlow)
     }
@@ -93,7 +94,7 @@ impl Framework {
     pub(crate) fn of(text: &str) -> Option<Self> {
         let has = |sign: &&str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
         let signed = SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, framework)| *framework);
-        // TensorFlow alone names its operations as `Conv2D`.
+        // Only TensorFlow names its operations like `Conv2D`.
         let is_tensorflow = || {
             let kinds = memmem::find_iter(text.as_bytes(), b"op_type=\"");
             kinds.filter_map(|at| text.as_bytes().get(at + 9)).any(u8::is_ascii_uppercase)

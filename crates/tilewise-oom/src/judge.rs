@@ -7,20 +7,20 @@ use crate::message::Message;
 use crate::text::size::PrintedSize;
 use crate::verdict::{UntiledMachine, Verdict};
 
-/// A request below this is small: if it fails, others hold the memory.
+/// A request of at most this many bytes is small: if it fails, others hold the memory.
 const SMALL: u64 = 64 << 20;
 
-/// So is one of this part of the pool: 1 in 16.
+/// A request of at most this part of the pool is small, too: 1 in 16.
 const SMALL_PART: u64 = 16;
 
-/// No GPU of today has more.
+/// Bytes of today's largest GPU.
 const LARGEST_GPU: u64 = 288 << 30;
 
-/// Where nothing says how much is missing, padding is the cause from this part of what is used on: 1 in 4.
+/// If the missing bytes are unknown, padding is the cause from this part of the used bytes on: 1 in 4.
 const MUCH_PADDING: u128 = 4;
 
 impl Message {
-    /// What is wrong.
+    /// The verdict on the message.
     ///
     /// ```
     /// use tilewise_oom::{Message, Verdict};
@@ -50,7 +50,7 @@ impl Message {
         }
     }
 
-    /// The machine that the message is of, if it has no tiles.
+    /// The message's machine, if it has no tiles.
     #[must_use]
     pub fn machine(&self) -> Option<UntiledMachine> {
         match self.form.rule().judged {
@@ -59,8 +59,8 @@ impl Message {
         }
     }
 
-    /// What is wrong on a machine without tiles, in the words for TPUs, or what a warning follows from; `None` where the
-    /// message doesn't tell.
+    /// The cause on a machine without tiles, as a verdict for TPUs, or the cause of a warning; `None` if the message
+    /// doesn't show it.
     ///
     /// ```
     /// use tilewise_oom::{Message, Verdict};
@@ -101,7 +101,7 @@ impl Message {
         }
     }
 
-    /// Whether Linux killed a process because its control group, such as a container, had all that it may have.
+    /// Whether Linux killed a process because its control group, such as a container, reached its memory limit.
     ///
     /// The wordings are those of `mm/oom_kill.c` in Linux.
     ///
@@ -148,7 +148,7 @@ impl Message {
         }
     }
 
-    /// Rematerialization's warning in the same text. Its target is what arguments and results leave of the memory.
+    /// Rematerialization's warning in the same text. Its target is the memory less arguments and results.
     fn warned_of_rematerialization(&self) -> Option<&Self> {
         self.others.iter().find(|other| other.form == Form::Rematerialization)
     }
@@ -162,7 +162,7 @@ impl Message {
         !self.entries.is_empty() && self.entries.iter().all(Entry::is_of_kernel)
     }
 
-    /// Whether more is used than there is.
+    /// Whether the used bytes exceed the limit, whatever their rounding.
     fn is_over(&self) -> bool {
         self.used.as_ref().zip(self.limit.as_ref()).is_some_and(|(used, limit)| used.low() > limit.high())
     }
@@ -174,7 +174,7 @@ impl Message {
         }
     }
 
-    /// Whether [autotuning](Form::Autotuning) failed for a convolution, whose algorithms need workspaces, or for lack of memory.
+    /// Whether [autotuning](Form::Autotuning) failed for a convolution, which needs workspaces, or for lack of memory.
     ///
     /// ```
     /// use tilewise_oom::Message;
@@ -188,7 +188,8 @@ impl Message {
         self.used.is_some() || self.facts.text("instruction").is_none_or(|text| text.contains("conv"))
     }
 
-    /// Whether spilled registers are what is missing, or the largest part; of a list without sizes, its first entry.
+    /// Whether spilled registers take the missing bytes, or are the largest part; in a list without sizes, the first
+    /// entry.
     fn is_spilled(&self) -> bool {
         if self.entries.is_empty() {
             return self.named.spills;
@@ -207,7 +208,7 @@ impl Message {
     fn verdict_on_hbm(&self) -> Verdict {
         let budget = self.budget();
         let padding = budget.padding_bytes.unwrap_or(0);
-        // Without their padding, too.
+        // The arguments' elements alone exceed the memory.
         let arguments =
             budget.argument_bytes.map(|bytes| bytes.saturating_sub(budget.argument_padding_bytes.unwrap_or(0)));
         if arguments.zip(budget.capacity_bytes).is_some_and(|(arguments, capacity)| arguments > capacity) {
@@ -227,7 +228,7 @@ impl Message {
         if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
             return Verdict::Fragmentation;
         }
-        // A list without its beginning doesn't show what is largest.
+        // A list without its beginning doesn't show the largest entry.
         let is_beheaded = budget.used_bytes.is_none() && self.entries.first().is_some_and(Entry::is_of_the_tail);
         let is_told = budget.missing_bytes.is_some() || self.form != Form::Excerpt || used > 0 && !is_beheaded;
         if is_told { Verdict::Size } else { Verdict::Unknown }

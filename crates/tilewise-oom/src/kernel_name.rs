@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-/// Parts of their names, those of the more special ones first.
+/// Parts of kernel names, the more specific ones first.
 const SIGNS: [&str; 10] = [
     "splash_",
     "RPAd-",
@@ -16,12 +16,12 @@ const SIGNS: [&str; 10] = [
     "gmm",
 ];
 
-/// The first name with a sign in it, whole.
+/// The whole name around the first sign that the text has.
 pub(crate) fn of(text: &str) -> Option<String> {
     SIGNS.iter().find_map(|sign| {
         let begins_word = |at: &usize| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric());
         let at = memmem::find_iter(text.as_bytes(), sign).find(begins_word)?;
-        // What stands before the name may take several bytes, as a quotation mark does.
+        // The character before the name may take several bytes, as a quotation mark does.
         let is_of_name = |c: &char| is_part(*c) && (*c != '-' || sign.ends_with('-'));
         let start =
             text[..at].char_indices().rev().take_while(|(_, c)| is_of_name(c)).last().map_or(at, |(first, _)| first);

@@ -1,6 +1,6 @@
-//! How much a message matters.
+//! The severity of messages.
 
-/// How much a message matters: of several in one text the greatest is told first.
+/// The severity of a message: of several in one text, the most severe comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {

@@ -1,31 +1,31 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # What is where
+//! # Overview
 //!
 //! - [`Message::parse`] reads a text, [`Form`] says which of the compiler's messages it is.
 //! - A [`Message`] has the headline's figures, as [`PrintedSize`]s; the tables [`Usage`], [`Output`] and
 //!   [`Requirement`];
 //!   and an [`Entry`] for each allocation, argument and output.
-//! - [`Message::budget`] adds up what the memory holds, padding included, [`Message::verdict`] says in a word what is
-//!   the matter, and [`Entry::window`] what a kernel needs an allocation for.
+//! - [`Message::budget`] adds up the memory's contents, padding included, [`Message::verdict`] names the cause, and
+//!   [`Entry::window`] a kernel's purpose for an allocation.
 //!
-//! # What may surround a message
+//! # Text around a message
 //!
 //! Tracebacks, log prefixes on each line (learnt from the message's own lines, so of any kind), quotation marks of
 //! mail and Markdown, code fences, boxes, terminal colours, HTML entities, escapes (`\n`) of a `repr` or of JSON, and
-//! line ends anywhere or nowhere. A message may be cut off anywhere; [`Message::truncated`] says when that shows. Of
-//! several messages in a text, the one with most in it is read.
+//! line ends anywhere or nowhere may surround a message. It may be cut off anywhere; [`Message::truncated`] tells if
+//! that shows. Of several messages in a text, the most important one has the [others](Message::others).
 //!
 //! # The lists
 //!
-//! Only `Size:` is in every entry. `Operator:` is absent for what the compiler made itself; `Shape:` and
-//! `Unpadded size:` for code (`overlays`); `Extra memory due to padding:` where there is none; `Tag:` for all but
-//! kernels. Arguments and outputs have their shape alone: [`Entry::computed_unpadded_bytes`] says what they hold. A
-//! tuple's entry is the table of its pointers alone. The compiler lists 20 allocations at most.
+//! Only `Size:` is in every entry. `Operator:` is absent for arrays that the compiler made itself; `Shape:` and
+//! `Unpadded size:` for code (`overlays`); `Extra memory due to padding:` without padding; `Tag:` outside kernels.
+//! Arguments and outputs have their shape only: [`Entry::computed_unpadded_bytes`] gives the size of their elements. A
+//! tuple's entry is only the table of its pointers. The compiler lists at most 20 allocations.
 //!
-//! # Where the rules come from
+//! # Sources of the rules
 //!
-//! From messages of libtpu 0.0.51, of older compilers in public issue threads, and from
+//! The rules come from messages of libtpu 0.0.51, of older compilers in public issue threads, and from
 //! <https://openxla.org/xla/errors_overview>. Reading takes time linear in the text and never recurses.
 
 #![forbid(unsafe_code)]

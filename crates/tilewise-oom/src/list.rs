@@ -5,7 +5,7 @@ use crate::text::clean::TAIL;
 use crate::text::instruction::fold;
 use crate::text::reader::{Reader, find_words, match_words};
 
-/// What begins an entry, a field or another part.
+/// The beginning of an entry, a field or another part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marker {
     Heading(Section),
@@ -13,7 +13,7 @@ enum Marker {
     Field(Field),
     /// The line of `=` that ends an entry.
     Rule,
-    /// What follows the lists.
+    /// The text behind the lists.
     End,
 }
 
@@ -26,7 +26,7 @@ enum Field {
     Tag,
     Label,
     Type,
-    /// Of a GPU's list: the buffer is an argument.
+    /// In a GPU's list: the buffer is an argument.
     Parameter,
 }
 
@@ -53,7 +53,7 @@ struct Event {
     starts_line: bool,
 }
 
-/// The entries of `text`, where they begin, and whether what follows a message was seen behind them.
+/// The entries of `text`, their start, and whether the text behind a message was seen.
 pub(crate) struct List {
     pub(crate) entries: Vec<Entry>,
     pub(crate) start: usize,
@@ -112,11 +112,11 @@ pub(crate) fn read(text: &str) -> List {
     list
 }
 
-/// With how many lists before it one is compared.
+/// Number of preceding lists that a list is compared with.
 const COMPARED: usize = 16;
 
 impl List {
-    /// A log prints a list, and so does the traceback below it.
+    /// Drops repeated lists: a log prints a list, and so does the traceback below it.
     fn without_repeats(&mut self) {
         let follows = |one: &Entry, next: &Entry| next.number.is_none() || one.number <= next.number;
         let lists: Vec<&[Entry]> = self.entries.chunk_by(follows).collect();
@@ -214,7 +214,7 @@ fn balanced(text: &str) -> bool {
     count(*b"([{") == count(*b")]}")
 }
 
-/// The end of a cut text without the beginning of a marker.
+/// The text without the beginning of a marker at its end, where it was cut.
 fn without_partial_marker(text: &str) -> &str {
     let longest = WORDS.iter().map(|(words, _)| words.len()).max().unwrap_or(0);
     let from = (text.len().saturating_sub(longest)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);

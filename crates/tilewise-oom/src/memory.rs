@@ -1,14 +1,14 @@
-//! Which memory a capacity is of.
+//! Memories by their capacity.
 
 /// Capacities of VMEM, and limits of one kernel in it: 16 MiB on a v5e, 128 MiB on a v6e.
 const VMEM: [u64; 4] = [16 << 20, 32 << 20, 64 << 20, 128 << 20];
 
 const SMEM: u64 = 1 << 20;
 
-/// The least HBM that a core has: 7.48 GiB of a v2's are a program's.
+/// Least HBM of a core: a v2's leaves 7.48 GiB to programs.
 const LEAST_HBM: u64 = 7 << 30;
 
-/// The memory of this capacity, where a message names none. Some of it may be set aside, of 64 MiB a few KiB.
+/// The memory of this capacity, if a message names none. A part of it may be reserved: of 64 MiB a few KiB.
 pub(crate) fn of_capacity(bytes: u64) -> Option<&'static str> {
     let is = |whole: u64| (whole - whole / 128..=whole).contains(&bytes);
     if is(SMEM) {

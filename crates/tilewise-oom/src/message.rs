@@ -1,4 +1,4 @@
-//! What a message says.
+//! Messages and their parts.
 
 use crate::block_sizes::BlockSize;
 use crate::entry::Entry;
@@ -11,66 +11,66 @@ use crate::text::size::PrintedSize;
 use crate::traceback::Frame;
 use crate::verdict::Verdict;
 
-/// A message about memory or layout, read.
+/// A parsed message about memory or layout.
 ///
 /// Fields are `None` where the message has no such part, or was cut before it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Message {
-    /// What it reports.
+    /// The message's form.
     pub form: Form,
     /// XLA's error code, `E1000`; messages of older compilers have none.
     pub code: Option<String>,
     /// The name of the memory that ran out: `hbm`, `vmem`, `smem`, …
     pub memory_space: Option<String>,
-    /// What is needed: at [`RunTime`](Form::RunTime) and on a GPU, what was asked for; of what fits, what is used; what
-    /// [`Rematerialization`](Form::Rematerialization) reached.
+    /// Bytes needed: at [`RunTime`](Form::RunTime) and on a GPU, bytes requested; if the program fits, bytes used; for
+    /// [`Rematerialization`](Form::Rematerialization), bytes reached.
     pub used: Option<PrintedSize>,
-    /// What there is: at [`RunTime`](Form::RunTime), what was free; the target of
-    /// [`Rematerialization`](Form::Rematerialization), unless that is negative.
+    /// Bytes available: at [`RunTime`](Form::RunTime), bytes free; for [`Rematerialization`](Form::Rematerialization),
+    /// its target, unless negative.
     pub limit: Option<PrintedSize>,
-    /// The difference, where the message prints it.
+    /// The difference, if the message prints it.
     pub exceeded: Option<PrintedSize>,
-    /// The largest piece of what is free at [`RunTime`](Form::RunTime), where that differs from all of it.
+    /// The largest free piece at [`RunTime`](Form::RunTime), if it isn't all free memory.
     pub contiguous: Option<PrintedSize>,
-    /// What the memory has in all, where a message of [`RunTime`](Form::RunTime) says that.
+    /// The memory's whole capacity, if a message of [`RunTime`](Form::RunTime) prints it.
     pub capacity: Option<PrintedSize>,
     /// The name of the HLO module or program.
     pub module: Option<String>,
-    /// What the memory holds.
+    /// The memory's contents.
     pub usage: Option<Usage>,
-    /// What stays in memory between runs, at [`RunTime`](Form::RunTime).
+    /// Arrays that stay in memory between runs, at [`RunTime`](Form::RunTime).
     pub persistent: Vec<Persistent>,
-    /// What the results take.
+    /// The results' memory.
     pub output: Option<Output>,
-    /// What the program itself takes.
+    /// The memory of the program itself.
     pub requirement: Option<Requirement>,
     /// The lists' entries, in the message's order.
     pub entries: Vec<Entry>,
-    /// What else it says; which fields there are depends on the form.
+    /// Further fields; they depend on the form.
     pub facts: Facts,
-    /// Whether someone told it in other words than a compiler or run time prints.
+    /// Whether a person retold it in other words than a compiler or run time prints.
     pub is_retold: bool,
     /// Whether parts are missing: the text ends before the message does, or begins after its headline.
     pub truncated: bool,
-    /// The framework that compiled the program, where names or wordings tell.
+    /// The framework that compiled the program, if names or wordings show it.
     pub framework: Option<Framework>,
-    /// The server whose log the text is, where it names one.
+    /// The server whose log the text is, if the text names one.
     pub server: Option<Server>,
     /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory.
     pub named: Named,
-    /// The folder that the job dumps its programs to, where the text shows its `--xla_dump_to`.
+    /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
-    /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
-    /// memory.
+    /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; only in messages about a
+    /// core's own memory.
     pub kernel: Option<String>,
-    /// The sizes of the kernel's blocks, where its name or its metadata has them; of messages about a core's own memory.
+    /// The kernel's block sizes, if its name or its metadata has them; only in messages about a core's own memory.
     pub block_sizes: Vec<BlockSize>,
-    /// Its own sentences, in one line; `None` of tables and lists alone.
+    /// Its own sentences in one line; `None` for tables and lists without a sentence.
     pub quote: Option<String>,
     /// The line of the reader's program that a traceback in the text leads to.
     pub raised_at: Option<Frame>,
-    /// What else the text has, in the order of what matters.
+    /// The text's other messages, the most important first.
     pub others: Vec<Self>,
 }
 
@@ -95,7 +95,7 @@ impl Named {
 }
 
 impl Message {
-    /// A message of which only the form is known.
+    /// A message with only its form known.
     pub(crate) fn new(form: Form) -> Self {
         Self {
             form,
@@ -127,8 +127,8 @@ impl Message {
         }
     }
 
-    /// The name of the page about it in `docs/errors`, without its ending: XLA's code, which it has or would have today, or
-    /// a word.
+    /// The name of its page in `docs/errors`, without the extension: the code that XLA gives it, or would give it
+    /// today, or a word.
     ///
     /// ```
     /// use tilewise_oom::Message;
@@ -146,7 +146,7 @@ impl Message {
         own.unwrap_or(match rule.page {
             "E1000" if is_of_core => "E1001",
             "E0101" if self.facts.text("verb") == Some("allocate") && self.module.is_none() => "E0100",
-            // That of an embedding table names no memory space.
+            // The message about an embedding table names no memory space.
             "E3000" if self.used.is_some() && self.facts.get("space_number").is_none() => "E3001",
             page => page,
         })

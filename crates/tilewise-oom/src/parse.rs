@@ -1,5 +1,5 @@
-//! From a text to the message it holds: surroundings are removed, sentences found, tables and lists read, and of several
-//! messages the one that matters most is told first.
+//! Parses a text: removes its surroundings, finds sentences, reads tables and lists, and puts the most important
+//! message first.
 
 use crate::block_sizes::{BlockSize, block_sizes};
 use crate::device::Device;
@@ -25,18 +25,18 @@ use crate::traceback::Frame;
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// What stands before the kernel whose stack doesn't fit, and what stands behind it.
+/// Words before and behind the kernel whose stack doesn't fit.
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
 
-/// What the compiler's own log has in front of its lines.
+/// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
 
 impl Message {
-    /// As [`parse`](Self::parse), of a text that is looked at in one piece.
+    /// Like [`parse`](Self::parse), for a text that is read in one piece.
     pub(crate) fn parse_whole(text: &str) -> Result<Self, Error> {
         let is_log = text.contains(COMPILERS_LOG);
-        // What a log has in front of its lines names devices and servers, too.
+        // A log's line prefixes name devices and servers, too.
         let (device, server) = (Device::of(text), Server::of(text));
         let log = text;
         let text = clean::clean(log);
@@ -68,18 +68,18 @@ fn dump_of(text: &str) -> Option<String> {
     (end > 0).then(|| folder[..end].to_owned())
 }
 
-/// The sizes of the blocks of the kernel that a message about a core's memory names: the one whose stack doesn't fit, else that of the
-/// first entry.
+/// Block sizes of the kernel in a message about a core's memory: the kernel whose stack doesn't fit, otherwise that of
+/// the first entry.
 fn sizes_of(text: &str, message: &Message) -> Vec<BlockSize> {
     let behind = text.split_once(STACK_OF).map(|(_, behind)| behind.split_once(FIGURES).map_or(behind, |(own, _)| own));
     let listed = || message.entries.first().and_then(|entry| entry.label.as_deref());
     behind.or_else(listed).map(block_sizes).unwrap_or_default()
 }
 
-/// The message that matters most, with the others; they come in the order of the text.
+/// The most important message, with the others; `messages` are in the order of the text.
 pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     messages.reverse();
-    // What rematerialization reached is an estimate, which other warnings may contradict.
+    // Rematerialization's result is an estimate, which other warnings may contradict.
     let is_estimate = |message: &Message| message.form == Form::Rematerialization;
     messages.sort_by_key(|message| {
         let rule = message.form.rule();
@@ -90,7 +90,7 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     Some(Message { others: messages.collect(), ..first })
 }
 
-/// Whether a message tells at most how much was asked for: of what there is, or what takes it, nothing.
+/// Whether a message has at most the requested size: no limit, capacity or contents.
 fn is_bare(message: &Message) -> bool {
     let figures = [&message.limit, &message.exceeded, &message.contiguous, &message.capacity];
     figures.into_iter().all(Option::is_none)
@@ -99,7 +99,7 @@ fn is_bare(message: &Message) -> bool {
         && ["free", "pool"].into_iter().all(|fact| message.facts.size(fact).is_none())
 }
 
-/// All messages of a text that is clean, in its order.
+/// All messages of a cleaned text, in its order.
 fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let drafts = drafts::read(text);
     let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
@@ -118,14 +118,14 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     }
     let has_error = messages.iter().any(is_telling);
     messages.retain(|message| !has_error || message.form.level() < Level::Error || is_telling(message));
-    // What asked without need tells nothing beside a request that failed.
+    // A warning about an optional request adds nothing beside an error.
     messages.retain(|message| !has_error || message.form != Form::GpuRetry);
     let mut kept = Vec::with_capacity(messages.len());
     messages.into_iter().for_each(|message| add(&mut kept, message));
     kept
 }
 
-/// Whether an error says what happened, not only that something did.
+/// Whether an error tells its cause: by figures, lists or tables, or by its form.
 fn is_telling(message: &Message) -> bool {
     let rule = message.form.rule();
     let has_figures = message.used.is_some() || message.limit.is_some() || !message.entries.is_empty();
@@ -137,7 +137,8 @@ fn is_telling(message: &Message) -> bool {
     }
 }
 
-/// Tables and lists alone: of a GPU they belong to its message, and the compiler's log prints tables of what fits.
+/// Adds tables and lists without a sentence of their own: to a GPU's message, or, as the compiler's log prints tables
+/// of programs that fit, to a message of [`Form::Usage`]; otherwise as a message.
 fn attach(excerpt: Message, messages: &mut Vec<Message>, is_log: bool) {
     let has_list = !excerpt.entries.is_empty();
     if let Some(message) = messages.iter_mut().find(|message| matches!(message.form, Form::Gpu | Form::Device)) {
@@ -151,10 +152,10 @@ fn attach(excerpt: Message, messages: &mut Vec<Message>, is_log: bool) {
     }
 }
 
-/// How many of the last messages one is compared with.
+/// Number of last messages that a message is compared with.
 const COMPARED: usize = 256;
 
-/// Adds a message; of several that may be one, the fullest is kept, in the place of the last.
+/// Adds a message; of repetitions the fullest is kept, in the place of the last.
 pub(crate) fn add(messages: &mut Vec<Message>, message: Message) {
     let from = messages.len().saturating_sub(COMPARED);
     match messages[from..].iter().position(|other| is_repeated(&message, other)) {
@@ -199,7 +200,7 @@ fn excerpt(text: &str) -> Option<Message> {
     Some(message)
 }
 
-/// What stands behind a headline; says whether the lists are seen to end.
+/// Reads the tables and lists behind a headline; returns whether the end of the lists was seen.
 fn read_tables(message: &mut Message, text: &str) -> bool {
     let List { entries, start, ended } = list::read(text);
     let tables = &text[..start];
@@ -212,11 +213,11 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
     if message.memory_space.is_none() {
         message.memory_space = list::memory_space(text);
     }
-    // Newer messages say so at their end; of others, the last entry's last line must do.
+    // Newer messages, with a code, have an ending; in others the last entry must be complete.
     ended || message.code.is_none() && is_closed
 }
 
-/// The message of a draft, whose tables and lists lie in `chunk`, or `before` where a log prints them first.
+/// The message of a draft. Its tables and lists are in `chunk`, or its tables in `before` if a log prints them first.
 fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: Device) -> Message {
     let Draft { rule, mut facts, code, is_retold, is_open, start, end, first_end, .. } = draft;
     let mut message = Message::new(rule.form);
@@ -271,17 +272,17 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
     message
 }
 
-/// A message is quoted up to so many characters.
+/// Most characters of a quote.
 const QUOTED: usize = 600;
 
-/// The sentences of a message in one line; of long ones, those from the line with the first figure on.
+/// The sentences of a message in one line; long ones begin at the line with `figure`.
 fn quote(sentences: &str, figure: Option<&PrintedSize>) -> String {
     let at = figure.filter(|_| sentences.len() > QUOTED).and_then(|figure| sentences.find(figure.text()));
     let start = at.map_or(0, |at| sentences[..at].rfind('\n').map_or(0, |end| end + 1));
     in_one_line(&sentences[start..])
 }
 
-/// Words with a space between them, as many as are quoted.
+/// The words with a space between them, up to [`QUOTED`] characters.
 fn in_one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -294,7 +295,7 @@ fn in_one_line(text: &str) -> String {
     line
 }
 
-/// `%NAME = SHAPE OPCODE(…), …, metadata={…}`
+/// The entry of an instruction `%NAME = SHAPE OPCODE(…), …, metadata={…}`.
 fn of_instruction(label: String, used: &Option<PrintedSize>) -> Entry {
     let mut entry = Entry::new(Section::Allocations, None);
     if let Some((_, definition)) = label.split_once(" = ") {
@@ -314,7 +315,7 @@ fn of_instruction(label: String, used: &Option<PrintedSize>) -> Entry {
     entry
 }
 
-/// What follows from the rest.
+/// Completes the memory space and the limit from other parts.
 fn complete(message: &mut Message) {
     let rule = message.form.rule();
     if message.memory_space.is_none() {
@@ -330,12 +331,12 @@ fn complete(message: &mut Message) {
             });
         message.memory_space = space.map(str::to_owned);
     }
-    // Where only what can be reserved is told, that is what is free.
+    // If only the reservable size is printed, it is the free size.
     message.limit = message.limit.take().or_else(|| message.contiguous.clone());
     message.contiguous = message.contiguous.take().filter(|piece| message.limit.as_ref() != Some(piece));
 }
 
-/// Whether nothing shows that parts are missing; `is_ended` says whether the lists are seen to end.
+/// Whether no part is known to be missing; `is_ended` tells whether the end of the lists was seen.
 fn is_whole(message: &Message, is_ended: bool) -> bool {
     let known = |size: &Option<PrintedSize>| size.is_some();
     let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));

@@ -1,4 +1,4 @@
-//! Arrays that a text tells of outside the compiler's lists: `the logits, bf16[5,8192,151936], 11.59 GiB`.
+//! Arrays in a text outside the compiler's lists: `the logits, bf16[5,8192,151936], 11.59 GiB`.
 
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::pattern::shape_at;
@@ -6,22 +6,22 @@ use crate::text::size::PrintedSize;
 use crate::text::word;
 use std::iter::repeat_n;
 
-/// Behind a headline people tell what is largest within this many bytes.
+/// Bytes behind a headline in which people name the largest arrays.
 const LOOKED_AT: usize = 4096;
 
-/// More are not told of.
+/// Most different shapes that are read.
 const MOST: usize = 20;
 
-/// A number above it is none of arrays.
+/// Most arrays of one shape: a larger number doesn't count arrays.
 const MOST_ALIKE: usize = 1024;
 
-/// Words between a shape and its size.
+/// Most words between a shape and its size.
 const NEAR: usize = 4;
 
-/// In front of a shape, behind a number, these tell how many arrays have it.
+/// Words between a number and a shape that make it the number of arrays.
 const PLURALS: [&str; 5] = ["allocations", "arrays", "buffers", "copies", "tensors"];
 
-/// The arrays that the beginning of `text` tells of, each as often as it says.
+/// The arrays at the beginning of `text`, each repeated by its number.
 pub(crate) fn entries(text: &str) -> Vec<Entry> {
     let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
@@ -63,7 +63,7 @@ fn times(before: &[&str]) -> usize {
     if !PLURALS.iter().any(|each| plural.eq_ignore_ascii_case(each)) {
         return 1;
     }
-    // `identical`, or nothing.
+    // One word, such as `identical`, may be between.
     let number = before.iter().rev().take(2).find_map(|word| word.parse().ok());
     number.filter(|number| (1..=MOST_ALIKE).contains(number)).unwrap_or(1)
 }
@@ -86,7 +86,7 @@ fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entr
     entry
 }
 
-/// Whether what stands between a shape and a path is about that shape alone.
+/// Whether no other shape is between a shape and a path.
 fn shape_is_far(between: &str) -> bool {
     !word::all(between).any(|(start, _)| shape_at(&between[start..]).is_some())
 }

@@ -9,31 +9,31 @@ use memchr::memmem::Finder;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Read at a time.
+/// Most bytes read at a time.
 const PIECE: u64 = 4 << 20;
 
-/// Smaller pieces are put together.
+/// Smaller pieces are collected up to this size.
 const LEAST: usize = 1 << 20;
 
-/// A program that died says why at the end of its log.
+/// Bytes at the end of a log that are read first: a program that died left its error there.
 const TAIL: u64 = 1 << 20;
 
-/// Of what stands around a word that messages have, so much is parsed with it.
+/// Bytes before and behind a sign that are parsed with it.
 const BEFORE: usize = 4 << 10;
 const AFTER: usize = 64 << 10;
 
-/// A window that has grown to this size is parsed, though it goes on: the next one begins so far before its end, that a
-/// message at the border is whole in one of them.
+/// A window of this size is parsed, even if it goes on; the next one overlaps its end, so that a message at the border
+/// is whole in one of them.
 const LARGEST_WINDOW: usize = 4 << 20;
 const OVERLAP: usize = 128 << 10;
 
-/// Of more messages than twice so many, those that matter least are dropped, and of equals the first ones.
+/// Once twice this number of messages is exceeded, this number is dropped: the least severe, and of equals the first.
 const MOST: usize = 64;
 
-/// Texts above this are scanned for what may be a message before anything is parsed.
+/// Texts above this size are scanned for signs of messages before anything is parsed.
 const LARGE: usize = 4 << 20;
 
-/// Parts of words, one of which every wording has; a test holds each to that.
+/// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
 const SIGNS: [&str; 45] = [
     "emory",
     "EMORY",
@@ -84,10 +84,10 @@ const SIGNS: [&str; 45] = [
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());
 
-/// Finds the message in a log of any size, of which it asks for one piece after the other.
+/// Finds the message in a log of any size, asking for one piece after the other.
 ///
-/// The end comes first: if an error stands there, nothing else is read. Memory is bounded by the pieces, and time is
-/// linear in the log.
+/// The end is read first: if it has an error, nothing else is read. Memory is bounded by the pieces, and time is linear
+/// in the log.
 ///
 /// ```
 /// use tilewise_oom::{Scanner, Verdict};
@@ -106,12 +106,12 @@ pub struct Scanner {
     /// The log's length; `None` for a stream.
     length: Option<u64>,
     state: State,
-    /// What was read and not parsed: the beginning of a window, or what may become one.
+    /// Bytes read and not parsed: the beginning of a window, or of a possible one.
     carried: Vec<u8>,
-    /// How much of that was looked at already.
+    /// Number of carried bytes that were searched already.
     looked_at: usize,
     messages: Vec<Message>,
-    /// Of a text without a message, whether it is empty, a program or a log.
+    /// The beginning of the text: without a message, the error tells whether it is empty or a program.
     first: String,
 }
 
@@ -119,13 +119,13 @@ pub struct Scanner {
 enum State {
     /// The end is wanted.
     Tail,
-    /// What begins here is wanted.
+    /// The bytes from here on are wanted.
     From(u64),
     Done,
 }
 
 impl Scanner {
-    /// Of a log of so many bytes, any part of which can be read.
+    /// A scanner for a log of `length` bytes with random access.
     #[must_use]
     pub fn new(length: u64) -> Self {
         let state = if length > PIECE { State::Tail } else { State::From(0) };
@@ -133,7 +133,7 @@ impl Scanner {
         Self { length: Some(length), state, carried, looked_at: 0, messages, first }
     }
 
-    /// Of a log that can be read but once, from front to back.
+    /// A scanner for a log that can be read only once, from front to back.
     #[must_use]
     pub fn stream() -> Self {
         Self { length: None, ..Self::new(0) }
@@ -174,7 +174,7 @@ impl Scanner {
                 let is_last = bytes.is_empty() || self.length.is_some_and(|length| end >= length);
                 self.state = if is_last { State::Done } else { State::From(end) };
                 self.carried.extend_from_slice(bytes);
-                // However small the pieces are, no byte is looked at many times.
+                // Small pieces are collected, so that no byte is searched many times.
                 if is_last || self.carried.len() - self.looked_at >= LEAST {
                     self.windows(is_last);
                 }
@@ -182,7 +182,7 @@ impl Scanner {
         }
     }
 
-    /// Parses the windows of what is carried, but for one that goes on.
+    /// Parses the windows in the carried bytes, except one that goes on.
     fn windows(&mut self, is_last: bool) {
         let text = std::mem::take(&mut self.carried);
         let mut kept = if is_last { text.len() } else { text.len().saturating_sub(BEFORE) };
@@ -204,7 +204,7 @@ impl Scanner {
     fn parse(&mut self, window: &[u8]) {
         let Ok(mut message) = Message::parse_whole(&String::from_utf8_lossy(window)) else { return };
         let others = std::mem::take(&mut message.others);
-        // The last ones come last.
+        // The most important one comes last.
         for message in others.into_iter().rev().chain([message]) {
             parse::add(&mut self.messages, message);
         }
@@ -214,7 +214,7 @@ impl Scanner {
         }
     }
 
-    /// The message that matters most, with the others.
+    /// The most important message, with the others.
     ///
     /// # Errors
     ///
@@ -225,14 +225,15 @@ impl Scanner {
 }
 
 impl Message {
-    /// Reads the message that a text holds; of several the one that matters most, with the [`others`](Self::others).
+    /// Reads the message in a text; of several, the most important one, with the [`others`](Self::others).
     ///
-    /// An error comes before a warning, a warning before a log; of two errors the last one of the text first, since the
-    /// program went on after the other. One that was printed several times is one, and the fullest of them.
+    /// An error comes before a warning, a warning before a log; of two errors the last one in the text comes first,
+    /// since the program went on after the other. Of a message that was printed several times, the fullest copy is
+    /// kept.
     ///
     /// # Errors
     ///
-    /// [`Error`], if it holds none; its text says what is looked for.
+    /// [`Error`], if there is none; its text names the wordings that are looked for.
     ///
     /// ```
     /// use tilewise_oom::{Level, Message, Verdict};
@@ -275,7 +276,7 @@ fn windows(text: &[u8]) -> Vec<Range<usize>> {
     for finder in FINDERS.iter() {
         let mut last = None;
         for hit in finder.find_iter(text) {
-            // Of many close to each other one is enough.
+            // Of many close hits one is enough.
             if last.is_none_or(|last| hit - last > BEFORE / 2) {
                 hits.push(hit);
                 last = Some(hit);
@@ -301,7 +302,7 @@ fn windows(text: &[u8]) -> Vec<Range<usize>> {
     windows
 }
 
-/// A line is no longer than this, or may be cut.
+/// Most bytes of a line; a longer one may be cut.
 const LONGEST_LINE: usize = 64 << 10;
 
 fn line_start(text: &[u8], at: usize) -> usize {
@@ -335,7 +336,7 @@ mod tests {
         assert!(windows(b"nothing").is_empty());
     }
 
-    /// Whatever the pieces and wherever they end.
+    /// The result of a scan with pieces of at most `most` bytes.
     fn scanned(mut scanner: Scanner, text: &[u8], most: usize) -> Option<String> {
         while let Some(range) = scanner.wanted() {
             let start = usize::try_from(range.start).unwrap().min(text.len());

@@ -22,7 +22,7 @@ const SIGNS: [(&[&str], Server); 2] = [
 ];
 
 impl Server {
-    /// The part of the memory that the server may fill with weights and its cache, as its flag.
+    /// The server's flag for the part of the memory that weights and cache may fill.
     ///
     /// ```
     /// assert_eq!(tilewise_oom::Server::Vllm.memory_flag(), "--gpu-memory-utilization");

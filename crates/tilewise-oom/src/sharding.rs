@@ -4,10 +4,10 @@ use crate::entry::WrittenShape;
 use crate::message::Message;
 use crate::text::instruction::{brackets_end, shape_length};
 
-/// What the warning about an involuntary full rematerialization says: XLA's SPMD partitioner found no way from one sharding
-/// to another, so each device makes the whole array.
+/// The array in a warning about an involuntary full rematerialization: XLA's SPMD partitioner found no way from one
+/// sharding to another, so each device makes the whole array.
 ///
-/// The instruction is printed once it is divided, so its shape is what each device has: XLA prints
+/// The instruction is printed after partitioning, so its shape is that on each device: XLA prints
 /// `f32[8,16,4]` of an array `[16,16,16]` with the sharding `{devices=[2,1,4]<=[4,2]T(1,0)}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,12 +18,12 @@ pub struct Resharding {
     pub shape: String,
     /// Bytes of the array on each device.
     pub device_bytes: u64,
-    /// Bytes of the whole array, which each device holds for a moment; `None` where the sharding doesn't tell.
+    /// Bytes of the whole array, which each device holds for a moment; `None` if the sharding doesn't show them.
     pub whole_bytes: Option<u64>,
-    /// Bytes that each device would send to each other one in an all-to-all, which needs no whole array; `None` where the
-    /// sharding doesn't tell.
+    /// Bytes that each device would send to each other one in an all-to-all, which needs no whole array; `None` if the
+    /// sharding doesn't show them.
     pub piece_bytes: Option<u64>,
-    /// In how many parts the wanted sharding divides each dimension; `None` where it doesn't tell.
+    /// Number of parts of each dimension in the wanted sharding; `None` if it doesn't show them.
     pub to_parts: Option<Vec<u64>>,
 }
 
@@ -60,8 +60,8 @@ impl Message {
     }
 }
 
-/// In how many parts a sharding divides each dimension of an array of this rank: `[2,1,4]`, of which numbers beyond the rank
-/// are copies.
+/// Number of parts of each dimension of an array of this rank in a sharding: `[2,1,4]`. Numbers beyond the rank are
+/// copies.
 fn parts_of_dimensions(sharding: &str, rank: usize) -> Option<Vec<u64>> {
     if sharding.starts_with("{replicated}") || sharding.starts_with("{maximal") {
         return Some(vec![1; rank]);

@@ -10,13 +10,13 @@ use std::sync::LazyLock;
 /// A row of a table: `program 299.19M`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What takes the memory: `reserved`, `program`, `arguments`; `global`, `scoped`, `HLO temp`, `overlays`.
+    /// The part's name: `reserved`, `program`, `arguments`; `global`, `scoped`, `HLO temp`, `overlays`.
     pub name: String,
-    /// How much.
+    /// Its size.
     pub size: PrintedSize,
 }
 
-/// `Total hbm usage >= …`: all that the memory holds.
+/// `Total hbm usage >= …`: the memory's contents.
 ///
 /// ```
 /// let text = "Total hbm usage >= 16.00G: reserved 258.00M program 2.33M arguments 15.75G";
@@ -36,13 +36,13 @@ pub struct Usage {
 /// `Output size …; shares … with arguments.`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// What the results take.
+    /// The results' size.
     pub size: PrintedSize,
     /// The part of it that donated arguments provide.
     pub shared: Option<PrintedSize>,
 }
 
-/// `Program hbm requirement …`: what the program itself takes.
+/// `Program hbm requirement …`: the memory of the program itself.
 ///
 /// ```
 /// let text = "Program hbm requirement 299.19M:
@@ -59,7 +59,7 @@ pub struct Requirement {
     pub total: PrintedSize,
     /// Its parts: `global`, `scoped`, `HLO temp`, `overlays`; only those that are not 0.
     pub rows: Vec<Row>,
-    /// How well the `HLO temp` row is used.
+    /// The utilization of the `HLO temp` row.
     pub utilization: Option<Utilization>,
 }
 
@@ -70,14 +70,13 @@ pub struct Requirement {
 pub struct Utilization {
     /// Unpadded by padded bytes, in percent, to one decimal.
     pub percent: f64,
-    /// The sum of what the elements take. Older messages print only the percentage: then this and `padded` follow from
-    /// it.
+    /// The sum of the elements' sizes. Older messages print only the percentage: then this and `padded` follow from it.
     pub unpadded: PrintedSize,
-    /// The sum of what the buffers take.
+    /// The sum of the buffers' sizes.
     pub padded: PrintedSize,
-    /// What packing the buffers lost, in percent of all temporaries, to one decimal.
+    /// Bytes lost to packing the buffers, in percent of all temporaries, to one decimal.
     pub fragmentation_percent: Option<f64>,
-    /// What packing the buffers lost.
+    /// Bytes lost to packing the buffers.
     pub fragmentation: Option<PrintedSize>,
 }
 
@@ -85,9 +84,9 @@ pub struct Utilization {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Persistent {
-    /// What stays in memory: `arguments`, `output`.
+    /// The arrays that stay in memory: `arguments`, `output`.
     pub name: String,
-    /// How much.
+    /// Its size.
     pub size: PrintedSize,
     /// Unpadded by padded bytes, in percent, to one decimal.
     pub percent: Option<f64>,
@@ -151,7 +150,7 @@ impl Output {
         let shared = if reader.eat("; shares") {
             reader.size()
         } else {
-            // As people tell it: all of it.
+            // Retold: the arguments share all of it.
             (reader.eat(", shared with arguments") || reader.eat(", all shared with arguments")).then(|| size.clone())
         };
         Some(Self { size, shared })
@@ -191,7 +190,7 @@ impl Requirement {
         }
     }
 
-    /// A utilization without the table around it: the temporaries are all that is known.
+    /// A utilization without the table around it: only the temporaries are known.
     fn of_utilization(text: &str) -> Option<Self> {
         let (at, _) = find_words(text, 0, "utilization: Unpadded (")?;
         let before = text[..at].trim_end().strip_suffix('%')?;
@@ -281,7 +280,7 @@ fn name(reader: &mut Reader<'_>) -> Option<String> {
     None
 }
 
-/// `row` is the size of all that is used so: older messages print no others.
+/// Reads a utilization; `row` is the size of its row, since older messages print no others.
 fn utilization(reader: &mut Reader<'_>, row: u64) -> Option<Utilization> {
     let percent = reader.percent()?;
     if reader.eat("utilization,") {
@@ -299,7 +298,7 @@ fn utilization(reader: &mut Reader<'_>, row: u64) -> Option<Utilization> {
     Some(Utilization { percent, unpadded, padded, fragmentation_percent, fragmentation })
 }
 
-/// So many percent of `bytes`, to tenths of a percent.
+/// `percent` of `bytes`, to tenths of a percent.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tenths of a percent, at most 1000")]
 fn per_mille(bytes: u64, percent: f64) -> Option<u64> {
     let share = (percent * 10.0).round().clamp(0.0, 1000.0) as u64;

@@ -29,21 +29,21 @@ pub struct Frame {
     pub code: Option<String>,
 }
 
-/// Parts of the paths of what a reader didn't write.
+/// Parts of the paths of files that a reader didn't write.
 const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
 
-/// What Python prints between an error and the traceback of the one that it caused.
+/// Python's words between an error and the traceback of an error that it caused.
 const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "During handling of the above exception"];
 
 impl Frame {
-    /// The frame that an error at `start` was raised at: Python prints the traceback of an error before it, and behind it only those
-    /// of errors that it caused.
+    /// The frame that raised the error at `start`: Python prints an error's traceback before it, and behind it only
+    /// those of errors that it caused.
     pub(crate) fn of_error(text: &str, start: usize) -> Option<Self> {
         let is_cause = || CAUSES.iter().any(|words| text[start..].contains(words));
         Self::of(&text[..start]).or_else(|| is_cause().then(|| Self::of(&text[start..])).flatten())
     }
 
-    /// The innermost frame of the last traceback in a text, of those in the reader's own files.
+    /// The last frame in a text that is in the reader's own files, so the innermost of the last traceback.
     fn of(text: &str) -> Option<Self> {
         let frames = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").filter_map(|at| Self::at(&text[at..]));
         let is_own = |frame: &Self| !INSTALLED.iter().any(|part| frame.file.contains(part));
@@ -63,10 +63,10 @@ impl Frame {
     }
 }
 
-/// No stack of calls is deeper by default.
+/// Most frames searched: no call stack is deeper by default.
 const MOST: usize = 1000;
 
-/// Whether a line is what a traceback ends with: `RuntimeError: …`.
+/// Whether a line ends a traceback: `RuntimeError: …`.
 fn is_error(line: &str) -> bool {
     let name = line.split_once(": ").map_or("", |(name, _)| name);
     name.ends_with("Error") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._".contains(&byte))

@@ -1,14 +1,14 @@
-//! What is wrong, in a word.
+//! Verdicts on messages.
 
-/// What is wrong, and so what can help.
+/// The cause of a message, which decides the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Padding is at least what is missing, or most of what is used.
+    /// Padding is at least the missing bytes, or most of the used ones.
     Padding,
     /// The arguments alone do not fit.
     Arguments,
-    /// There is little padding, or none that the message tells of: it is too large.
+    /// The program is too large: it has little padding, or none that the message shows.
     Size,
     /// Enough is free, but not in one piece.
     Fragmentation,
@@ -22,9 +22,9 @@ pub enum Verdict {
     Fits,
     /// A warning: rematerialization stopped above its target. The program may still run.
     RematLimit,
-    /// A warning: donated arrays found no output to live in.
+    /// A warning: donated arrays couldn't be reused for outputs.
     Donation,
-    /// A result ends in host memory, and the program's signature says device.
+    /// A result ends in host memory, but the program's signature has device memory.
     HostPlacement,
     /// A warning: a value in host memory is computed with on the host.
     HostCompute,
@@ -36,14 +36,14 @@ pub enum Verdict {
     InputMismatch,
     /// A kernel's block, layout, index or type can't be compiled; no memory ran out.
     Mosaic,
-    /// Another machine ran out of memory, of which nothing is tiled: [`Message::machine`](crate::Message::machine) and [`Message::cause`](crate::Message::cause) say
-    /// more.
+    /// Another machine, without tiles, ran out of memory: see [`Message::machine`](crate::Message::machine) and
+    /// [`Message::cause`](crate::Message::cause).
     NotTpu,
-    /// The message does not tell.
+    /// The message doesn't show the cause.
     Unknown,
 }
 
-/// A machine without tiles that a message may be of.
+/// A message's machine, if it has no tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum UntiledMachine {

@@ -1,9 +1,9 @@
-//! What a kernel needs an allocation for.
+//! Purposes of a kernel's allocations.
 
 use crate::entry::{Entry, WrittenShape};
 use crate::text::instruction::shape_length;
 
-/// What a kernel needs an allocation of VMEM or SMEM for, as its tag and label tell.
+/// A kernel's purpose for an allocation of VMEM or SMEM, by its tag and label.
 ///
 /// ```
 /// use tilewise_oom::{Message, WindowKind};
@@ -23,7 +23,7 @@ use crate::text::instruction::shape_length;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Window {
-    /// What it holds.
+    /// Its contents.
     pub kind: WindowKind,
     /// The number of the operand, from 0.
     pub operand: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Window {
     pub buffers: Option<u32>,
 }
 
-/// What an allocation of a kernel holds.
+/// The contents of a kernel's allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WindowKind {
@@ -49,7 +49,7 @@ pub enum WindowKind {
     Prefetched,
     /// Values that did not fit into registers.
     Spill,
-    /// What the compiler itself needs for an instruction.
+    /// The compiler's own memory for an instruction.
     Stack,
 }
 
@@ -69,7 +69,7 @@ impl WindowKind {
 }
 
 impl Entry {
-    /// What a kernel needs this allocation for; `None` where neither tag nor label tells.
+    /// The kernel's purpose for this allocation; `None` if neither tag nor label shows it.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
         let tag = self.tag.as_deref().unwrap_or("");

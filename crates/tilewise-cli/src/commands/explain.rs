@@ -1,4 +1,4 @@
-//! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
+//! `tilewise explain`: explains a pasted out-of-memory message and advises.
 
 use crate::{
     input::InputArgs,
@@ -81,7 +81,7 @@ fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -
         let help = format!("this is a program: `tilewise audit {input}` says what it holds in memory");
         return output.failure(&input, failure.with_help(help));
     }
-    // A job that failed for want of memory wants its message.
+    // A job that ran out of memory needs its message, not an answer about prose.
     let is_of_memory = ["out of memory", "RESOURCE_EXHAUSTED"].iter().any(|words| text.contains(words));
     let is_noise = text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20;
     let prose = if is_of_memory || is_noise { Prose::default() } else { Prose::read(&text) };

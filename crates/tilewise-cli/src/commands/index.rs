@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             let answer = answer(&args.shape, &mut reader);
             return write(&args.shape, reader, answer, output);
         }
-        // What is wrong with the shape comes first.
+        // Errors in the shape come first.
         if let Err(failure) = reader.shape(&args.shape) {
             return output.failure(&args.shape, failure);
         }
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         let input = format!("{}\t{question}", args.shape);
         let mut reader = output.reader();
         let located = answer(&input, &mut reader);
-        // All questions are of one shape: how it was read is said once.
+        // All questions have the same shape: its notes are written once.
         if position == 0 {
             output.notes(&mut reader)?;
         }

@@ -1,4 +1,4 @@
-//! `tilewise kernel`: what a Pallas kernel takes of VMEM and SMEM.
+//! `tilewise kernel`: the VMEM and SMEM of a Pallas kernel.
 
 use super::{draw::write_budget, python::Allowing};
 use crate::{
@@ -169,7 +169,7 @@ fn on_all(kernel: &Kernel, input: &str, output: &mut Output) -> io::Result<()> {
             }
             writeln!(out, "{}", budget.row())
         })?;
-        // Another generation has the same to say.
+        // Other generations would give the same error.
         if is_failed && output.is_for_people() {
             break;
         }

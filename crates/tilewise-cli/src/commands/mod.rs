@@ -1,4 +1,4 @@
-//! One module a verb: its arguments, and what it answers. A new one is a module, and its lines here.
+//! One module for each verb: its arguments and its answer. A new verb is a module, and its lines here.
 
 pub(crate) mod audit;
 mod bitcast;

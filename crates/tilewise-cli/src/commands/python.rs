@@ -1,5 +1,5 @@
-//! What asks a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit` of a program in Python. Their options
-//! are here, for help, completions and the manual; the package reads them.
+//! Verbs that ask a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit` of a program in Python. Their
+//! options are here for help, completions and the manual; the package reads them.
 
 use crate::{output::say, values::parse_tolerance};
 use std::{env, ffi::OsString, io, process::Command};

@@ -52,7 +52,7 @@ pub(crate) enum Order {
 }
 
 impl Container {
-    /// By the file's extension.
+    /// The format by the file's extension.
     pub(crate) fn of(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
@@ -62,7 +62,7 @@ impl Container {
         }
     }
 
-    /// Reads the header of a file of that many bytes; `name` is that of a tensor.
+    /// Reads the header of a file of `length` bytes; `name` selects a tensor.
     pub(crate) fn find(self, file: impl Read, length: u64, name: Option<&str>) -> Result<Stored, Failure> {
         match self {
             Self::Raw => Ok(Stored { at: 0, bytes: length, header: None }),
@@ -71,8 +71,7 @@ impl Container {
         }
     }
 
-    /// The bytes in front of the array's, padded so that the array starts on a cache line; `name` is that of the one
-    /// tensor.
+    /// The file's header, padded so that the array starts on a cache line; `name` is the only tensor's name.
     pub(crate) fn header_for(self, tiled: &Tiled, name: &str) -> Result<Vec<u8>, Failure> {
         match (self, Order::of(tiled)?) {
             (Self::Raw, _) => Ok(Vec::new()),
@@ -113,7 +112,7 @@ impl Header {
         Ok(shape.with_layout(self.order.layout(self.dimensions.len())?)?)
     }
 
-    /// The array's bytes.
+    /// The array's size in bytes.
     fn bytes(&self) -> Result<u64, Failure> {
         let width = match self.element {
             Element::Typed(element_type) => element_type.natural_bytes().into(),
@@ -128,7 +127,7 @@ impl Header {
 }
 
 impl Order {
-    /// The order that the array's bytes have, if they have one of these and no gaps.
+    /// The order of the array's bytes; `None` if they have another order or gaps.
     fn of(tiled: &Tiled) -> Result<Option<Self>, Failure> {
         let shape = Shape::from(tiled.array().clone());
         for order in [Self::RowMajor, Self::ColumnMajor] {
@@ -217,7 +216,7 @@ mod tests {
 
     fn find(container: Container, bytes: &[u8]) -> Result<Stored, String> {
         let found = container.find(bytes, bytes.len() as u64, Some("weight"));
-        // Whatever is found lies in the file.
+        // The array found lies within the file.
         if let Ok(stored) = &found {
             assert!(stored.at.checked_add(stored.bytes).is_some_and(|end| end <= bytes.len() as u64), "{stored:?}");
             let shape = stored.header.as_ref().map(|header| header.shape(Some(ElementType::Bf16)));
@@ -325,8 +324,8 @@ mod tests {
         }
     }
 
-    /// What the safetensors library refuses, too: <https://huggingface.co/docs/safetensors/index#format> wants all bytes to
-    /// be of one tensor each, and no key twice.
+    /// The safetensors library refuses these files, too: <https://huggingface.co/docs/safetensors/index#format>
+    /// requires that each byte belongs to one tensor, and that keys are unique.
     #[test]
     fn tensors_fill_the_file_once() {
         let file = |others: &str, held: usize| {

@@ -10,7 +10,7 @@ use tilewise_audit::Failure;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Types that NumPy knows by name. Others, of `ml_dtypes`, it stores as bytes: `V2`.
+/// NumPy's own types by name. Types of `ml_dtypes` are stored as bytes: `V2`.
 const TYPES: [(&str, ElementType); 14] = [
     ("b1", Pred),
     ("i1", S8),
@@ -28,7 +28,7 @@ const TYPES: [(&str, ElementType); 14] = [
     ("c16", C128),
 ];
 
-/// NumPy's own headers are far shorter.
+/// Most bytes of a header: NumPy's own are far shorter.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 pub(super) fn read(mut file: impl Read, length: u64) -> Result<Stored, Failure> {
@@ -109,7 +109,7 @@ fn unsupported(what: &str) -> Failure {
     Failure::new("unsupported_element_type", format!("its elements are {what}, which XLA has no type for"))
 }
 
-/// What is left to read of a Python literal.
+/// The unread rest of a Python literal.
 struct Literal<'a> {
     rest: &'a str,
 }
@@ -136,7 +136,7 @@ impl<'a> Literal<'a> {
             let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             numbers.push(rest[..end].parse().ok()?);
             self.rest = &rest[end..];
-            // As Python 2 wrote long numbers.
+            // Python 2 wrote long numbers with an `L`.
             let _ = self.expect("L");
             if self.expect(",").is_none() {
                 self.expect(")")?;

@@ -119,7 +119,7 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
     Ok(Stored { at: data + start, bytes, header: Some(header) })
 }
 
-/// Refuses a file whose bytes aren't each of one tensor: the format allows neither overlaps nor holes.
+/// Refuses overlaps and holes: each byte behind the header must belong to one tensor.
 fn check_whole(tensors: &BTreeMap<String, Tensor>, length: u64) -> Result<(), Failure> {
     let mut places: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
     places.sort_unstable();

@@ -1,4 +1,4 @@
-//! What of the machine the tools read and run: an agent may be led to ask for anything.
+//! Limits on the files that the tools read and the code that they run: an agent may be led to ask for anything.
 
 use crate::{commands::audit::Limits, values::parse_size};
 use std::{
@@ -41,7 +41,7 @@ pub(super) struct Access {
 
 impl Access {
     /// # Errors
-    /// If a folder isn't there.
+    /// If a root isn't an existing folder.
     pub(super) fn new(args: &Args) -> io::Result<Self> {
         let given = if args.roots.is_empty() { vec![env::current_dir()?] } else { args.roots.clone() };
         let roots = given.iter().map(|root| match fs::canonicalize(root) {
@@ -58,33 +58,33 @@ impl Access {
         })
     }
 
-    /// Which files are read, and how much of them.
+    /// The root folders, and limits on the number and size of files.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How long a tool may take that runs the compiler.
+    /// Time limit of a tool that runs the compiler.
     pub(super) fn compile_limit(&self) -> Duration {
         self.compile_limit
     }
 
-    /// The module that a program may be a function of, beside files.
+    /// Installed modules whose functions may be programs, besides files.
     pub(super) fn allowed_modules(&self) -> &[String] {
         &self.allowed_modules
     }
 
-    /// The file or folder that a path leads to, below a root. Every tool reads what this returns.
+    /// The file or folder at a path, which must be below a root. Every tool reads only paths returned here.
     pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, Failure> {
         self.limits.resolve(path)
     }
 
-    /// A program as the Python package takes it: `FILE.py:FUNCTION`, or a file of HLO, by its path without links; or a function of a
-    /// module that was allowed by name.
+    /// A program in the Python package's notation: `FILE.py:FUNCTION` or a file of HLO, with links resolved, or
+    /// `MODULE:FUNCTION` of an allowed module.
     ///
     /// # Errors
-    /// Nothing else is taken, and of these no code that the server wasn't started to run.
+    /// Anything else, and code that the server wasn't started to run.
     pub(super) fn program(&self, program: &str) -> Result<String, Failure> {
-        // As the package decides: a file's name may have a colon.
+        // Like the package: a file's name may contain a colon.
         let is_file = Path::new(program).exists();
         let Some((place, function)) = program.rsplit_once(':').filter(|_| !is_file) else {
             let file = self.resolve(Path::new(program))?;

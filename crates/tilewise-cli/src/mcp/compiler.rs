@@ -70,13 +70,13 @@ async fn asked(
 ) -> Result<Answered, Refusal> {
     let allowed = access.allowed_modules().iter().map(|module| format!("--allow-module={module}"));
     let format = "--format=json".to_owned();
-    // A name that looks like an option is none.
+    // Behind `--` a name that looks like an option isn't one.
     let arguments =
         [verb.to_owned(), format].into_iter().chain(allowed).chain(options).chain(["--".to_owned(), program]);
     processes.answer(&arguments.collect::<Vec<_>>(), access).await
 }
 
-/// An answer, and apart from it what the program printed on the way.
+/// Adds the program's prints to an answer, in a field of their own.
 pub(super) fn with_prints(mut answer: Value, printed: String) -> Value {
     if !printed.is_empty() {
         answer[PRINTED] = printed.into();
@@ -84,8 +84,8 @@ pub(super) fn with_prints(mut answer: Value, printed: String) -> Value {
     answer
 }
 
-/// Takes what the compiler said out of rows, and leaves the number of its first such words there: many sizes are refused in
-/// the same words, but for the numbers in them.
+/// Moves the rows' errors into a list, and leaves an error's index in its row. Errors of one status whose first lines
+/// differ in digits only share an index: many sizes are refused in the same words.
 fn errors_apart(rows: &mut [Value]) -> Vec<Value> {
     let mut errors: Vec<(String, Value)> = Vec::new();
     for row in rows {

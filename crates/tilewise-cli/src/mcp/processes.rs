@@ -1,9 +1,9 @@
-//! Processes that run the Python package, and with it the user's program: two at a time, each killed with all its children when
-//! its time is up, when the client asks no longer, and with the server.
+//! Processes that run the Python package, and with it the user's program: at most two at a time. Each is killed with
+//! all its children when its time is up, when the client cancels the request, and when the server ends.
 //!
-//! A program prints what it likes. So the package answers through a pipe of its own, a JSON value a line, which takes the place
-//! of standard input: the one stream that nothing writes to before the package has put it away. That the server doesn't
-//! read it any more is what tells the package to end.
+//! A program may print anything, so the package answers through a pipe of its own, one JSON value a line. The pipe is
+//! passed as standard input, the one stream that nothing writes to before the package has moved it away. When the
+//! server stops reading the pipe, the package ends.
 
 use super::{Access, Refusal};
 use crate::commands::python;
@@ -22,29 +22,29 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 
-/// Compilers take a core each, and a GB.
+/// Most processes at once: each compiler takes a core and a GB.
 const AT_ONCE: usize = 2;
 
-/// Bytes that are kept of what a program prints.
+/// Bytes kept of a program's prints.
 const PRINTED: usize = 64 << 10;
 
-/// Bytes of an answer. A search has a line for each size that was tried.
+/// Bytes kept of an answer. A search has a line for each size that was tried.
 const ANSWERED: usize = 64 << 20;
 
-/// How long a pipe is waited for that something holds which has left its group.
+/// Time to wait for a pipe that is held open by a process that left the group.
 const LEFT_RUNNING: Duration = Duration::from_secs(1);
 
-/// Where the package is started.
+/// Starts the package, [`AT_ONCE`] times at once at most.
 #[derive(Clone)]
 pub(super) struct Processes(Arc<Semaphore>);
 
-/// What the package answered, and what the program printed meanwhile.
+/// The package's answers, and the program's prints meanwhile.
 pub(super) struct Answered {
     pub(super) values: Vec<Value>,
     pub(super) printed: String,
 }
 
-/// A line of the pipe: `tilewise/_served.py` writes them.
+/// A line of the pipe, written by `tilewise/_served.py`.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -57,7 +57,7 @@ impl Processes {
         Self(Arc::new(Semaphore::new(AT_ONCE)))
     }
 
-    /// What the package's command line answers. The limit of time is for its run, not for waiting for others'.
+    /// The answer of the package's command line. The time limit is for its run, without the wait for other runs.
     pub(super) async fn answer(&self, arguments: &[String], access: &Access) -> Result<Answered, Refusal> {
         let _permit = self.0.acquire().await;
         let limit = access.compile_limit();
@@ -111,7 +111,7 @@ async fn run(arguments: &[String]) -> io::Result<Ran> {
     Ok(Ran { status, answers: answers.text().await, printed: printed.text().await })
 }
 
-/// A pipe that is read to its end, of which the first bytes are kept: the writer never waits.
+/// Reads a pipe to its end, so that the writer never waits, and keeps the first bytes.
 struct Reader {
     kept: Arc<Mutex<Vec<u8>>>,
     end: oneshot::Receiver<()>,
@@ -129,20 +129,21 @@ impl Reader {
                 let free = most - into.len();
                 into.extend_from_slice(&piece[..length.min(free)]);
             }
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             _ = at_end.send(());
         });
         Self { kept, end }
     }
 
-    /// What was kept, once all that wrote to it has ended. A program may have left something running that holds the pipe.
+    /// The kept text, once the pipe is closed or after [`LEFT_RUNNING`]: a program may have left a process running that
+    /// holds the pipe.
     async fn text(self) -> String {
         _ = tokio::time::timeout(LEFT_RUNNING, self.end).await;
         String::from_utf8_lossy(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-/// A process and all that it has started, which end when this is dropped.
+/// A process and its children, killed on drop.
 struct Group {
     process: Child,
     #[cfg(unix)]
@@ -163,7 +164,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(number) = self.number {
-            // The package's watcher is of the group as long as it is there: its number is no other's.
+            // While the package's watcher is in the group, the group's number can't be another's.
             _ = rustix::process::kill_process_group(number, rustix::process::Signal::KILL);
         }
         _ = self.process.start_kill();

@@ -13,7 +13,7 @@ use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Audit, Content, Failure, Machine, Origins, PlanRow, Report};
 use tilewise_report::{Allowed, AsJson, AuditOutput, Comparison, warning};
 
-/// Rows that an answer has, if no more are asked for.
+/// Rows in an answer by default.
 const ROWS: usize = 10;
 
 /// A compiled program.
@@ -65,7 +65,7 @@ pub(super) struct Pair {
 }
 
 impl Program {
-    /// Its report, with what it must fit.
+    /// The program's report, with the memory it must fit.
     fn audited(&self, access: &Access) -> Result<AuditOutput, Failure> {
         let (source, contents) = match (&self.path, &self.text) {
             (Some(path), None) => {
@@ -102,7 +102,7 @@ impl Program {
         Ok(AuditOutput::new(limit.map_or(asked, |limit| asked.limit(limit)).run()))
     }
 
-    /// The arguments that name it again, with what it must fit: near a limit the compiler packs in another way.
+    /// Arguments that name the program again, with the memory it must fit: near a limit the compiler packs differently.
     fn again(&self) -> Value {
         let mut arguments = match &self.path {
             Some(path) => json!({ "path": path }),
@@ -175,7 +175,7 @@ pub(super) fn what_is_alive(moment: &Moment, access: &Access) -> Answer {
         (None, Some(name)) => by_name(name)?,
         (None, None) => peak.map_or(0, |peak| peak.moment),
     };
-    // What the interface and constants hold is there for the whole run: the peak lists each once, shared or not.
+    // Rows of the interface and of constants are alive for the whole run: the peak lists each once, shared or not.
     let resident = peak.iter().flat_map(|peak| &peak.rows).filter(|row| row.role.is_resident());
     let resident = resident.map(|row| (row.bytes, json(&AsJson(row))));
     let pieces = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&step));
@@ -223,7 +223,7 @@ pub(super) fn diff(pair: &Pair, access: &Access) -> Answer {
     let compared = Comparison::of_reports(&before.report, &after.report, Allowed::default()).advised(&after.report);
     let mut answer = json(&compared.shortened(ROWS));
     for side in ["before", "after"] {
-        // What differs is among the changes.
+        // Different owners are among the changes.
         answer[side].as_object_mut().map(|program| program.remove("owners"));
     }
     answer["next"] = json!([next("audit", pair.after.again(), "what to change further")]);
@@ -238,7 +238,7 @@ fn planned(report: &Report) -> Result<&Report, Failure> {
     }
 }
 
-/// The largest rows.
+/// The `most` largest rows, [`ROWS`] by default.
 fn largest(mut rows: Vec<PlanRow<'_>>, most: Option<usize>) -> Vec<Value> {
     rows.sort_by_key(|row| Reverse(row.value.bytes));
     rows.truncate(most.unwrap_or(ROWS));

@@ -1,5 +1,5 @@
-//! What the client sends and is sent, a line a message. Every line that it sends has an answer: the protocol's library drops what it
-//! can't read, so that the client would wait for ever.
+//! Messages from and to the client, one a line. Every line from the client is answered: the protocol's library drops
+//! lines that it can't read, so that the client would wait for ever.
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -16,10 +16,10 @@ use std::{
 use tilewise_report::to_visible_json;
 use tokio::sync::{mpsc, oneshot};
 
-/// The longest request that is read: none may fill the memory.
+/// Bytes of the longest request that is read: none may fill the memory.
 const LONGEST: u64 = 8 << 20;
 
-/// Bytes of a request's start and end that say its number.
+/// Bytes at each end of a request that is too long, to search for its id.
 const LOOKED_AT: usize = 4096;
 
 /// Messages that wait in either direction.
@@ -33,7 +33,7 @@ pub(super) struct Client {
 
 enum Sent {
     Message(Box<TxJsonRpcMessage<RoleServer>>),
-    /// All is written that was sent before.
+    /// Asks for a signal once all messages before it are written.
     End(oneshot::Sender<()>),
 }
 
@@ -105,7 +105,7 @@ fn write(output: &mut impl Write, message: &TxJsonRpcMessage<RoleServer>) -> io:
 #[derive(Debug, PartialEq)]
 enum Line {
     Whole(Vec<u8>),
-    /// Longer than is read, with the number of the request, or the name that it has instead.
+    /// A line over the limit, with the request's id (a number or a name) if found.
     TooLong(Option<Value>),
 }
 
@@ -134,7 +134,7 @@ fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     Ok(Some(Line::TooLong(id)))
 }
 
-/// The number of a request, or the name that it has instead: behind the last `"id":` that isn't in a string.
+/// A request's id, a number or a name: the value of the last `"id":` outside strings.
 fn id_in(text: &str) -> Option<Value> {
     text.rmatch_indices("\"id\"").find_map(|(at, id)| {
         let value = text[at + id.len()..].trim_start().strip_prefix(':')?.trim_start();
@@ -145,7 +145,7 @@ fn id_in(text: &str) -> Option<Value> {
 
 type Refused = (Option<RequestId>, ErrorData);
 
-/// The message in a line; `None` where there is none, or one that the protocol has no answer to.
+/// The message in a line; `None` for a blank line, and for a notification that the protocol doesn't know.
 fn read(line: Line) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
     let line = match line {
         Line::Whole(line) => line,
@@ -168,7 +168,7 @@ fn read(line: Line) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
     let id = value.get("id").cloned();
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
-        // What asks nothing, such as another protocol's notification, is answered nothing.
+        // Unknown notifications, such as another protocol's, get no answer.
         Err(_) if id.is_none() && is_notification(text) => Ok(None),
         Err(error) => {
             let message = format!("no request of the protocol: {error}");
@@ -185,7 +185,7 @@ fn is_notification(text: &str) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|value| value["jsonrpc"] == "2.0" && value["method"].is_string())
 }
 
-/// JSON with U+FFFD for each escape of a half character, a surrogate without its other: a client writes such where a file's name is no
+/// Replaces each escape of an unpaired surrogate by U+FFFD: clients write such escapes for file names that aren't
 /// Unicode.
 fn with_whole_characters(json: &str) -> Cow<'_, str> {
     if !json.contains("\\ud") && !json.contains("\\uD") {
@@ -206,7 +206,7 @@ fn with_whole_characters(json: &str) -> Cow<'_, str> {
                 from = at + 6;
                 6
             }
-            // The escaped character may be longer than a byte, and is JSON's reader's to refuse.
+            // The escaped character may be longer than a byte; the JSON parser refuses it.
             _ => 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8),
         };
         at += length;
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(lines, [whole("{\"id\":1}\n"), too_long(2.into()), too_long("a b".into()), whole("{\"id\":4}")]);
     }
 
-    /// The error's code, and the number of the request.
+    /// The error's code, and the request's id.
     fn refused(line: &[u8]) -> Option<(i32, Option<String>)> {
         let (id, error) = read(Line::Whole(line.to_vec())).err()?;
         Some((error.code.0, id.map(|id| id.to_string())))
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<String>(&with_whole_characters(json)).expect(json), whole);
         }
-        // What is no JSON stays so.
+        // Invalid JSON stays invalid.
         for json in [r#""\ud8"#, r#""\ud83d\"#, r#""\é\ud83d""#, r#""\ud83"#] {
             assert!(serde_json::from_str::<String>(&with_whole_characters(json)).is_err(), "{json}");
         }

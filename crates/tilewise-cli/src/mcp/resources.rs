@@ -1,4 +1,4 @@
-//! What can be read: the pages about messages and about changes.
+//! Readable resources: the pages about messages and about changes.
 
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents};
 use tilewise_report::Page;
@@ -6,7 +6,7 @@ use tilewise_report::Page;
 const ERRORS: &str = "tilewise://errors/";
 const ADVICE: &str = "tilewise://advice/";
 
-/// All resources, with what each is about.
+/// All resources, with their titles.
 pub(super) fn all() -> Vec<Resource> {
     let of = |scheme: &'static str| {
         move |page: Page| {

@@ -68,7 +68,7 @@ pub(super) fn generation(name: &str) -> Result<Generation, Failure> {
     Ok(name.parse::<Generation>()?)
 }
 
-/// What serialises as it is; nothing here has keys that are no text.
+/// The value as JSON. Serialising can't fail: all keys here are text.
 pub(super) fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }

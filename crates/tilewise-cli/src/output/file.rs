@@ -29,8 +29,7 @@ enum Unfinished {
 }
 
 impl Draft {
-    /// An empty file, to be read and written, in the folder of `path`. Where `path` is a symbolic link, its target is
-    /// replaced.
+    /// An empty file to read and write, in the folder of `path`. If `path` is a symbolic link, its target is replaced.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| target_of(path));
         let existing = match fs::metadata(&path) {
@@ -94,18 +93,18 @@ impl Draft {
     }
 }
 
-/// Where a symbolic link points that points at nothing yet; else the path itself.
+/// The target of a dangling symbolic link, otherwise the path itself.
 fn target_of(path: &Path) -> PathBuf {
     let target = fs::read_link(path).map(|target| folder_of(path).join(target));
     target.unwrap_or_else(|_| path.to_owned())
 }
 
-/// Gives a file the owner and the group of the one that it replaces, as far as this process may.
+/// Gives a file the owner and the group of the file that it replaces, as far as this process may.
 #[cfg(unix)]
 fn keep_owner(file: &File, existing: &fs::Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
     if file.metadata().is_ok_and(|own| (own.uid(), own.gid()) != (existing.uid(), existing.gid())) {
-        // Who may not give it away may still write it, as any editor does.
+        // A process that can't change the owner may still write the file, as any editor does.
         let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
     }
 }
@@ -154,7 +153,7 @@ fn descriptor(file: &File) -> String {
 mod tests {
     use super::*;
 
-    /// A named draft, as on systems that know no other.
+    /// A named draft, as on systems without nameless files.
     fn named_draft(path: &Path) -> Draft {
         Draft { unfinished: Unfinished::Named(named(folder_of(path)).expect("a folder")), path: path.to_owned() }
     }

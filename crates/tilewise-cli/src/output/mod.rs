@@ -16,7 +16,7 @@ use tilewise::visible;
 use tilewise_audit::Failure;
 use tilewise_report::{JsonLine, Reader, Terminal, WriteText, failure_text, to_visible_json};
 
-/// Writes a line for people to standard error: what of it a terminal would obey, such as a part of a file's name, is shown.
+/// Writes a line for people to standard error. Control characters, such as those of a file's name, are made visible.
 pub(crate) fn say(words: impl AsRef<str>) {
     anstream::eprintln!("{}", visible(words.as_ref()));
 }
@@ -46,7 +46,7 @@ pub(crate) enum Status {
     Fine,
     /// The work ran and found what the user asked to flag.
     Flagged,
-    /// Another compiler made it than what it is compared with.
+    /// The two programs compared were made by different compilers.
     OtherCompiler,
     /// Bad usage or bad input.
     BadInput,
@@ -64,7 +64,7 @@ impl Status {
     }
 }
 
-/// Why the rest of a batch isn't read.
+/// The error of a batch with too many failed items: the rest isn't read.
 #[derive(Debug)]
 struct NoBatch;
 
@@ -90,7 +90,7 @@ pub(crate) struct Output {
 /// Items without an answer after which the input counts as another kind of file, not as a batch of shapes.
 const MOST_FAILED: usize = 20_000;
 
-/// Failed items that one answer makes up for: in noise, too, one line in many thousands is a shape.
+/// Failed items that one answer offsets: even in noise, one line in many thousands is a shape.
 const FAILED_FOR_ANSWER: usize = 1000;
 
 impl Output {
@@ -115,12 +115,12 @@ impl Output {
         self.item_as(input, result, |body, out| body.write_text(&terminal, out))
     }
 
-    /// Writes what is wrong with an item.
+    /// Writes the error of an item.
     pub(crate) fn failure(&mut self, input: &str, failure: Failure) -> io::Result<()> {
         self.item_as(input, Err::<(), _>(failure), |(), _| Ok(()))
     }
 
-    /// Writes what is wrong with an item that people may type, and what it means: as JSON the error is marked with it.
+    /// Writes the error of an item; in JSON with `part`, the item's meaning if a person typed it.
     pub(crate) fn refused<T: Serialize>(&mut self, input: &str, failure: &Failure, part: &T) -> io::Result<()> {
         if self.is_for_people() {
             return self.failure(input, failure.clone());
@@ -163,12 +163,12 @@ impl Output {
         self.format == Format::Human
     }
 
-    /// A reader of shapes: people are told how their texts are read.
+    /// A reader of shapes, which takes notes on its readings if people read the output.
     pub(crate) fn reader(&self) -> Reader {
         if self.is_for_people() { Reader::with_notes() } else { Reader::without_notes() }
     }
 
-    /// Writes one item's result, and how its texts were read in front of it.
+    /// Writes the notes on how an item's texts were read, then its result.
     pub(crate) fn item_read<T: Serialize + WriteText>(
         &mut self,
         input: &str,
@@ -179,7 +179,7 @@ impl Output {
         self.item(input, result)
     }
 
-    /// Writes how texts were read to standard error.
+    /// Writes the notes on how texts were read to standard error.
     pub(crate) fn notes(&mut self, reader: &mut Reader) -> io::Result<()> {
         reader.take_notes().iter().try_for_each(|note| self.note(note))
     }
@@ -191,7 +191,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes text that only people need.
+    /// Writes text that is only for people.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         if self.format == Format::Human { self.stdout.write_all(text.as_bytes()) } else { Ok(()) }
     }
@@ -201,7 +201,7 @@ impl Output {
         write(&mut self.stdout)
     }
 
-    /// Writes bytes that are no text, as they are.
+    /// Writes bytes that aren't text, unchanged.
     pub(crate) fn raw(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         self.stdout.flush()?;
         let mut raw = BufWriter::with_capacity(1 << 16, io::stdout().lock());

@@ -12,10 +12,9 @@ use std::{
 };
 use tilewise_report::style::{bytes, cut};
 
-/// Runs `work`; after a second, shows on standard error, if that is a terminal, what is being done and how much is
-/// left.
+/// Runs `work`; after a second, shows its progress on standard error, if that is a terminal.
 ///
-/// `work` adds the bytes it has done, of `total`, to the number it is given; while that is 0, the line has no bar.
+/// `work` adds the bytes it has done, of `total`, to the given counter; below 1 % the line has no bar.
 pub(crate) fn during<T>(what: &str, total: u64, work: impl FnOnce(&AtomicU64) -> T) -> T {
     let done = AtomicU64::new(0);
     if !io::stderr().is_terminal() {
@@ -75,7 +74,7 @@ mod tests {
         let all = "converting 2.00 GiB of 2.00 GiB [==========] 100 %  341.33 MiB/s  0 s left";
         assert_eq!(line(3 << 29, 2 << 30), "converting 1.50 GiB of 2.00 GiB [=======   ] 75 %  256.00 MiB/s  2 s left");
         assert_eq!(line(2 << 30, 2 << 30), all);
-        // Never more than all.
+        // The bytes done are capped at the total.
         assert_eq!(line(u64::MAX, 2 << 30), all);
         assert_eq!(
             line(1 << 30, 64 << 30),

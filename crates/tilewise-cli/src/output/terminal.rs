@@ -1,4 +1,4 @@
-//! What the terminal can show.
+//! The terminal's width, colours and characters.
 
 use anstream::{AutoStream, ColorChoice};
 use std::{env, io};
@@ -10,7 +10,7 @@ pub(crate) fn terminal() -> Terminal {
     Terminal::plain(screen_width()).with_color(color_mode()).with_ascii(!has_unicode())
 }
 
-/// Columns of the terminal; where there is none, those that `COLUMNS` asks for, or 80.
+/// Columns of the terminal; without one, those of `COLUMNS`, or 80.
 pub(crate) fn screen_width() -> usize {
     let asked = || env::var("COLUMNS").ok()?.trim().parse().ok();
     let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

@@ -1,4 +1,4 @@
-//! Machines without tiles but for GPUs: hosts, Tenstorrent's.
+//! Machines without tiles, except GPUs: hosts, Tenstorrent devices.
 
 use super::{Judged, Rule};
 use crate::form::Form;

@@ -13,7 +13,7 @@ use crate::verdict::UntiledMachine;
 
 const GPU: Judged = Judged::Elsewhere(UntiledMachine::Gpu);
 
-/// The allocator's name tells of which memory it is.
+/// The allocator's name shows which memory ran out.
 const OF_ALLOCATOR: &str = "Allocator {allocator:name} ran out of memory trying to allocate {used:size}";
 
 pub(super) const RULES: &[Rule] = &[
@@ -105,7 +105,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The statistics of XLA's buffer assignment are a table like any other.
+/// Reads the statistics of XLA's buffer assignment as a table, TensorFlow's array as an entry, and computes a pool's
+/// free memory. Allocators of the host change the form.
 fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     let names =
         [("parameter", "arguments"), ("constant", "constants"), ("live_out", "results"), ("temporary", "temporaries")];
@@ -132,7 +133,7 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     }
 }
 
-/// The array that TensorFlow asks memory for, `shape[1000,12,256,256] and type float`, and the operation that makes it.
+/// The array that TensorFlow requests, `shape[1000,12,256,256] and type float`, and the operation that makes it.
 fn tensor(facts: &Facts) -> Option<Entry> {
     let bounds: Option<Vec<String>> =
         facts.bounds("tensor")?.iter().map(|bound| Some(bound.as_ref()?.to_string())).collect();

@@ -12,7 +12,7 @@ use crate::text::reader::{Reader, find_words};
 use crate::text::size::PrintedSize;
 use crate::verdict::Verdict;
 
-/// Resources ran out, nobody says which. A code without a text is talked of: `instead of RESOURCE_EXHAUSTED we see …`.
+/// Unknown resources ran out. A code without a text is only mentioned: `instead of RESOURCE_EXHAUSTED we see …`.
 pub(super) const OTHER: Rule = Rule {
     opens: &[
         "*RESOURCE_EXHAUSTED{:colon}",
@@ -102,10 +102,10 @@ pub(super) const RULES: &[Rule] = &[
     OTHER,
 ];
 
-/// `[shape =` stands this near behind the sizes, in bytes.
+/// Most bytes between the sizes and `[shape =`.
 const NEAR_SHAPE: usize = 207;
 
-/// The properties of an allocation are shorter: a tag is an instruction's text at most.
+/// Most bytes of an allocation's properties: a tag is at most an instruction's text.
 const LONGEST_PROPERTIES: usize = 16 << 10;
 
 /// `:: #allocation3 [shape = '…', space=…, size = 0x…, scoped, tag = '…'] :: OWNER`
@@ -139,7 +139,7 @@ fn allocation(reader: &mut Reader<'_>, message: &mut Message) {
     }
 }
 
-/// `, space=…, size = 0x…, scoped, tag = '…'] :: OWNER`, of which all is optional.
+/// `, space=…, size = 0x…, scoped, tag = '…'] :: OWNER`, each part optional.
 fn properties(reader: &mut Reader<'_>, message: &mut Message, entry: &mut Entry) {
     while reader.eat(",") {
         if reader.eat("space=") {
@@ -170,7 +170,7 @@ fn properties(reader: &mut Reader<'_>, message: &mut Message, entry: &mut Entry)
     }
 }
 
-/// Both kinds of core together.
+/// Adds up both kinds of core.
 fn cores(_: &mut Reader<'_>, message: &mut Message) {
     let (Some(dense), Some(sparse)) = (message.facts.take_size("dense"), message.facts.take_size("sparse")) else {
         return;

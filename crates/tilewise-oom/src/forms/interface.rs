@@ -1,4 +1,4 @@
-//! What crosses a program's interface: arguments of another size, results in another memory, arrays donated in vain.
+//! A program's interface: arguments of another size, results in another memory, unused donations.
 
 use super::{Judged, Rule};
 use crate::entry::{Entry, Section};
@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Each donated array is an entry.
+/// Makes each donated array an entry.
 fn donated(_: &mut Reader<'_>, message: &mut Message) {
     let Some(FactValue::Shapes(shapes)) = message.facts.take("donated") else { return };
     message.entries.extend(shapes.into_iter().map(|shape| Entry {

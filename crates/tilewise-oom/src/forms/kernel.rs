@@ -1,4 +1,4 @@
-//! Kernels: memory of one instruction (VMEM, SMEM, a SparseCore's), and what Mosaic can't compile.
+//! Kernels: memory of one instruction (VMEM, SMEM, a SparseCore's), and operations that Mosaic can't compile.
 
 use super::{Judged, Rule};
 use crate::facts::{Fact, FactValue};
@@ -9,7 +9,7 @@ use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
 use crate::verdict::Verdict;
 
-/// What follows most of Mosaic's messages.
+/// The ending of most of Mosaic's messages.
 const OPERATION: &[&str] = &["MLIR operation involved {operation:line}"];
 
 const MOSAIC: Judged = Judged::As(Verdict::Mosaic);
@@ -117,11 +117,11 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What Mosaic could not do: the rest of the sentence. JAX 0.11 and later name the kernel first: ``with MLIR module name `k` HLO
-/// name `k.1`:``.
+/// Reads Mosaic's failure, the rest of the sentence. JAX 0.11 and later name the kernel first: ``with MLIR module name
+/// `k` HLO name `k.1`:``.
 fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
     let is_mark = |c: char| c.is_whitespace() || ":'\"`*".contains(c);
-    // Some wordings are what could not be done themselves.
+    // Some wordings are themselves the failure.
     let before = reader.text.get(..reader.at).unwrap_or("");
     let own = ["unsupported shape cast", "Invalid input layout"].into_iter().find(|own| before.ends_with(own));
     reader.at -= own.map_or(0, str::len);

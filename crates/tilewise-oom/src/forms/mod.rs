@@ -1,7 +1,7 @@
-//! The catalogue: every form of message that is read, its wordings beside what it means.
+//! The catalogue: every form of message, with its wordings and its meaning.
 //!
-//! A [`Rule`] says all that reading has to know of a form. To add a form, add a variant to [`Form`] and a rule to the
-//! family it belongs to; to add a wording, add a line to its rule.
+//! A [`Rule`] has all that is known of a form. To add a form, add a variant to [`Form`] and a rule to its family; to
+//! add a wording, add a line to its rule.
 
 mod elsewhere;
 mod gpu;
@@ -71,7 +71,7 @@ impl Form {
         }
     }
 
-    /// How much a message of this form matters.
+    /// The severity of a message of this form.
     #[must_use]
     pub fn level(self) -> Level {
         self.rule().level
@@ -82,26 +82,26 @@ impl Form {
     }
 }
 
-/// All that reading knows of a form.
+/// All that is known of a form.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) form: Form,
     pub(crate) level: Level,
-    /// How the verdict follows.
+    /// The source of the verdict.
     pub(crate) judged: Judged,
     /// The page in `docs/errors`.
     pub(crate) page: &'static str,
-    /// The memory it is about, where the wording itself doesn't say.
+    /// The message's memory, if the wording doesn't name it.
     pub(crate) memory: Option<&'static str>,
-    /// XLA's codes that may stand in front; of a code alone, the first rule that has it.
+    /// XLA's codes that may come before the message.
     pub(crate) codes: &'static [&'static str],
-    /// Sentences that are a message of this form each. `~` marks one that retells, `*` one that a message may repeat.
+    /// Sentences that each make a message of this form. `~` marks a retelling, `*` a sentence that may repeat.
     pub(crate) opens: &'static [&'static str],
-    /// Sentences that tell more of it. `+` marks one that tells something only where a message is known to be there.
+    /// Sentences that add to a message. `+` marks one that counts only behind a message or its code.
     pub(crate) adds: &'static [&'static str],
-    /// The fields that together make a message even where no sentence opened one.
+    /// Fields that together make a message, even without an opening sentence.
     pub(crate) suffices: &'static [&'static str],
-    /// Reads on behind a sentence, for what no wording can say.
+    /// Reads on behind the first sentence, for parts that no wording can express.
     pub(crate) then: Option<fn(&mut Reader<'_>, &mut Message)>,
 }
 
@@ -116,24 +116,24 @@ impl Rule {
         matches!(self.judged, Judged::Memory | Judged::RunTime | Judged::Kernel)
     }
 
-    /// Whether it says little: any other error tells more.
+    /// Whether it tells little: any other error tells more.
     pub(crate) fn is_vague(&self) -> bool {
         matches!(self.form, Form::Other | Form::CompilerCheck)
     }
 }
 
-/// How a verdict follows from a message.
+/// The source of a message's verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// By the memory, the tables and the lists.
+    /// The memory, the tables and the lists.
     Memory,
-    /// By what was asked for and what was free.
+    /// The requested and the free bytes.
     RunTime,
     /// A kernel's own memory, unless it is spilled registers.
     Kernel,
-    /// Always so.
+    /// Always this verdict.
     As(Verdict),
-    /// Of a machine that has no tiles.
+    /// Another machine, without tiles.
     Elsewhere(UntiledMachine),
 }
 
@@ -150,9 +150,9 @@ pub(crate) struct Sentence {
     pub(crate) rule: &'static Rule,
     pub(crate) wording: &'static str,
     pub(crate) pattern: Pattern,
-    /// Whether it makes a message alone.
+    /// Whether it is a message by itself.
     pub(crate) opens: bool,
-    /// Whether it tells something only where a message is known to be there.
+    /// Whether it counts only behind a message or its code.
     pub(crate) only_adds: bool,
     pub(crate) is_retold: bool,
     pub(crate) repeats: bool,

@@ -1,4 +1,4 @@
-//! Logs and statistics, of which nothing failed, and warnings.
+//! Logs and statistics without a failure, and warnings.
 
 use super::{Judged, Rule};
 use crate::form::Form;
@@ -95,7 +95,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The figures are HBM's where the log has them.
+/// Takes the figures of HBM if the log has them, otherwise those of VMEM, SMEM or CMEM.
 fn usage(_: &mut Reader<'_>, message: &mut Message) {
     for (space, used, limit) in [
         ("hbm", "", ""),
@@ -112,7 +112,7 @@ fn usage(_: &mut Reader<'_>, message: &mut Message) {
     }
 }
 
-/// What is in use and what programs reserve are both taken.
+/// The used bytes: those in use, and those that programs reserve.
 fn allocator(_: &mut Reader<'_>, message: &mut Message) {
     let in_use = message.facts.size("in_use");
     message.used = match (in_use, message.facts.size("reserved")) {
@@ -121,7 +121,7 @@ fn allocator(_: &mut Reader<'_>, message: &mut Message) {
     };
 }
 
-/// Tokens × what one takes.
+/// The used bytes: tokens × bytes of a token.
 fn server(_: &mut Reader<'_>, message: &mut Message) {
     let tokens = message.facts.number("tokens").zip(message.facts.size("cell"));
     message.used = tokens.and_then(|(tokens, cell)| Some(PrintedSize::exact(tokens.checked_mul(cell.bytes())?)));

@@ -1,4 +1,4 @@
-//! Run time: the program compiled, and its buffers or the program itself find no place.
+//! Run time: the program compiled, but there is no room for its buffers or for the program itself.
 
 use super::{Judged, Rule};
 use crate::form::Form;

@@ -1,20 +1,20 @@
-//! What the fields of wordings read.
+//! The kinds of fields in wordings.
 
 use crate::entry::WrittenShape;
 use crate::facts::FactValue;
 use crate::text::{instruction, size::PrintedSize, word};
 use memchr::memmem;
 
-/// What a field reads, as wordings name it.
+/// The kind of a field, with its name in wordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `size`: a number with a unit, `12.21G`, `19.12 GiB`, `512 bytes`; exact bytes in brackets behind it win.
     Size,
-    /// `below_zero`: the same behind a minus.
+    /// `below_zero`: a size behind a minus.
     BelowZero,
     /// `bytes`: a whole number of bytes, with or without its unit, and not cut off.
     Bytes,
-    /// `count`: a whole number of bytes, decimal or hexadecimal, which the text may end with.
+    /// `count`: a whole number of bytes, decimal or hexadecimal, also at the end of the text.
     Count,
     /// `number`: a whole number.
     Number,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Name,
     /// `line`: the rest of the line.
     Line,
-    /// `instruction`: the text of an instruction, up to what a message says of it.
+    /// `instruction`: the text of an instruction, up to the sentence behind it.
     Instruction,
     /// `bounds`: `(8, 128)`, `[8, 128]`, `(Blocked(block_size=8), …)`.
     Bounds,
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     Colon,
 }
 
-/// Instructions of messages are shorter, most of them cut by the compiler itself.
+/// Most bytes of an instruction: those in messages are shorter, most of them cut by the compiler itself.
 const LONGEST_INSTRUCTION: usize = 16 << 10;
 
 const MEMORIES: [&str; 6] = ["hbm", "vmem", "smem", "cmem", "sflag", "host"];
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The end of the field that begins at or after `at`, and what it holds.
+    /// The end of the field that begins at or after `at`, and its value.
     pub(super) fn read(self, text: &str, at: usize) -> Option<(usize, FactValue)> {
         let start = word::next(text, at);
         let rest = &text[start..];
@@ -168,7 +168,7 @@ fn instruction_at(text: &str, at: usize) -> Option<(usize, FactValue)> {
     (!words.is_empty()).then(|| (start + end, FactValue::Text(words.to_owned())))
 }
 
-/// What the next pair of braces holds, with them.
+/// The next pair of braces and its contents.
 fn braces(text: &str, at: usize) -> Option<(usize, FactValue)> {
     let rest = text.get(at..)?;
     let open = rest.find('{').filter(|open| rest[..*open].chars().all(|c| !word::is_part(c)))?;
@@ -176,7 +176,7 @@ fn braces(text: &str, at: usize) -> Option<(usize, FactValue)> {
     Some((at + end, FactValue::Text(rest[open..end].to_owned())))
 }
 
-/// What stands in the next pair of brackets, divided by commas. Of `Blocked(block_size=8)` the number counts.
+/// The items in the next pair of brackets, divided by commas. `Blocked(block_size=8)` counts as its number.
 fn bounds(text: &str, at: usize) -> Option<(usize, FactValue)> {
     let rest = text.get(at..)?;
     let open = rest.find(['(', '[']).filter(|open| rest[..*open].chars().all(|c| !word::is_part(c)))?;
@@ -205,7 +205,7 @@ fn bound(item: &str) -> Option<u64> {
     digits[..digits.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// Types as JAX and NumPy call them.
+/// Prefixes of type names in JAX and NumPy, and in XLA.
 const NUMPY: [(&str, &str); 6] =
     [("bool", "pred"), ("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "s"), ("complex", "c")];
 

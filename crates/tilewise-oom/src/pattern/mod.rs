@@ -1,9 +1,9 @@
-//! Wordings: sentences with typed fields, and where a text has them.
+//! Wordings: sentences with typed fields, and their matches in a text.
 //!
-//! A wording is written as a compiler prints it, `Used {used:size} of {limit:size} {space:memory}`. Words match whatever
-//! their case; between them may stand white space, line ends and any punctuation, so that quotes, brackets, bold marks
-//! and table bars need no wordings of their own. `[a|b]` may be missing, of `(a|b)` one is there, and `…` stands for up to
-//! [`LONGEST_GAP`] words. What a field reads is in [`kind`].
+//! A wording is written as a compiler prints it, `Used {used:size} of {limit:size} {space:memory}`. Words match in any
+//! case; between them may be white space, line ends and any punctuation, so that quotes, brackets, bold marks and table
+//! bars need no wordings of their own. `[a|b]` is optional, `(a|b)` is one of the two, and `…` stands for up to
+//! [`LONGEST_GAP`] words. The kinds of fields are in [`kind`].
 
 mod kind;
 
@@ -43,7 +43,7 @@ impl Pattern {
         words
     }
 
-    /// The end of what matches at `at`, where a word begins, and the fields read on the way.
+    /// The end of the match at `at`, where a word begins, and its fields.
     pub(crate) fn matches(&self, text: &str, at: usize) -> Option<(usize, Vec<Fact>)> {
         let mut facts = Vec::new();
         let end = sequence(&self.0, text, at, &mut facts)?;
@@ -82,7 +82,7 @@ fn alternatives(rest: &mut &'static str) -> Vec<Vec<Item>> {
     all
 }
 
-/// Adds the words that a sequence may begin with, and says whether one of them must be there.
+/// Adds the words that a sequence may begin with, and returns whether the sequence has an item that isn't optional.
 fn first_words<'a>(items: &'a [Item], words: &mut Vec<&'a str>) -> bool {
     items.iter().any(|item| match item {
         Item::Word(word) => {
@@ -97,14 +97,14 @@ fn first_words<'a>(items: &'a [Item], words: &mut Vec<&'a str>) -> bool {
     })
 }
 
-/// The end of what matches `items` at `at`; `facts` are as before where nothing does.
+/// The end of the match of `items` at `at`; without a match `facts` are as before.
 fn sequence(items: &[Item], text: &str, mut at: usize, facts: &mut Vec<Fact>) -> Option<usize> {
     let before = facts.len();
     for (number, item) in items.iter().enumerate() {
         let found = match item {
             Item::Word(word) => word::matches(text, word::next(text, at), word),
             Item::Field(name, kind) => kind.read(text, at).map(|(end, value)| {
-                // One without a name must be there, and is not kept.
+                // A field without a name must match, but isn't kept.
                 facts.extend((!name.is_empty()).then_some(Fact { name, value }));
                 end
             }),

@@ -1,4 +1,4 @@
-//! Removes what terminals, logs, web pages, Markdown and `repr` add to a message.
+//! Removes additions of terminals, logs, web pages, Markdown and `repr` to a message.
 
 use super::escapes::unescape;
 use super::json_lines;
@@ -6,14 +6,14 @@ use super::line::without_noise;
 use super::reader::find_words;
 use tilewise::visible_lines;
 
-/// How the raw proto behind a message begins.
+/// The beginning of the raw proto behind a message.
 pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
-/// How the compiler ends a proto that it cut.
+/// The end of a proto that the compiler cut.
 const CUT: &str = "[truncated]";
 
-/// The text with line feeds alone as line ends, without escapes, entities, marks of Markdown, line prefixes, fences and
-/// proto tails.
+/// The text with line feeds as the only line ends, without escapes, entities, marks of Markdown, line prefixes, fences
+/// and proto tails.
 pub(crate) fn clean(text: &str) -> String {
     let objects = json_lines::texts(text);
     let mut text = without_tails(&plain(objects.as_deref().unwrap_or(text)));
@@ -24,7 +24,7 @@ pub(crate) fn clean(text: &str) -> String {
         text = unescape(&text, false);
     }
     let text = without_prefixes(&apart(&without_marks(&text)));
-    // Whatever else a terminal would obey.
+    // Makes other control characters visible.
     visible_lines(&text).into_owned()
 }
 
@@ -44,7 +44,7 @@ fn plain(text: &str) -> String {
         ("&#10;", "\n"),
         ("&amp;", "&"),
     ];
-    // A page that drops what it can't show leaves `[0m` of a colour.
+    // A page that drops escape characters leaves `[0m` of a colour.
     let has_bare_colours = text.contains("[0m") && !text.contains("\x1b[0m");
     let is_sign = |c: char| matches!(c, '\x1b' | '\r' | '&' | '\u{a0}' | '\u{feff}') || has_bare_colours && c == '[';
     let mut out = String::with_capacity(text.len());
@@ -78,7 +78,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Parameters of a terminal's sequence, behind which one letter stands; a sequence is short.
+/// Length of the parameters of a terminal's sequence, which a letter ends; a sequence is short.
 fn parameters(sequence: &str) -> usize {
     sequence.bytes().take(32).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count()
 }
@@ -96,7 +96,7 @@ fn without_tails(text: &str) -> String {
     while let Some(at) = rest.find(TAIL) {
         let start = at + TAIL.len();
         out.push_str(&rest[..start]);
-        // Up to the line's end, or to where the compiler says that it cut the proto.
+        // Up to the line's end, or to the compiler's mark that it cut the proto.
         let mut ends = rest[start..].match_indices(['\n', '[']).map(|(end, _)| start + end);
         let end =
             ends.find(|end| rest[*end..].starts_with('\n') || rest[*end..].starts_with(CUT)).unwrap_or(rest.len());
@@ -128,8 +128,8 @@ fn is_escaped(text: &str) -> bool {
     })
 }
 
-/// Drops Markdown's bold marks, code marks, and the backslash of `1\.`; `<br>` in a table is a line end; and drops what
-/// ray says of repeated lines.
+/// Drops Markdown's bold marks, code marks, the backslash of `1\.`, and Ray's marks of repeated lines; `<br>` in a
+/// table becomes a line end.
 fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -167,7 +167,7 @@ fn repeated(text: &str) -> Option<usize> {
     Some(text.len() - after.len() + end + 1)
 }
 
-/// Drops code fences, and what a log, a quotation or a box puts in front of every line.
+/// Drops code fences, and the prefixes of a log, a quotation or a box on every line.
 fn without_prefixes(text: &str) -> String {
     let prefix = prefix(text).unwrap_or("");
     let mut out = String::with_capacity(text.len());
@@ -180,7 +180,7 @@ fn without_prefixes(text: &str) -> String {
     out
 }
 
-/// What stands in front of the first line that can only be one of the lists' lines.
+/// The prefix of the first line that can only be one of the tables or lists; `None` without one.
 fn prefix(text: &str) -> Option<&str> {
     const ANCHORS: [&str; 12] = [
         "Largest program a",

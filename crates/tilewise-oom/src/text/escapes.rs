@@ -1,7 +1,7 @@
 //! Escapes in quoted texts: `\n`, `\"`, `\u2192`.
 
-/// The text without escapes. Texts that are no JSON may have backslashes of their own: one before another letter stays. Pairs of
-/// surrogates are left out, since no message has such characters.
+/// The text without escapes. Texts that aren't JSON may have backslashes of their own: one before another letter stays.
+/// Surrogate pairs are left out, since no message has such characters.
 pub(super) fn unescape(text: &str, is_json: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

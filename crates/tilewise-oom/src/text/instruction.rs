@@ -19,7 +19,7 @@ pub(crate) fn shape_length(text: &str) -> usize {
     }
 }
 
-/// The end of what stands between the bracket at `at` and the one that closes it; `None` if that is not on its line.
+/// The end of the pair of brackets that opens at `at`; `None` if it isn't closed on its line.
 pub(crate) fn brackets_end(text: &str, mut at: usize) -> Option<usize> {
     let mut depth = 0_usize;
     loop {

@@ -2,7 +2,7 @@
 
 use super::escapes::unescape;
 
-/// Where loggers put the text.
+/// Keys under which loggers put the text.
 const KEYS: [&str; 8] = ["message", "msg", "textPayload", "log", "text", "line", "event", "MESSAGE"];
 
 /// The texts of a log whose lines are JSON objects, one a line; `None` for anything else.

@@ -1,10 +1,10 @@
-//! What loggers, schedulers and people put in front of a line.
+//! Line prefixes of loggers, schedulers and people.
 
-/// A line has no more prefixes than this.
+/// Most prefixes of a line.
 const MOST: usize = 8;
 
-/// The line without what stands in front of it: blanks, times, levels, processes, places in source files, quotation and
-/// comment marks, bullets.
+/// The line without its prefixes: blanks, times, levels, processes, places in source files, quotation and comment
+/// marks, bullets.
 pub(crate) fn without_noise(line: &str) -> &str {
     let mut rest = line;
     for _ in 0..MOST {
@@ -136,7 +136,7 @@ fn process(text: &str) -> Option<usize> {
     (inside[..end].contains("pid=") && inside.as_bytes()[end] == b')').then_some(end + 2)
 }
 
-/// `[tpu_worker.py:420] `, `file.cc:2826] `, `:2152] `, `5] `: what is left of a place that was cut, too.
+/// `[tpu_worker.py:420] `, `file.cc:2826] `, `:2152] `, `5] `: also the rest of a place that was cut.
 fn place(text: &str) -> Option<usize> {
     let mut at = Cursor(text.as_bytes(), 0);
     at.eat(b'[');

@@ -92,7 +92,7 @@ pub(crate) fn match_words(text: &str, words: &str) -> Option<usize> {
     Some(at)
 }
 
-/// Where `words` first stand from `from` on: start and end.
+/// Start and end of the first `words` from `from` on.
 pub(crate) fn find_words(text: &str, from: usize, words: &str) -> Option<(usize, usize)> {
     let first = words.split(' ').next()?;
     let finder = memmem::find_iter(text.as_bytes().get(from..)?, first);

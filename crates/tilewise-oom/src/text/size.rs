@@ -56,7 +56,7 @@ fn unit(text: &str, by_people: bool) -> Option<(usize, usize)> {
     let power = match more {
         "" => power?,
         "iB" => power.filter(|power| *power > 0)?,
-        // Nobody means powers of 1000 where the compiler's figures are retold.
+        // Retold figures of the compiler never mean powers of 1000.
         "B" if by_people => power.filter(|power| *power > 0)?,
         "ytes" | "yte" if by_people && first.eq_ignore_ascii_case("b") => 0,
         _ => return None,
@@ -67,7 +67,7 @@ fn unit(text: &str, by_people: bool) -> Option<(usize, usize)> {
 /// A size as a message prints it: `195.31M`, `512B`, or plain bytes (`4000256`) in a one-line message.
 ///
 /// The text stands for many numbers of bytes; [`low`](PrintedSize::low) and [`high`](PrintedSize::high) are the least
-/// and the greatest, and [`bytes`](PrintedSize::bytes) is what the digits say.
+/// and the greatest, and [`bytes`](PrintedSize::bytes) is the value of the digits.
 ///
 /// ```
 /// use tilewise_oom::PrintedSize;
@@ -97,7 +97,7 @@ impl PrintedSize {
         (end == text.len()).then_some(size)
     }
 
-    /// Reads the size that `text` begins with, and says where it ends.
+    /// Reads the size that `text` begins with, and returns its end, too.
     pub(crate) fn prefix(text: &str) -> Option<(Self, usize)> {
         Self::read(text, false)
     }
@@ -141,12 +141,12 @@ impl PrintedSize {
         Some((Self::exact(u64::from_str_radix(&digits[..length], 16).ok()?), "0x".len() + length))
     }
 
-    /// So many bytes, known exactly.
+    /// An exact number of bytes.
     pub(crate) fn exact(bytes: u64) -> Self {
         Self { text: bytes.to_string(), bytes, low: bytes, high: bytes }
     }
 
-    /// So many bytes, printed as the compiler would.
+    /// A number of bytes, printed as the compiler would.
     pub(crate) fn rounded(bytes: u64) -> Self {
         Self { text: format_size(bytes), ..Self::exact(bytes) }
     }

@@ -1,6 +1,6 @@
-//! Words of a text, and what may stand between them.
+//! Words of a text, and separators between them.
 
-/// What may stand between two words of one sentence, in bytes: a line end with what a log puts in front of the next.
+/// Most bytes between two words of one sentence: a line end and the next line's prefix.
 const LONGEST_SEPARATOR: usize = 256;
 
 /// Whether a character is part of a word.
@@ -47,7 +47,7 @@ pub(crate) fn matches(text: &str, at: usize, word: &str) -> Option<usize> {
     is_divided.then(|| text.len() - rest.len() + second.len())
 }
 
-/// Where words begin in `text`, and where they end.
+/// Start and end of each word in `text`.
 pub(crate) fn all(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {

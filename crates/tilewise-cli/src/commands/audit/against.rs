@@ -70,7 +70,7 @@ fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
         if is_page {
             return usage("a page is of two programs; a lock has only what is compared".into());
         }
-        // All of one TPU name that of a program whose text doesn't.
+        // If all programs of the lock are of one TPU, it is that of a program whose text names none.
         let tpus: BTreeSet<_> = lock.programs.values().filter_map(|program| program.tpu.as_deref()).collect();
         if let (None, [tpu]) = (request.tpu, &Vec::from_iter(tpus)[..]) {
             request.tpu = tpu.parse().ok();

@@ -1,4 +1,4 @@
-//! Folders: the files of a dump that are taken, and what is said of it.
+//! Folders: choosing and reporting the files of a dump.
 
 use super::programs::{self, Input, InputResult, Limits};
 use crate::output::say;
@@ -40,7 +40,7 @@ fn in_folder(folder: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec
 
 /// The file, or the programs in it if it is a profile.
 fn in_file(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<InputResult>, Failure> {
-    // What is read of a pipe is gone.
+    // Bytes read from a pipe are gone.
     let head = path.is_file().then(|| tilewise_hlo::read_head(path, PROFILE_HEAD).ok()).flatten();
     if head.is_some_and(|head| tilewise_hlo::is_profile(&head)) {
         return Ok(Input::of_profile(path, module, limits)?.into_iter().map(Ok).collect());
@@ -187,7 +187,7 @@ fn files_in(folder: &Path, most: usize) -> io::Result<Listed> {
                 Err(error) => listed.unreadable.push((folder.clone(), error)),
             }
         }
-        // One that can't be listed is left out, and the others are not.
+        // A folder that can't be listed is reported; the others are still read.
         next = iter::from_fn(|| folders.pop()).find_map(|folder| match fs::read_dir(&folder) {
             Ok(entries) => Some((folder, entries)),
             Err(error) => {

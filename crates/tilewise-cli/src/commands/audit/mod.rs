@@ -331,7 +331,7 @@ fn judge(audited: &AuditOutput, args: &Args, has_headline: bool, output: &mut Ou
         say(format!("warning: {source}: {}", warning(doubt)));
     }
     let bounds = &audited.report.memory_bounds;
-    // A machine says whose program it is, not what it must fit.
+    // `--machine` names the machine, not a limit.
     let limit = audited.report.limit().filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
     let misfit = limit.and_then(|limit| match Verdict::of(&audited.report, limit) {
         Verdict::Fits { .. } => None,

@@ -48,7 +48,7 @@ pub(super) fn each<I: Sync, T: Send>(
                         drop(turn.wait_while(guard, is_far).unwrap_or_else(PoisonError::into_inner));
                         let result = work(path);
                         done.fetch_add(size(path), Relaxed);
-                        // Nobody waits for it if showing another one failed.
+                        // The receiver is gone if showing another result failed.
                         if send.send((at, result)).is_err() {
                             return;
                         }
@@ -107,7 +107,7 @@ mod tests {
         )
         .expect("nothing fails");
         assert!(shown.iter().copied().eq(0..200));
-        // What can't be shown ends the work.
+        // A result that can't be shown ends the work.
         let failed = each(
             &items,
             |_| 1,

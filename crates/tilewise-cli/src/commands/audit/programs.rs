@@ -1,4 +1,4 @@
-//! From a path to what is in it.
+//! Reads the programs and plans at a path.
 
 use crate::input::read_bytes;
 use std::{
@@ -33,7 +33,7 @@ impl Limits {
         let Some(roots) = &self.roots else { return Ok(path.to_owned()) };
         let unreadable = |error: io::Error| Failure::new("io", format!("can't be read: {error}")).in_file(path);
         let found = fs::canonicalize(path);
-        // Of what isn't there, the folder that would hold it: whether there is such a file elsewhere is not said.
+        // For a missing file, its nearest existing folder counts: files outside the roots aren't revealed.
         let place = match &found {
             Ok(found) => Some(found.clone()),
             Err(_) => {
