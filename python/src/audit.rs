@@ -14,7 +14,7 @@ use tilewise_audit::{Audit, Machine, dump};
 use tilewise_hlo::BufferAssignment;
 use tilewise_report::AuditOutput;
 
-/// Audits HLO text, beside the compiler's own buffer assignment where it is given.
+/// Audits HLO text, with the compiler's own buffer assignment if given.
 #[pyfunction]
 #[pyo3(signature = (text, source, tpu: "Tpu | None" = None, hbm_limit: "int | None" = None, machine = None,
                     libtpu = None, buffer_assignment = None))]
@@ -37,8 +37,8 @@ pub(crate) fn audit_text<'py>(
     let text = text.to_string_lossy().into_owned();
     let audited = interruptible(py, move || {
         let mut program = tilewise_audit::Program::parse(text)?;
-        // A dump's plan may be of another version's syntax: it is left out then, as `audit FOLDER` does. The compiler that
-        // this process started has finished it.
+        // A plan in another version's syntax is ignored, as `audit FOLDER` does. The compiler that this process started
+        // has finished it.
         let assignment = buffer_assignment.as_deref().and_then(|text| BufferAssignment::parse(text).ok());
         let assignment = assignment.map(BufferAssignment::known_whole);
         program.buffer_assignment = assignment.filter(|assignment| dump::is_plan_of(assignment, &program.module));
@@ -56,7 +56,7 @@ pub(crate) fn audit_text<'py>(
     Ok(PyReport::of(py, audited, module, buffer_assignment)?)
 }
 
-/// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.
+/// The error of a program whose arrays have no tiles: its sizes aren't those on a TPU.
 fn not_a_tpu_program(is_scheduled: bool) -> Error {
     let state = if is_scheduled {
         "it was compiled for a CPU or a GPU"

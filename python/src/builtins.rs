@@ -1,4 +1,4 @@
-//! Python's own types, strings and the `repr` of tuples, and the command line's texts in its words.
+//! Python's `str`, the `repr` of tuples, and the command line's texts reworded for Python.
 
 use crate::errors::{Error, Result};
 use pyo3::{prelude::*, types::PyString};
@@ -8,7 +8,7 @@ pub(crate) fn str_of<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str> {
     text.to_str().map_err(|_| Error::not_unicode())
 }
 
-/// The `repr` of a `tuple` whose items have these: `(1, 0)`, `(1,)`.
+/// The `repr` of a `tuple` from the `repr`s of its items: `(1, 0)`, `(1,)`.
 pub(crate) fn tuple_repr(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     match &items[..] {

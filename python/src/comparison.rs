@@ -1,4 +1,4 @@
-//! Comparisons and plan locks, which travel to and from Python as the JSON of what they hold.
+//! Comparisons and plan locks, passed to and from Python as JSON.
 
 use crate::{
     report::PyReport,
@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use tilewise_audit::Failure;
 use tilewise_report::{Allowed, ComparedProgram, Comparison, Compiler, Lock};
 
-/// What is compared of a program, as a lock keeps it.
+/// The compared facts of a program as JSON, as a lock keeps them.
 #[pyfunction]
 pub(crate) fn compared_program(
     py: Python<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn compared_program(
     py.detach(|| serde_json::to_string(&ComparedProgram::of(report.report()).kept(root.as_deref()))).map_err(not_held)
 }
 
-/// What differs between two reports, under this name or the second's. `Report.diff` calls it.
+/// The differences between two reports, under this name or the second's. `Report.diff` calls it.
 #[pyfunction]
 #[pyo3(signature = (before, after, name, *, tolerance, exact, any_compiler))]
 pub(crate) fn compare_reports(
@@ -42,7 +42,7 @@ pub(crate) fn compare_reports(
     py.detach(compare).map_err(not_held)
 }
 
-/// What differs between two programs of which `compared_program` is known; `report` is the second's.
+/// The differences between two programs, each as `compared_program` returns it; `report` is the second's.
 #[pyfunction]
 #[pyo3(signature = (name, before, after, report, *, tolerance, exact, any_compiler))]
 #[expect(clippy::too_many_arguments, reason = "named ones")]

@@ -38,7 +38,7 @@ pub(crate) struct PyCopy {
     from_shape: PyShape,
     /// The result's shape.
     to_shape: PyShape,
-    /// Why it is there: its class, as the command line's JSON has it.
+    /// The class of its reason, as in the command line's JSON.
     class_name: String,
     /// How often it runs; `None` where a loop around it runs an unknown number of times.
     trips: Option<u64>,
@@ -46,12 +46,11 @@ pub(crate) struct PyCopy {
     read_bytes: u64,
     /// Bytes that the result takes.
     written_bytes: u64,
-    /// A sentence: what wants which layout.
+    /// The reason, as a sentence: what needs which layout.
     why: String,
-    /// The other copy of a pair of which the second undoes what the first did; `None` for all others.
+    /// The other copy of a pair whose second copy undoes the first; `None` for all others.
     cancels: Option<String>,
-    /// The layout in which to pass an argument or take a result so that the copy isn't needed; `None` where that can't be
-    /// told.
+    /// The layout in which to pass an argument or take a result so that the copy isn't needed; `None` if unknown.
     fix: Option<PyRecommendation>,
     /// The framework's name of the operation.
     op_name: Option<String>,

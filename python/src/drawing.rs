@@ -17,7 +17,7 @@ use tilewise::{Shape, Tiled};
 use tilewise_draw::{FrontierPicture, FrontierPoint, MemoryPicture, Options, Scene, Theme, View};
 use tilewise_report::AuditOutput;
 
-/// A shape and the arguments of `Shape.draw`: all that a picture is made of.
+/// A shape and the arguments of `Shape.draw`: all inputs of a picture.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct Request {
     pub(crate) shape: PyShape,
@@ -39,7 +39,7 @@ pub(crate) struct Request {
 #[pyclass(frozen, module = "tilewise", name = "Drawing")]
 pub(crate) struct PyDrawing(Picture);
 
-/// What is drawn, with all that it is made of.
+/// A picture with its inputs.
 enum Picture {
     Layout { scene: Box<Scene>, request: Box<Request> },
     Memory(MemoryRequest),
@@ -83,7 +83,7 @@ fn themed(name: &str) -> Options {
 pub(crate) struct MemoryRequest {
     /// The `Report`.
     pub(crate) report: Py<PyAny>,
-    /// What it says.
+    /// The report's audit.
     pub(crate) audited: Arc<AuditOutput>,
     pub(crate) memory_space: u8,
     pub(crate) theme: String,
@@ -170,7 +170,7 @@ impl PyDrawing {
     }
 }
 
-/// The arrays of a tuple, each with its path; none of what is no tuple.
+/// The arrays of a tuple, each with its path; empty for other shapes.
 pub(crate) fn arrays(shape: &Shape) -> Result<Vec<(Vec<usize>, Tiled)>> {
     let leaves = shape.leaves().filter(|(path, leaf)| !path.is_empty() && leaf.as_array().is_some());
     leaves.map(|(path, leaf)| Ok((path, Tiled::new(&leaf)?))).collect()

@@ -19,7 +19,7 @@ use tilewise::{ElementKind, ElementType};
 /// Raises:
 ///     ParseError: the string names no element type.
 ///     ShapeError: XLA has no element type for the dtype.
-///     TypeError: it is no dtype, or that of JAX's keys.
+///     TypeError: the value is not a dtype, or is that of JAX's keys.
 ///
 /// Examples:
 ///     >>> import numpy as np

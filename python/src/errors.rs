@@ -68,7 +68,7 @@ impl Error {
         Self::new(Class::Parse, "not_unicode", "the text has a lone surrogate, which cannot be encoded as UTF-8")
     }
 
-    /// An error of parsing a text of which this is the end, after so many bytes.
+    /// An error of parsing a longer text that ends with `text`, behind `before` bytes; its span is shifted to `text`.
     pub(crate) fn in_part(error: tilewise::Error, text: &str, before: usize) -> Self {
         let mut of_text = Self::from(error);
         if let Self::Tilewise(detail) = &mut of_text {
@@ -80,7 +80,7 @@ impl Error {
         of_text
     }
 
-    /// What is wrong with a text that is no shape.
+    /// An error in a text that isn't a shape.
     pub(crate) fn of_unread(failure: tilewise_audit::Failure, text: &str) -> Self {
         Self::Tilewise(Box::new(Detail {
             class: Class::Parse,
@@ -124,7 +124,7 @@ impl From<tilewise_hlo::Error> for Error {
 }
 
 impl From<tilewise_audit::Failure> for Error {
-    /// Of a program that can't be read.
+    /// The error of an unreadable program.
     fn from(failure: tilewise_audit::Failure) -> Self {
         let error = Self::new(Class::Hlo, failure.kind, failure.message);
         match failure.help {

@@ -47,11 +47,10 @@ pub(crate) fn explain_text<'py>(
     Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation { explained, text, tpu }))?)
 }
 
-/// The explanation of an out-of-memory message. Sizes are in bytes; those that the message prints are as exact as it
-/// prints them.
+/// The explanation of an out-of-memory message. Sizes are in bytes, as exact as the message prints them.
 ///
 /// Returned by `explain`. `str` is the text that the command line prints. As a `Table`, it has one row for each
-/// allocation; `len` and iteration are over the allocations. Two are equal if they are of the same text.
+/// allocation; `len` and iteration are over the allocations. Two are equal if they have the same text and TPU.
 ///
 /// Examples:
 ///     >>> import pathlib
@@ -61,7 +60,7 @@ pub(crate) fn explain_text<'py>(
 #[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Explanation")]
 pub(crate) struct PyExplanation {
     explained: Arc<Explanation>,
-    /// The text that has the message, and the generation of the program: all that it is made of.
+    /// The text with the message: with the program's generation, all inputs of the explanation.
     text: String,
     tpu: Option<Generation>,
 }
@@ -78,7 +77,7 @@ impl Hash for PyExplanation {
     }
 }
 
-/// What an explanation is made of, in JSON.
+/// The inputs of an explanation, in JSON.
 #[derive(Serialize, Deserialize)]
 struct Made<T> {
     text: T,
@@ -165,7 +164,7 @@ impl PyExplanation {
         self.explained.allocations.iter().map(|allocation| PyAllocation::new(allocation).into_python(py)).collect()
     }
 
-    /// What ran out, and by how much; its `verdict` is that of the explanation.
+    /// The memory that ran out, and by how much; its `verdict` is that of the explanation.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -182,19 +181,19 @@ impl PyExplanation {
         self.summary().causes.iter().map(PyCause::of).collect()
     }
 
-    /// What to do, the best first, each with what is then needed. `advice` has more of each.
+    /// The changes to make, the best first, each with the need after it. `advice` has more about each.
     #[getter]
     fn changes(&self) -> Vec<PyPlannedChange> {
         self.summary().changes.iter().map(PyPlannedChange::of).collect()
     }
 
-    /// The file and the line of the reader's own program that a traceback in the text leads to; `None` without one.
+    /// The file and the line of the user's own program in the text's traceback; `None` without one.
     #[getter]
     fn raised_at(&self) -> Option<(&str, u32)> {
         self.message().raised_at.as_ref().map(|frame| (frame.file.as_str(), frame.line))
     }
 
-    /// What to do about it, the best first.
+    /// The recommended changes, the best first.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -221,8 +220,8 @@ impl PyExplanation {
         in_python(&self.explained.to_text(width))
     }
 
-    /// The explanation as JSON: the object that the command line prints, and in `message` the text that it was made of,
-    /// from which `from_json` makes it again.
+    /// The explanation as JSON: the object that the command line prints, and in `message` the explanation's text and
+    /// TPU, from which `from_json` restores it.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -244,7 +243,7 @@ impl PyExplanation {
     /// The explanation that `to_json` wrote.
     ///
     /// Raises:
-    ///     MessageError: the text is no such JSON.
+    ///     MessageError: the text is not such JSON.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -311,14 +310,14 @@ pub(crate) struct PyAllocation {
     /// The name of the instruction; `None` if the message does not name it.
     #[pyo3(get)]
     instruction: Option<String>,
-    /// The compiler's label, as printed; `None` if there is none.
+    /// The compiler's label, as printed; `None` without one.
     #[pyo3(get)]
     label: Option<String>,
-    /// The shape, as printed; `None` if there is none.
+    /// The shape, as printed; `None` without one.
     #[pyo3(get)]
     shape_text: Option<String>,
-    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
-    /// is no shape that can be read.
+    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` without
+    /// a readable shape.
     #[pyo3(get)]
     shape: Option<PyShape>,
 }

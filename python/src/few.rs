@@ -1,4 +1,4 @@
-//! Arguments with an item a dimension.
+//! Arguments with one item per dimension.
 
 #[cfg(feature = "stub")]
 use pyo3::inspect::PyStaticExpr;
@@ -8,10 +8,11 @@ use pyo3::{
 };
 use std::ops::Deref;
 
-/// More dimensions no argument is about.
+/// The most items of an argument: no array has more dimensions.
 pub(crate) const MOST: usize = 1 << 16;
 
-/// Items of an argument. Whoever calls may pass what claims to have any number of them, and memory is reserved by what it claims.
+/// Items of an argument. A caller's object may claim any length, and memory is reserved by that length: it is checked
+/// first.
 pub(crate) struct Few<T>(pub(crate) Vec<T>);
 
 impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Few<T>
@@ -54,7 +55,7 @@ impl<T> IntoIterator for Few<T> {
     }
 }
 
-/// Refuses a number of dimensions that none has.
+/// Refuses more than [`MOST`] dimensions.
 pub(crate) fn check(dimensions: usize) -> PyResult<()> {
     if dimensions > MOST {
         let message = format!("{dimensions} items, where an array has an item a dimension and no more than {MOST}");

@@ -19,7 +19,7 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
     }
 }
 
-/// The files in a folder that are audited; `None` where the path is no folder.
+/// The files in a folder that are audited; `None` if the path isn't a folder.
 #[pyfunction]
 pub(crate) fn programs_in(py: Python<'_>, path: PathBuf) -> Result<Option<Vec<PathBuf>>> {
     let found = py.detach(|| path.is_dir().then(|| tilewise_cli::programs_in(&path)));

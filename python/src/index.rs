@@ -92,7 +92,7 @@ pub(crate) fn indices<'py>(
     Ok(result)
 }
 
-/// The array with its numbers viewed as the core has them. No offset reaches 2^63.
+/// The array viewed as `u64`, the core's type. No offset reaches 2^63.
 fn unsigned<'py>(array: &Bound<'py, PyArrayDyn<i64>>) -> Result<Bound<'py, PyArrayDyn<u64>>> {
     let unsigned = array.call_method1("view", (dtype::<u64>(array.py()),))?;
     Ok(unsigned.cast_into().map_err(PyErr::from)?)

@@ -1,4 +1,4 @@
-//! Kernels of Pallas: what their texts take of VMEM and SMEM, and what those of a program took.
+//! Pallas kernels: the VMEM and SMEM of kernel texts, and of a program's kernels.
 
 use crate::{
     errors::{Error, Result},
@@ -40,19 +40,19 @@ pub(crate) struct PyKernelUse {
     instruction: String,
     /// The name of the computation that contains it.
     computation: String,
-    /// Bytes of VMEM that it uses: windows, scratch and what its body needs; `None` where the text doesn't say.
+    /// Bytes of VMEM that it uses: windows, scratch and the body's own; `None` if the text doesn't give them.
     used_bytes: Option<u64>,
-    /// The limit in force: what the kernel asks for, or the generation's default; `None` where that isn't known.
+    /// The limit in force: the kernel's own, or the generation's default; `None` if unknown.
     limit_bytes: Option<u64>,
     /// The largest limit that is honoured.
     cap_bytes: Option<u64>,
-    /// Bytes of operands and results that XLA keeps in VMEM as a whole, beside what it uses: they have no windows.
+    /// Bytes of operands and results that XLA keeps in VMEM as a whole, beside `used_bytes`: they have no windows.
     held_bytes: u64,
     /// Whether it uses nine tenths of its limit or more: a slightly larger block may not compile.
     is_near_limit: bool,
     /// Its operands, with what XLA does to each before the call.
     operands: Vec<PyKernelArray>,
-    /// Who reads its results, with what XLA does to each before.
+    /// Its results, one for each reader, with what XLA does to each before it is read.
     results: Vec<PyKernelArray>,
     /// Bytes that are read and written to copy its operands and results, in all runs of the program.
     copied_bytes: u64,
@@ -93,15 +93,15 @@ pub(crate) struct PyKernelArray {
     shape: PyShape,
     /// The instruction that makes an operand, or the parameter that it is; the one that reads a result.
     other: String,
-    /// What that is.
+    /// The opcode of `other`.
     other_opcode: String,
-    /// What lies between the two, from the kernel on.
+    /// The instructions between the kernel and `other`, from the kernel on.
     between: Vec<PyBoundaryChange>,
     /// Bytes that the copies among these read and write, in all runs of the program.
     copied_bytes: u64,
     /// Why it is copied: `'kernel'`, `'interface'`, `'loop'`, `'branch'`, `'donation'`; `None` where it isn't.
     forced_by: Option<Typed<String, ForcedBy>>,
-    /// What to do so that it isn't; `None` where that isn't known.
+    /// A remedy that avoids the copy; `None` if unknown.
     remedy: Option<PyRemedy>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct PyKernelArray {
 pub(crate) struct PyBoundaryChange {
     /// The name of the instruction.
     instruction: String,
-    /// What it is.
+    /// The opcode of the instruction.
     opcode: String,
     /// Whether elements move: not in a transfer between memory spaces, nor in a bitcast or a conversion.
     is_relayout: bool,
@@ -139,7 +139,7 @@ pub(crate) struct PyBoundaryChange {
     source: Option<PySourceLine>,
 }
 
-/// What to do so that a kernel's operand or result isn't copied.
+/// A remedy that avoids the copy of a kernel's operand or result.
 ///
 /// Examples:
 ///     >>> report = audit('''HloModule jit_f, is_scheduled=true
@@ -155,11 +155,11 @@ pub(crate) struct PyBoundaryChange {
 pub(crate) struct PyRemedy {
     /// `'layout'`, `'view'`, `'stored'`, `'donate'` or `'drop_alias'`.
     kind: Typed<String, Remedies>,
-    /// The array that the kernel reads or writes instead; `None` of other kinds than a view or a stored shape.
+    /// The array that the kernel reads or writes instead; `None` for other kinds than a view or a stored shape.
     shape: Option<String>,
-    /// What becomes of a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` where `shape` is.
+    /// The change to a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` if `shape` is.
     access: Option<Typed<String, Access>>,
-    /// What to do.
+    /// The task, as a sentence.
     sentence: String,
     /// The code for it: outside the kernel, then inside.
     code: Option<String>,
@@ -276,14 +276,14 @@ impl PyKernelUse {
     }
 }
 
-/// The kernel of a text, and the generation that is asked about.
+/// The kernel of a text, and the generation: `tpu`, or else the text's.
 fn read(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<(Kernel, Option<Generation>)> {
     let kernel = text.parse::<Kernel>().map_err(|error| Error::in_text(error, text))?;
     let asked = tpu.map(generation).transpose()?.or(kernel.generation);
     Ok((kernel, asked))
 }
 
-/// What a kernel takes, for `tilewise.kernels.KernelBudget`.
+/// The budget of a kernel, for `tilewise.kernels.KernelBudget`.
 #[derive(IntoPyObject)]
 pub(crate) struct KernelFields {
     name: Option<String>,
@@ -383,14 +383,14 @@ fn budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelBudget> {
     KernelBudget::of(&kernel, generation).map_err(|failure| PyValueError::new_err(failure.to_string()).into())
 }
 
-/// What a kernel takes.
+/// The budget of a kernel's text.
 #[pyfunction]
 #[pyo3(signature = (text, *, tpu: "Tpu | None" = None) -> "dict[str, Any]")]
 pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelFields> {
     budget(text, tpu).map(KernelFields::of)
 }
 
-/// The same as a table.
+/// The budget of a kernel's text, as a table.
 #[pyfunction]
 #[pyo3(signature = (text, *, tpu: "Tpu | None" = None, measured_bytes: "int | None" = None))]
 pub(crate) fn kernel_table(
@@ -406,7 +406,7 @@ pub(crate) fn kernel_table(
     Ok(found.to_text(100).trim_end().to_owned())
 }
 
-/// Declared bytes of VMEM, the guess of what the body takes, whether both fit the limit, by itself or as given, and the
+/// Declared bytes of VMEM, the guess of the body's bytes, whether both fit `limit` or the kernel's own limit, and the
 /// limit that both need, if any is enough.
 #[pyfunction]
 #[pyo3(signature = (text, limit: "int | None" = None, *, tpu: "Tpu | None" = None))]

@@ -1,7 +1,7 @@
 //! The native half of the Python package `tilewise`: thin classes and functions around the Rust crates.
 //!
-//! The other half is `package/tilewise`. No module here imports another in a circle: `builtins` and `errors` know no
-//! class, the classes come next, and `shape_methods`, `report` and `explanation` know most of them.
+//! The other half is `package/tilewise`. Modules don't import each other in circles: `builtins` and `errors` use no
+//! class, the classes come next, and `shape_methods`, `report` and `explanation` use most of them.
 
 mod arrays;
 mod audit;

@@ -17,7 +17,7 @@ use tilewise_report::parse_shape_as_written;
 ///
 /// Args:
 ///     shape: an array shape without a layout, such as `"bf16[2048,1,2048,128]"`, or any object with a `shape` and a
-///         `dtype`: an array of NumPy, JAX or PyTorch, a `jax.ShapeDtypeStruct`. Of a sharded array it is one device's
+///         `dtype`: an array of NumPy, JAX or PyTorch, a `jax.ShapeDtypeStruct`. A sharded array counts as one device's
 ///         shard. A `str` or `Shape` with a layout keeps its order of dimensions and gets the tiles for that order.
 ///     tpu: a generation under any of its names, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
 ///
@@ -41,7 +41,7 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 ///
 /// Args:
 ///     shape: an array shape, as `predict` takes it; its layout doesn't matter.
-///     dimensions: those of the result.
+///     dimensions: the bounds of the result.
 ///     tpu: a generation under any of its names, or a JAX device.
 ///
 /// Raises:
@@ -78,7 +78,7 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         Ok(array) => array.shape().iter().map(|&bound| bound as u64).collect(),
         Err(_) => {
             let shape = value.getattr("shape")?;
-            // Abstract arrays have `None` until somebody shards them.
+            // Abstract arrays have `None` until they are sharded.
             match value.getattr_opt("sharding")?.filter(|sharding| !sharding.is_none()) {
                 Some(sharding) => sharding.call_method1("shard_shape", (shape,))?.extract::<Few<u64>>()?.0,
                 None => shape.extract::<Few<u64>>()?.0,

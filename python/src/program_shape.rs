@@ -32,7 +32,7 @@ use tilewise::ProgramShape;
 pub(crate) struct PyProgramShape(ProgramShape);
 
 impl PyProgramShape {
-    /// With the layouts, which XLA's text leaves out: what it is parsed from.
+    /// The text with layouts, which XLA's text leaves out; it parses to the same value.
     fn text(&self) -> String {
         let parameters = self.0.parameters.iter().map(|(name, shape)| match name {
             Some(name) => format!("{name}: {shape}"),

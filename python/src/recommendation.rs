@@ -24,38 +24,39 @@ use tilewise_report::words;
 pub(crate) struct PyRecommendation {
     /// The sort of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'chunk'`, `'checkpoint'`, `'donate'`,
     /// `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a `'limit'` to raise, memory to
-    /// `'free'`, `'audit'` where the program tells more than the message, or `'none'` where none of these helps.
+    /// `'free'`, `'audit'` where the program shows more than the message, or `'none'` where none of these helps.
     kind: Typed<String, Change>,
-    /// What is changed: an `'argument'`, a `'result'`, what is `'upstream'` of a gather or scatter, a `'kernel'`, what a
-    /// `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the program.
+    /// The target of the change: an `'argument'`, a `'result'`, code `'upstream'` of a gather or scatter, a `'kernel'`,
+    /// arrays that a `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the
+    /// program.
     target: Typed<String, Target>,
     /// The instruction that makes the array it is about; `None` if it follows from a message.
     instruction: Option<String>,
-    /// The array it is about, of several the largest; `None` if it is about none, or the message cuts its shape off.
+    /// The array it is about, the largest of several; `None` without an array, or if the message cuts its shape off.
     shape: Option<PyShape>,
     /// The text of that shape, as the command line's JSON has it.
     shape_text: Option<String>,
-    /// The layout to request for an argument or result; `None` if the change is not that of a copy.
+    /// The layout to request for an argument or result; `None` if the change is not about a copy.
     requested: Option<PyShape>,
-    /// Bytes by which arguments, results that don't lie in them, and temporaries together fall, once the advice before it
-    /// is followed; `None` where that is not known.
+    /// The drop in bytes of arguments, results that don't lie in them, and temporaries together, after the preceding
+    /// advice; `None` if unknown.
     peak_bytes_saved: Option<u64>,
-    /// Whether that is the most it can free.
+    /// Whether `peak_bytes_saved` is an upper bound.
     is_bound: bool,
-    /// Whether that is an estimate: it may free less or more.
+    /// Whether `peak_bytes_saved` is an estimate: it may free less or more.
     is_estimate: bool,
-    /// The parts of the batch that free this much, where more parts free more; `None` for other changes.
+    /// The number of parts of the batch for this saving, where more parts save more; `None` for other changes.
     parts: Option<u64>,
-    /// Of a step that `microbatch` takes in `parts`: the arguments that have the batch, as the report calls them, each with
-    /// its dimension. Empty for other changes.
+    /// For a step that `microbatch` takes in `parts`: the arguments with a batch dimension, by their names in the
+    /// report, each with that dimension. Empty for other changes.
     inputs: BTreeMap<String, usize>,
     /// The parameters of the function to donate; empty for other changes.
     donate: Vec<String>,
-    /// What to do, as a sentence.
+    /// The task, as a sentence.
     sentence: String,
-    /// The code that does it, in the language of the program's framework; `None` if there is none.
+    /// The code for it, in the language of the program's framework; `None` for a change without code.
     code: Option<String>,
-    /// What that code imports.
+    /// The imports of that code.
     imports: Option<String>,
     /// The framework's name of the operation, or of the argument.
     op_name: Option<String>,

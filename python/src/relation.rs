@@ -31,10 +31,10 @@ pub(crate) struct PyRelation {
     exposed: Option<u64>,
     /// Elements of the first array that are padding of the second; `None` unless padding is exposed.
     hidden: Option<u64>,
-    /// Why it is no bitcast, in a clause; `None` if it is one.
+    /// Why it isn't a bitcast, in a clause; `None` for a bitcast.
     reason: Option<String>,
-    /// The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in either
-    /// buffer, in elements; `None` if there is none.
+    /// The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in
+    /// either buffer, in elements; `None` without one.
     counterexample: Option<(Tuple<u64>, Tuple<u64>, u64, u64)>,
 }
 
@@ -71,7 +71,7 @@ impl PyRelation {
     }
 }
 
-/// What the bytes are wanted as, by its name.
+/// The reading with this name.
 pub(crate) fn reading_of(name: &str) -> Result<BitcastAs> {
     match name {
         "any" => Ok(BitcastAs::Any),

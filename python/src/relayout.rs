@@ -23,7 +23,7 @@ use tilewise_relayout::{Padding, Plan};
 ///
 /// Args:
 ///     buffer: the array's bytes in `from_shape`'s layout: `bytes`, any other object with the buffer protocol, a NumPy
-///         array, a PyTorch tensor of any dtype on the CPU, or another array there that supports DLPack. The dtype of an
+///         array, a PyTorch tensor of any dtype on the CPU, or another CPU array that supports DLPack. The dtype of an
 ///         array must be uint8 or that of `from_shape`. Contiguous memory is not copied.
 ///     from_shape: a `Shape` or `str`.
 ///     to_shape: a `Shape` or `str`: another layout of the same array.
@@ -142,7 +142,7 @@ fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     Ok(Some(array.cast_into().map_err(PyErr::from)?))
 }
 
-/// A NumPy array of the same memory as an array to write into.
+/// A NumPy array that shares the memory of `out`.
 fn memory_of<'py>(out: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
     if let Ok(array) = out.cast::<PyUntypedArray>() {
         return Ok(array.clone());
@@ -161,11 +161,10 @@ fn memory_of<'py>(out: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>>
     Ok(array.cast_into().map_err(PyErr::from)?)
 }
 
-/// A PyTorch tensor as a NumPy array, which neither `__array__` nor DLPack makes of every dtype; `None` for anything
-/// else.
+/// A PyTorch tensor as a NumPy array; `None` for anything else. Neither `__array__` nor DLPack supports every dtype.
 fn of_tensor<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntypedArray>>> {
     let py = value.py();
-    // Who has a tensor has imported PyTorch.
+    // A tensor exists only if PyTorch is imported.
     let modules = py.import("sys")?.getattr("modules")?;
     let torch = modules.call_method1("get", ("torch",))?;
     if torch.is_none() || !value.is_instance(&torch.getattr("Tensor")?)? {
@@ -175,7 +174,7 @@ fn of_tensor<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     Ok(Some(array.cast_into().map_err(PyErr::from)?))
 }
 
-/// Checks that an array has the shape's elements. Arrays of uint8 are bytes of anything.
+/// Checks that an array has the shape's elements. Arrays of uint8 hold the bytes of any element type.
 fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()> {
     let dtype = array.dtype();
     let refuse = |kind, message| Err(Error::new(Class::Relayout, kind, message));
@@ -210,7 +209,7 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
 /// The bytes of an array in a device's layout.
 ///
 /// Args:
-///     array: a NumPy array, with ml_dtypes' dtypes too, a PyTorch tensor of any dtype on the CPU, or another array there
+///     array: a NumPy array, with ml_dtypes' dtypes too, a PyTorch tensor of any dtype on the CPU, or another CPU array
 ///         that NumPy can convert, such as JAX's.
 ///     layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or a `Shape` or `str` of the whole shape.
 ///     out, threads: as for `relayout`.

@@ -28,15 +28,15 @@ use tilewise_cli::Sources;
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, Headline, Quotes, ReportView, WriteText, note, notebook};
 
-/// Says what function a report is of, for its `check`.
+/// Sets the function that a report is of, for its `check`.
 #[pyfunction]
 #[pyo3(signature = (report, origin: "object"))]
 pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
-    // The first is the report's.
+    // Only the first function is kept.
     let _ = report.get().origin.set(report.py(), origin);
 }
 
-/// The report with lines of source from files below a folder; as it is where that is none.
+/// The report with lines of source from files below a folder; unchanged if `folder` isn't one.
 #[pyfunction]
 pub(crate) fn quoting<'py>(report: &Bound<'py, PyReport>, folder: &str) -> PyResult<Bound<'py, PyReport>> {
     let Ok(sources) = Sources::at(folder) else { return Ok(report.clone()) };
@@ -65,8 +65,8 @@ pub(crate) fn plot(
     })
 }
 
-/// What a program computes, moves and sends, loops times their trips: floating-point operations, bytes, bytes of collectives by
-/// kind; and how many instructions the compiler computes twice.
+/// A program's floating-point operations, bytes read and written, and bytes of collectives by kind, all times the trip
+/// counts of loops; and the number of instructions that the compiler computes twice.
 #[pyfunction]
 pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'static str, u64>, u64) {
     let report = &report.get().audited.report;
@@ -75,14 +75,15 @@ pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'sta
     (work.flops, report.moved_bytes(), sent.collect(), work.recomputed)
 }
 
-/// How many seconds a run of a report's program takes at least, at full rates; `None` where that isn't known.
+/// The least seconds of a run of a report's program, at full rates; `None` if unknown.
 #[pyfunction]
 pub(crate) fn floor_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> Option<f64> {
     let audited = report.get().audited.clone();
     py.detach(|| audited.report.floor_seconds().ok())
 }
 
-/// The time of a report's program, as JSON and in words; `None` where its text has no cycle counts. `Report.time` calls it.
+/// The time of a report's program, as JSON and in words; `None` without cycle counts in its text. `Report.time` calls
+/// it.
 #[pyfunction]
 pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<Option<(String, String)>> {
     let audited = report.get().audited.clone();
@@ -99,8 +100,8 @@ pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 ///
 /// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer;
-/// `len` and iteration are over the buffers. Two are equal if they are of the same text from the same source, for the same
-/// TPU and limit.
+/// `len` and iteration are over the buffers. Two are equal if they have the same text, source, machine, limit and
+/// buffer assignment.
 ///
 /// Examples:
 ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -111,11 +112,11 @@ pub(crate) struct PyReport {
     module: Module,
     /// The text of the compiler's own buffer assignment.
     buffer_assignment: Option<String>,
-    /// On first use.
+    /// Computed on first use.
     advice: OnceLock<Vec<PyRecommendation>>,
-    /// On first use.
+    /// Computed on first use.
     buffers: PyOnceLock<Vec<Py<PyBuffer>>>,
-    /// The function that was audited, as Python knows it; not part of what the report says.
+    /// The audited Python function; not part of the report's value.
     origin: PyOnceLock<Py<PyAny>>,
 }
 
@@ -141,7 +142,7 @@ impl PyReport {
         &self.audited.report
     }
 
-    /// All that the report is made of: text, source, TPU, limit, and another machine than a TPU.
+    /// The inputs of the report: text, source, TPU, limit, and another machine than a TPU.
     pub(crate) fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>, Option<Machine>) {
         let report = &self.audited.report;
         let (tpu, machine) = (report.given.and_then(Machine::generation), report.given);
@@ -216,27 +217,27 @@ impl PyReport {
         PyHeadline::of(&Headline::of(&self.audited.report))
     }
 
-    /// What holds most of the peak, the largest first: until 80 % of it is told, three at most.
+    /// The largest parts of the peak, the largest first: as many as make up 80 % of it, three at most.
     #[getter]
     fn causes(&self, py: Python<'_>) -> Vec<PyCause> {
         py.detach(|| self.audited.summary_at_once().causes.iter().map(PyCause::of).collect())
     }
 
-    /// What to change, in the order in which to try it: the gentlest that is enough by itself comes first, then what frees
-    /// most. `advice` has more of each.
+    /// The changes to make, in the order in which to try them: the gentlest that is enough by itself, then those that
+    /// free most. `advice` has more about each.
     #[getter]
     fn changes(&self, py: Python<'_>) -> Vec<PyPlannedChange> {
         py.detach(|| self.audited.summary().changes.iter().map(PyPlannedChange::of).collect())
     }
 
-    /// What to change in the program, the best first; each frees its bytes once those before it are done.
+    /// The recommended changes, the best first; each frees its bytes after the ones before it.
     #[getter]
     fn advice(&self, py: Python<'_>) -> Vec<PyRecommendation> {
         let advice = || self.audited.report.advice().iter().map(PyRecommendation::of).collect();
         py.detach(|| self.advice.get_or_init(advice)).clone()
     }
 
-    /// What fills the program's memory at its peak, by kind, the largest first, and what can be done about each.
+    /// The kinds of arrays that fill the memory at the peak, the largest first, and the remedies for each.
     #[getter]
     fn notes(&self, py: Python<'_>) -> Vec<String> {
         let report = &self.audited.report;
@@ -257,15 +258,15 @@ impl PyReport {
         self.audited.report.kernels().into_iter().map(PyKernelUse::of).collect()
     }
 
-    /// Bytes that the program reads and writes to bring elements into another order, or to have an array twice: not to move
-    /// them into another memory space.
+    /// Bytes that the program reads and writes to reorder elements or to duplicate arrays; transfers between memory
+    /// spaces don't count.
     #[getter]
     fn copied_bytes(&self) -> u64 {
         self.audited.report.copied_bytes()
     }
 
-    /// Bytes that the program reads and writes: the operands and results of all that runs, loops times their trips. What is
-    /// copied is a part of it.
+    /// Bytes that the program reads and writes: the operands and results of all that runs, times the trip counts of
+    /// loops. They include `copied_bytes`.
     #[getter]
     fn moved_bytes(&self) -> u64 {
         self.audited.report.moved_bytes()
@@ -297,14 +298,14 @@ impl PyReport {
         self.audited.report.time().err().map(|none| none.to_string())
     }
 
-    /// Devices that run the program together; what is said of memory is of each.
+    /// Devices that run the program together; sizes are those of one device.
     #[getter]
     fn partitions(&self) -> u64 {
         self.audited.report.partitions
     }
 
-    /// The text of the compiler's own buffer assignment, where it was at hand: as `audit` has it of a function. Its bytes count
-    /// where the plan's differ.
+    /// The text of the compiler's own buffer assignment, if available, as for a function that `audit` compiled. Its
+    /// bytes take precedence over the plan's.
     #[getter]
     pub(crate) fn buffer_assignment(&self) -> Option<&str> {
         self.buffer_assignment.as_deref()
@@ -322,8 +323,8 @@ impl PyReport {
         self.audited.report.given.and_then(Machine::generation).map(Generation::name)
     }
 
-    /// The machine whose plan it is, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: what `audit` was given, or else what the
-    /// text shows. A warning `assumed_machine` says where it shows none.
+    /// The machine of the plan, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: the one given to `audit`, or else the one
+    /// that the text shows. If it shows none, there is a warning `assumed_machine`.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -334,7 +335,8 @@ impl PyReport {
         self.audited.report.machine.to_string()
     }
 
-    /// The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or what a program has of that of `tpu` or `machine`.
+    /// The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or a program's part of the memory of `tpu` or
+    /// `machine`.
     #[getter]
     fn hbm_limit(&self) -> Option<u64> {
         self.audited.report.limit()
@@ -384,15 +386,15 @@ impl PyReport {
         py.detach(|| in_python(&AuditOutput { all, ..(*self.audited).clone() }.to_text(width)))
     }
 
-    /// The memory plan as a picture: how much the program holds over its order, and when and where each array lies.
+    /// The memory plan as a picture: the bytes held over the program's order, and when and where each array lies.
     ///
     /// Args:
     ///     memory_space: its number, 0 for HBM.
-    ///     theme: `'auto'` follows the reader's; `'light'`, `'dark'`.
+    ///     theme: `'auto'` follows the viewer's colour scheme; or `'light'`, or `'dark'`.
     ///
     /// Raises:
     ///     DrawError: the program has no memory plan, as one that isn't scheduled.
-    ///     ValueError: there is no such theme.
+    ///     ValueError: the theme is unknown.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -403,8 +405,8 @@ impl PyReport {
         plot(slf, memory_space, theme)
     }
 
-    /// The report as an HTML page in one file, which opens without network: what the program holds over time, what to
-    /// change, and pictures of the layouts.
+    /// The report as an HTML page in one file, which opens without network: the program's memory over time, the changes
+    /// to make, and pictures of the layouts.
     ///
     /// Examples:
     ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -414,7 +416,7 @@ impl PyReport {
         py.detach(|| self.audited.to_html())
     }
 
-    /// What differs between this report and another, such as that of the program after a change.
+    /// The differences between this report and another, such as that of the program after a change.
     ///
     /// Returns:
     ///     A `Comparison`, which is false if nothing differs.
@@ -436,10 +438,10 @@ impl PyReport {
     /// Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
     ///
     /// Args:
-    ///     confirm: compile all to the end, which takes longer; only then is it said what each costs in time.
+    ///     confirm: compile all in full, which takes longer; only then is the cost of each in time reported.
     ///
     /// Returns:
-    ///     An `AdviceCheck`, which prints what was promised beside what was freed.
+    ///     An `AdviceCheck`, which prints the promised bytes beside the freed ones.
     ///
     /// Raises:
     ///     TypeError: the report is not of a function.
@@ -463,7 +465,7 @@ impl PyReport {
         Items::of(py, self.buffers(py)?)
     }
 
-    /// A report is there, whether it has buffers or not.
+    /// Always true, even without buffers.
     fn __bool__(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! `Report.to_json` and `Report.from_json`: the JSON, with the program that the report is made of again.
+//! `Report.to_json` and `Report.from_json`: the JSON, with the program, from which the report is restored.
 
 use crate::{
     audit::audit_text,
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use tilewise::tpu::Generation;
 use tilewise_report::{AsJson, JsonLine, ReportView};
 
-/// What was audited.
+/// The inputs of an audit.
 #[derive(Serialize, Deserialize)]
 struct Program<'a> {
     text: Cow<'a, str>,
@@ -31,8 +31,7 @@ impl PyReport {
     ///
     /// Args:
     ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`, `libtpu`,
-    ///         `buffer_assignment`}, from which `from_json` makes the
-    ///         report again.
+    ///         `buffer_assignment`}, from which `from_json` restores the report.
     ///
     /// Examples:
     ///     >>> import json
@@ -65,7 +64,7 @@ impl PyReport {
     /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
     ///
     /// Raises:
-    ///     HloError: the text is no such JSON, or was written without its program.
+    ///     HloError: the text is not such JSON, or was written without its program.
     ///
     /// Examples:
     ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")

@@ -1,4 +1,4 @@
-//! The properties of `Report` about bytes: what the program holds in HBM, and when that is the most.
+//! The properties of `Report` about bytes: the program's sizes in HBM, and the peak.
 
 use crate::{report::PyReport, row::PySourceLine, space::PyPeakBuffer};
 use pyo3::prelude::*;
@@ -52,14 +52,14 @@ impl PyReport {
         self.report().memory_bounds.constant_bytes
     }
 
-    /// The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if its file's name or the caller tells.
+    /// The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if the file name or the caller has it.
     #[getter]
     pub(crate) fn libtpu(&self) -> Option<String> {
         self.report().libtpu.map(|libtpu| libtpu.to_string())
     }
 
-    /// What that compiler's `memory_analysis()` says of temporaries (`temp_size_in_bytes`): `temporary_bytes`, and before
-    /// libtpu 0.0.51 the gaps between them a second time.
+    /// Bytes of temporaries in that compiler's `memory_analysis()` (`temp_size_in_bytes`): `temporary_bytes`, and
+    /// before libtpu 0.0.51 the gaps between them a second time.
     #[getter]
     fn reported_temporary_bytes(&self) -> Option<u64> {
         self.report().reported_temporary_bytes()
@@ -89,8 +89,8 @@ impl PyReport {
         self.report().memory_bounds.at_most_bytes
     }
 
-    /// The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: what
-    /// advice lets fall. `None` for a program that isn't scheduled.
+    /// The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: the
+    /// size that advice reduces. `None` for a program that isn't scheduled.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -103,31 +103,31 @@ impl PyReport {
         bounds.temporary_bytes.map(|_| bounds.at_least_bytes())
     }
 
-    /// Bytes of everything alive in HBM when that is the most; `None` for a program that isn't scheduled.
+    /// Bytes of everything alive in HBM at the peak of live bytes; `None` for a program that isn't scheduled.
     #[getter]
     fn peak_live_bytes(&self) -> Option<u64> {
         Some(self.peak()?.live_bytes)
     }
 
-    /// Padding of what is alive in HBM then.
+    /// Padding of everything alive in HBM at that peak.
     #[getter]
     pub(crate) fn peak_padding_bytes(&self) -> Option<u64> {
         Some(self.peak()?.padding_bytes)
     }
 
-    /// The instruction that runs then.
+    /// The instruction that runs at that peak.
     #[getter]
     fn peak_instruction(&self) -> Option<&str> {
         Some(&self.peak()?.instruction)
     }
 
-    /// The line of the user's program that it comes from.
+    /// The line of the user's program that `peak_instruction` comes from.
     #[getter]
     fn peak_source(&self) -> Option<PySourceLine> {
         self.peak()?.source.as_ref().map(PySourceLine::of)
     }
 
-    /// What is alive in HBM then, the largest first; empty for a program that isn't scheduled.
+    /// The arrays alive in HBM at that peak, the largest first; empty for a program that isn't scheduled.
     #[getter]
     fn peak_buffers(&self) -> Vec<PyPeakBuffer> {
         self.peak().map_or(Vec::new(), PyPeakBuffer::all)

@@ -1,4 +1,4 @@
-//! Values made again from what they held when they were pickled.
+//! Restores pickled values from their JSON.
 
 use crate::{
     buffer::PyBuffer,
@@ -15,7 +15,7 @@ use crate::{
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
 
-/// The value of that class that holds that. Pickled values call it.
+/// The value of this class in a JSON text. Pickled values call it.
 #[pyfunction]
 pub(crate) fn restore<'py>(class_: &Bound<'py, PyType>, held: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = class_.py();

@@ -16,7 +16,7 @@ use tilewise_audit::SourceLine;
 #[pyclass(frozen, subclass, module = "tilewise", name = "Row")]
 pub(crate) struct PyRow(pub(crate) Arc<Taken>);
 
-/// What a row takes, and whose it is.
+/// A row's sizes and origin.
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Taken {
     pub(crate) reported_bytes: Option<u64>,
@@ -29,7 +29,7 @@ pub(crate) struct Taken {
 
 #[pymethods]
 impl PyRow {
-    /// Bytes taken; of an entry of a message without a shape that can be read, as printed. `None` if neither is there.
+    /// Bytes taken; for a message's entry without a readable shape, as printed. `None` if neither is known.
     #[getter]
     fn bytes(&self) -> Option<u64> {
         self.0.physical_bytes.or(self.0.reported_bytes)
@@ -113,7 +113,7 @@ impl PySourceLine {
 
 #[pymethods]
 impl PySourceLine {
-    /// The line of an installed package that it leads to, such as that of a model, if there is one.
+    /// The line of an installed package, such as a model's, that it leads to; `None` without one.
     #[getter]
     fn library(&self) -> Option<Self> {
         self.library.as_deref().cloned()

@@ -1,4 +1,4 @@
-//! What is said first of a program or a message: `Headline`, `Cause`, `PlannedChange`.
+//! The summary of a program or a message: `Headline`, `Cause`, `PlannedChange`.
 
 use crate::{
     row::PySourceLine,
@@ -20,15 +20,15 @@ use tilewise_report::{CauseAxis, Headline, PeakCause, PlannedChange, axis};
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Headline")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyHeadline {
-    /// `'fits'`, `'does_not_fit'`, `'may_not_fit'` or `'unknown'`; of a message its own verdict.
+    /// `'fits'`, `'does_not_fit'`, `'may_not_fit'` or `'unknown'`; for a message its own verdict.
     verdict: String,
-    /// Bytes that it needs; `None` where that isn't known.
+    /// Bytes that it needs; `None` if unknown.
     needed_bytes: Option<u64>,
-    /// Bytes that it is to fit; `None` where no memory is known.
+    /// Bytes of the memory limit; `None` if unknown.
     limit_bytes: Option<u64>,
-    /// Whether it needs less than 80 % of that: nothing needs to change.
+    /// Whether it needs less than 80 % of the limit: nothing needs to change.
     is_comfortable: bool,
-    /// The verdict, what is needed, what there is, and the difference.
+    /// The verdict, the bytes needed, the limit, and the difference.
     sentence: String,
 }
 
@@ -59,8 +59,8 @@ impl PyHeadline {
     }
 }
 
-/// A part of what a program needs, and what that is: one of `Report.causes`, `Explanation.causes`. `str` gives the
-/// sentence. Sizes are in bytes.
+/// A part of a program's need, and its meaning: one of `Report.causes`, `Explanation.causes`. `str` gives the sentence.
+/// Sizes are in bytes.
 ///
 /// Examples:
 ///     >>> import pathlib
@@ -70,32 +70,31 @@ impl PyHeadline {
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Cause")]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PyCause {
-    /// What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
-    /// `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
-    /// `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
-    /// `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (what was there before) or
+    /// The kind of its arrays: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`, `'optimizer_state'`,
+    /// `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
+    /// `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; for a message `'padding'`,
+    /// `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (memory in use before) or
     /// `'fragmentation'`.
     kind: String,
     /// Bytes that it takes.
     bytes: u64,
-    /// Of what is needed, 0 to 1; `None` where that isn't known.
+    /// Its share of the need, 0 to 1; `None` if unknown.
     share: Option<f64>,
-    /// How many arrays it is.
+    /// The number of its arrays.
     arrays: usize,
-    /// The dimensions of the largest, without those of size 1: what each is called, `None` where that isn't known, and
-    /// its size.
+    /// The dimensions of the largest array, without those of size 1: the name of each, `None` if unknown, and its size.
     axes: Vec<(Option<String>, u64)>,
-    /// What it is, without a full stop.
+    /// Its description, without a full stop.
     sentence: String,
-    /// The places of a row that hold data, and all that it takes; `None` where most of it isn't padding.
+    /// The places of a row that hold data, and all that the row takes; `None` where most of it isn't padding.
     filled: Option<(u64, u64)>,
-    /// The line that makes the largest.
+    /// The line that makes the largest array.
     source: Option<PySourceLine>,
-    /// That line's text, where the program is of a function at hand.
+    /// The text of that line, if the program's function is at hand.
     quote: Option<String>,
 }
 
-// A share is a number.
+// A share is never NaN.
 impl Eq for PyCause {}
 
 impl Hash for PyCause {
@@ -136,8 +135,8 @@ impl PyCause {
     }
 }
 
-/// What to change, and what is needed then: one of `Report.changes`, which come in the order in which to try them, or of
-/// `Explanation.changes`. `str` gives what to do.
+/// A change, and the need after it: one of `Report.changes`, which are in the order in which to try them, or of
+/// `Explanation.changes`. `str` gives the task.
 ///
 /// Examples:
 ///     >>> import pathlib
@@ -147,28 +146,28 @@ impl PyCause {
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "PlannedChange")]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PyPlannedChange {
-    /// What to do, in a few words.
+    /// The task, in a few words.
     r#do: String,
-    /// As that of a `Recommendation`.
+    /// The `kind` of its `Recommendation`.
     kind: String,
-    /// Bytes needed once it and those before it are made; of a message, once it alone is. `None` where a message doesn't
-    /// tell.
+    /// Bytes needed after it and the changes before it; for a message, after it alone. `None` if a message doesn't show
+    /// them.
     bytes_after: Option<u64>,
-    /// Whether that fits; `None` where no memory is known.
+    /// Whether that fits; `None` if the memory is unknown.
     fits: Option<bool>,
-    /// How long a run then takes, estimated from the compiler's cycle counts; `None` where that isn't known.
+    /// Seconds of a run after the change, estimated from the compiler's cycle counts; `None` if unknown.
     seconds_after: Option<f64>,
-    /// Where to make it: a line, and which call it is; empty where nothing tells.
+    /// The place of the change: a line, and the call on it; empty if unknown.
     place: String,
-    /// Code for it, of the program's framework; `None` if there is none.
+    /// Code for it, in the program's framework; `None` for a change without code.
     code: Option<String>,
-    /// What to know before making it, without a full stop.
+    /// A caveat, without a full stop.
     caveat: Option<String>,
-    /// The text of that line, where the program is of a function at hand.
+    /// The text of that line, if the program's function is at hand.
     quote: Option<String>,
 }
 
-// Seconds are a number.
+// Seconds are never NaN.
 impl Eq for PyPlannedChange {}
 
 impl Hash for PyPlannedChange {

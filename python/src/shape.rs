@@ -1,4 +1,4 @@
-//! `Shape`: the class. What Python can ask of it is in `shape_methods`.
+//! `Shape`: the class. Its methods are in `shape_methods` and the other modules `shape_…`.
 
 use crate::{
     builtins::str_of,
@@ -23,7 +23,7 @@ use tilewise_report::parse_shape;
 /// elements, sizes in bytes.
 ///
 /// Raises:
-///     ParseError: the string is not a shape; `.span` says where, and the message points at it.
+///     ParseError: the string is not a shape; `.span` is the place of the error, and the message points at it.
 ///
 /// Examples:
 ///     >>> s = Shape("f32[3,5]{1,0:T(2,2)}")
@@ -46,7 +46,7 @@ use tilewise_report::parse_shape;
 #[derive(Clone)]
 pub(crate) struct PyShape {
     shape: Shape,
-    /// The layout worked out, on first use.
+    /// Computed on first use.
     tiled: OnceLock<Result<Tiled, tilewise::Error>>,
 }
 

@@ -1,4 +1,4 @@
-//! The constructors of everything but plain arrays, the walks in post order, and the questions of XLA's `ShapeUtil` about shapes.
+//! The constructors of everything but plain arrays, the walks in post order, and the queries of XLA's `ShapeUtil`.
 
 use crate::{
     element_type::element_type,
@@ -80,7 +80,7 @@ impl PyShape {
         Ok(Self::new(Shape::buffer(shape_of(array)?)?))
     }
 
-    /// The array whose dimension of that number is dynamic, at most its size, or static.
+    /// The array with this dimension made dynamic, at most its size, or static.
     ///
     /// Examples:
     ///     >>> Shape("f32[8,5]{0,1}").update_dynamic_dimension(0, True)
@@ -100,7 +100,7 @@ impl PyShape {
         parts.map(|(path, part)| (Tuple(path), Self::new(part))).collect()
     }
 
-    /// The shape with each part, a tuple behind its elements, as the function makes it of its path and itself.
+    /// The shape with each part, a tuple behind its elements, replaced by the function's result for path and part.
     ///
     /// Examples:
     ///     >>> Shape("(f32[2], (s8[]))").map_subshapes_post_order(lambda path, part: "u8[]" if path == (1,) else part)
@@ -133,7 +133,7 @@ impl PyShape {
         Ok(self.as_shape().dynamic_shape_is_compatible(&shape_of(bounded)?))
     }
 
-    /// XLA's `ByteSizeOf`: of an array its elements without padding, of a tuple the table of pointers to its elements.
+    /// XLA's `ByteSizeOf`: an array's elements without padding, or a tuple's table of pointers to its elements.
     ///
     /// Examples:
     ///     >>> Shape("(f32[256], s32[])").byte_size_of()
@@ -143,7 +143,7 @@ impl PyShape {
         Ok(self.as_shape().byte_size_of(pointer_bytes)?)
     }
 
-    /// How many bytes lie between neighbours along each dimension, of an array without tiles; tiles don't count.
+    /// The bytes between neighbours along each dimension, as in an array without tiles.
     ///
     /// Examples:
     ///     >>> Shape("bf16[5,8,10]{1,2,0}").byte_strides()
@@ -207,7 +207,7 @@ impl PyShape {
     }
 }
 
-/// An equation of XLA's tiled-layout document, worked out: what `tilewise index` answers to it, as JSON.
+/// The answer of `tilewise index` to an equation of XLA's tiled-layout document, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
 pub(crate) fn equation_json(text: &str) -> Result<String> {

@@ -21,7 +21,7 @@ fn numbers(shape: &PyShape, dimensions: Vec<i64>) -> Result<Vec<usize>> {
     dimensions.into_iter().map(|dimension| number(shape, dimension)).collect()
 }
 
-/// What a visitor says: false ends the walk.
+/// A visitor's answer: false ends the walk, `None` doesn't.
 fn flow(answer: PyResult<Bound<'_, PyAny>>) -> ControlFlow<Option<PyErr>> {
     match answer.and_then(|answer| Ok(!answer.is_none() && !answer.is_truthy()?)) {
         Ok(false) => ControlFlow::Continue(()),
@@ -114,8 +114,8 @@ impl PyShape {
         Ok(Self::new(self.as_shape().append_minor_dimension(bound)?))
     }
 
-    /// The array with a dimension of this size in front of the one of that number. As in XLA, the order of dimensions is all that stays of
-    /// the layout, bounded dimensions become static, and a buffer becomes an array.
+    /// The array with a dimension of this size inserted in front of dimension `index`. As in XLA, the layout keeps only
+    /// its order of dimensions, bounded dimensions become static, and a buffer becomes an array.
     ///
     /// Raises:
     ///     OutOfRangeError: there is no such place.
@@ -133,7 +133,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().insert_dimension_at_index(index, bound)?))
     }
 
-    /// As `insert_dimension_at_index`, of several dimensions behind each other.
+    /// As `insert_dimension_at_index`, for several adjacent dimensions.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]").insert_dimensions_at_index(0, [1, 2])
@@ -168,7 +168,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().delete_dimensions(&numbers(self, dimensions.0)?)?))
     }
 
-    /// The array with those dimensions only whose number the function is true of; otherwise as `delete_dimension`.
+    /// The array with only the dimensions for whose number the function is true; otherwise as `delete_dimension`.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,4,5]").filter_dimensions(lambda dimension: dimension != 1)
@@ -189,7 +189,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().drop_degenerate_dimensions()?))
     }
 
-    /// The array with dimension i what dimension `permutation[i]` was, and its layout changed with them: no byte moves.
+    /// The array whose dimension i is this array's dimension `permutation[i]`, its layout permuted too: no byte moves.
     ///
     /// Raises:
     ///     ShapeError: not an array, or no permutation of its dimensions.
@@ -202,8 +202,8 @@ impl PyShape {
         Ok(Self::new(self.as_shape().permute_dimensions(&numbers(self, permutation.0)?)?))
     }
 
-    /// The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the order of dimensions is all that stays
-    /// of the layout; `Layout.move_dim_to_major` keeps the rest.
+    /// The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the layout keeps only
+    /// its order of dimensions; `Layout.move_dim_to_major` keeps the rest.
     ///
     /// Raises:
     ///     OutOfRangeError: there is no such dimension.
@@ -281,7 +281,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().static_shape()?))
     }
 
-    /// The part of the shape at a path through its tuples, XLA's `ShapeIndex`; `None` if there is none.
+    /// The part of the shape at a path through its tuples, XLA's `ShapeIndex`; `None` if nothing is there.
     ///
     /// Examples:
     ///     >>> Shape("(f32[2], (token[], s8[]))").subshape((1, 1))
@@ -317,7 +317,7 @@ impl PyShape {
         self.as_shape().subshapes().map(|(path, part)| (Tuple(path), Self::new(part))).collect()
     }
 
-    /// The shape with each leaf as the function makes it of its path and itself.
+    /// The shape with each leaf replaced by the function's result for its path and the leaf.
     ///
     /// Examples:
     ///     >>> Shape("(f32[2], s8[])").map_leaves(lambda path, leaf: leaf.change_element_type("bf16") if path == (0,) else leaf)
@@ -361,7 +361,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().slice_tuple(start..limit)?))
     }
 
-    /// Whether both have the same element types and dimensions: layouts, and which dimensions are dynamic, are left out.
+    /// Whether both have the same element types and dimensions; ignores layouts, and which dimensions are dynamic.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,3]{0,1}").compatible("f32[2,<=3]")
@@ -371,7 +371,7 @@ impl PyShape {
         Ok(self.as_shape().compatible(&shape_of(other)?))
     }
 
-    /// As `compatible`, and leaves out element types.
+    /// As `compatible`, and ignores element types.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,3]").compatible_ignoring_element_type("s8[2,3]")
@@ -381,7 +381,7 @@ impl PyShape {
         Ok(self.as_shape().compatible_ignoring_element_type(&shape_of(other)?))
     }
 
-    /// As `compatible`, and takes all floating-point types as one.
+    /// As `compatible`, and treats all floating-point types as equal.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,3]").compatible_ignoring_fp_precision("bf16[2,3]")
@@ -401,12 +401,12 @@ impl PyShape {
         Ok(self.as_shape().compatible_kind(&shape_of(other)?))
     }
 
-    /// `==` with parts left out, XLA's `Shape::Equal`.
+    /// `==` that ignores parts, XLA's `Shape::Equal`.
     ///
     /// Args:
     ///     other: a `Shape` or a `str`.
-    ///     ignore: what is left out: `'layout'`, `'tiles_in_layout'`, `'element_size_in_layout'`, `'memory_space_in_layout'`,
-    ///         `'element_type'`, `'fp_precision'`, `'dynamic_dimension'`, `'dimensions'`,
+    ///     ignore: the ignored parts: `'layout'`, `'tiles_in_layout'`, `'element_size_in_layout'`,
+    ///         `'memory_space_in_layout'`, `'element_type'`, `'fp_precision'`, `'dynamic_dimension'`, `'dimensions'`,
     ///         `'tail_padding_alignment_in_elements'`, `'split_config_in_layout'`, `'buffer'`.
     ///
     /// Raises:
@@ -444,7 +444,7 @@ impl PyShape {
     /// The dimensions that a reshape to another array does not modify: pairs of a dimension of this array and one of the other.
     ///
     /// Raises:
-    ///     ShapeError: not arrays of as many elements.
+    ///     ShapeError: not arrays with the same number of elements.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,3,5,7,12]").dimensions_unmodified_by_reshape("f32[6,5,1,7,3,4]")
@@ -454,8 +454,8 @@ impl PyShape {
         Ok(self.as_shape().dimensions_unmodified_by_reshape(&shape_of(to)?)?)
     }
 
-    /// The array reshaped to these dimensions, in each layout in which every element stays where it is, those with the array's
-    /// own tiles first; empty if there is none. `free_reshapes` has the orders of this array for which there is one on a TPU.
+    /// The array reshaped to these dimensions, in each layout that leaves every element in place, those with the
+    /// array's own tiles first; may be empty. `free_reshapes` has the orders of this array with such a layout on a TPU.
     ///
     /// Raises:
     ///     ShapeError: not an array, or another number of elements.
@@ -470,10 +470,11 @@ impl PyShape {
         Ok(self.as_shape().free_reshape(&dimensions.0)?.layouts.into_iter().map(Self::new).collect())
     }
 
-    /// The dimensions of the other array that a reshape makes of these, which are to rise; `None` if it modifies one of them.
+    /// The dimensions of the other array that a reshape makes of these, given in ascending order; `None` if it modifies
+    /// one of them.
     ///
     /// Raises:
-    ///     ShapeError: not arrays of as many elements.
+    ///     ShapeError: not arrays with the same number of elements.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,3,5,7,12]").reshape_leaves_dimensions_unmodified("f32[6,5,1,7,3,4]", [2, 3])
@@ -490,7 +491,7 @@ impl PyShape {
     /// The dimensions of size 1 that a reshape to the other array deletes and inserts; `None` if it does anything else.
     ///
     /// Raises:
-    ///     ShapeError: not arrays of as many elements.
+    ///     ShapeError: not arrays with the same number of elements.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,1,5]").inserted_or_deleted_1_sized_dimensions("f32[3,5,1]")
@@ -504,7 +505,7 @@ impl PyShape {
         Ok(found.map(|found| (found.deleted, found.inserted)))
     }
 
-    /// The index behind another, the last dimension counting fastest; `None` behind the last.
+    /// The index after another, the last dimension counting fastest; `None` after the last.
     ///
     /// Raises:
     ///     OutOfRangeError: the index is outside the array.
@@ -523,8 +524,8 @@ impl PyShape {
     /// returns false. Tiles play no part; `for_each_in_memory` follows them.
     ///
     /// Args:
-    ///     visit: called with a tuple; `None` is no false.
-    ///     base, count, step: along each dimension where to begin, how far to go, and in which steps; `None` is all.
+    ///     visit: called with a tuple; returning `None` doesn't end the walk.
+    ///     base, count, step: along each dimension the start, the extent, and the step; `None` visits everything.
     ///
     /// Returns:
     ///     Whether all were visited.

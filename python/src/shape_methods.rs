@@ -219,7 +219,7 @@ impl PyShape {
         self.as_shape().leaves().map(|(path, leaf)| (Tuple(path), Self::new(leaf))).collect()
     }
 
-    /// The same array with another layout.
+    /// This array with another layout.
     ///
     /// Args:
     ///     layout: a `Layout`, or its text, such as `"{1,0:T(8,128)}"`.
@@ -236,7 +236,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().with_layout(layout_of(layout)?)?))
     }
 
-    /// The same shape without any layout, as `predict` takes it.
+    /// This shape without any layout, as `predict` takes it.
     ///
     /// Examples:
     ///     >>> str(Shape("f32[8,64]{0,1:T(8,128)}").without_layout())
@@ -260,11 +260,11 @@ impl PyShape {
     ///
     /// Args:
     ///     to: the array to read the bytes as, a `Shape` or a `str`.
-    ///     reading: what they are wanted as: `'any'`, `'reshape'` (the same elements in row-major order) or `'transpose'`.
+    ///     reading: the relation to test: `'any'`, `'reshape'` (the same elements in row-major order) or `'transpose'`.
     ///
     /// Raises:
-    ///     ShapeError: not arrays with layouts; or `.kind` is `'undecided'`: a tile cuts across what `*` merged out of order,
-    ///         and there are too many elements to compare.
+    ///     ShapeError: not arrays with layouts; or `.kind` is `'undecided'`: a tile cuts across dimensions that `*`
+    ///         merged out of order, and there are too many elements to compare.
     ///     ValueError: the reading is unknown.
     ///
     /// Examples:
@@ -301,8 +301,8 @@ impl PyShape {
     ///     notation: `'pjrt'`, `'jax'`, `'mlir'`, `'memref'`, `'mosaic'`, `'numpy'`, `'dlpack'`, `'cute'` or `'einops'`.
     ///
     /// Raises:
-    ///     ShapeError: the notation can't say this layout, and why (`.kind` is `'not_expressible'`); or there is no such
-    ///         notation.
+    ///     ShapeError: the notation can't express this layout, with the reason (`.kind` is `'not_expressible'`), or is
+    ///         unknown.
     ///
     /// Examples:
     ///     >>> Shape("bf16[64,512]{1,0:T(8,128)(2,1)}").to_notation("cute")
@@ -312,16 +312,16 @@ impl PyShape {
         Ok(notation.parse::<Notation>()?.write(self.tiled()?)?)
     }
 
-    /// An array in the layout that a text in another system's notation says, as `to_notation` writes it.
+    /// An array in the layout of a text in another system's notation, as `to_notation` writes it.
     ///
     /// Args:
     ///     notation: as for `to_notation`.
     ///     text: the layout.
-    ///     array: the array, a `Shape` or a `str`; what the notation doesn't say of `E(n)` and `S(n)` stays as it is there.
+    ///     array: the array, a `Shape` or a `str`; it gives `E(n)` and `S(n)` if the notation doesn't express them.
     ///
     /// Raises:
-    ///     ShapeError: the text is not of this notation or of another array, or no layout does what it says; or there is no
-    ///         such notation.
+    ///     ShapeError: the text is not in this notation or describes another array, no layout fits it, or the notation
+    ///         is unknown.
     ///
     /// Examples:
     ///     >>> Shape.from_notation("memref", "memref<3x5xf32, strided<[8, 1]>>", "f32[3,5]")
@@ -437,13 +437,12 @@ impl PyShape {
 
     /// The runs of bits that a slice takes.
     ///
-    /// A run holds bits of the slice's elements only: padding ends it, as does what belongs to another element. Neighbours
-    /// are merged.
+    /// A run holds bits of the slice's elements only: padding and other elements end it. Neighbours are merged.
     ///
     /// Args:
     ///     start: the first index, one integer for each dimension.
-    ///     limit: the first index that isn't in the slice any more, for each dimension.
-    ///     strides: takes every so manieth index from `start` on, for each dimension; `None` for every index.
+    ///     limit: the first index behind the slice, for each dimension.
+    ///     strides: the step from one index to the next, from `start` on, for each dimension; `None` for every index.
     ///     order: `"memory"`: by rising offset; `"slice"`: row-major over the slice, so that the runs, one after the other,
     ///         are the slice as a dense array.
     ///
@@ -454,7 +453,7 @@ impl PyShape {
     /// Raises:
     ///     OutOfRangeError: the slice is not inside the array; also an `IndexError`.
     ///     ShapeError: `start` or `limit` has another length than the rank, or the shape is not an array, or one with an
-    ///         unbounded dimension or no layout, or its layout has no such answer.
+    ///         unbounded dimension or no layout, or runs of its layout can't be computed in this order.
     ///
     /// Examples:
     ///     >>> cache = Shape("bf16[4096,8,128]{2,1,0:T(8,128)(2,1)}")
@@ -501,7 +500,7 @@ impl PyShape {
     /// Raises:
     ///     DrawError: there is nothing to draw.
     ///     OutOfRangeError: an index is outside the array.
-    ///     ShapeError: neither an array nor a tuple of some, or one with an unbounded dimension or no layout.
+    ///     ShapeError: neither an array nor a tuple of arrays, or one with an unbounded dimension or no layout.
     ///     ValueError: the view or theme is unknown.
     ///
     /// Examples:

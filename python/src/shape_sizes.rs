@@ -1,4 +1,4 @@
-//! The properties of `Shape` about memory: what the array takes, and why.
+//! The properties of `Shape` about memory: sizes, padding and its causes.
 
 use crate::{errors::Result, shape::PyShape, typed::Tuple};
 use pyo3::prelude::*;

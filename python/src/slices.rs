@@ -50,7 +50,7 @@ pub(crate) fn slice_runs<'py>(
     Ok(array)
 }
 
-/// An array's shards on every device, from those of another sharding.
+/// An array's shards on every device, from the shards of another sharding.
 ///
 /// Args:
 ///     shards: for each device the bytes of its shard, a one-dimensional `numpy.ndarray` of uint8 in `from_shape`'s layout;
@@ -58,13 +58,13 @@ pub(crate) fn slice_runs<'py>(
 ///     from_shape: a `Shape` or `str`: the whole array, with the layout of its shards.
 ///     from_sharding: how it is divided, in XLA's notation, such as `"{devices=[2,2]<=[4]}"`; `str()` of jax's
 ///         `HloSharding` is one.
-///     to_shape, to_sharding: the same afterwards.
+///     to_shape, to_sharding: the shape and the sharding of the result.
 ///
 /// Returns:
 ///     For each device the bytes of its new shard, in `to_shape`'s layout. Padding is zero.
 ///
 /// Raises:
-///     ParseError: a sharding is none of XLA's.
+///     ParseError: a sharding is not in XLA's notation.
 ///     ShapeError: the shardings don't fit the array or each other.
 ///     RelayoutError: a shard has another length.
 ///

@@ -1,4 +1,4 @@
-//! `SpaceTotal`, the buffers of one memory space and its peak, and `PeakBuffer`, what is alive then.
+//! `SpaceTotal`, the buffers of one memory space and its peak, and `PeakBuffer`, arrays alive at the peak.
 
 use crate::{
     row::PySourceLine,
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use tilewise_audit::{PeakRow, SpacePeak, SpaceTotal};
 use tilewise_report::causes_in_words;
 
-/// Totals of the buffers in one memory space, and what it holds when it holds the most. Sizes are in bytes.
+/// Totals of the buffers in one memory space, and its peak. Sizes are in bytes.
 ///
-/// What the peak says is `None` for a program without a memory plan: one that isn't scheduled.
+/// The fields of the peak are `None` for a program without a memory plan: one that isn't scheduled.
 ///
 /// Examples:
 ///     >>> import pathlib
@@ -40,7 +40,7 @@ pub(crate) struct PySpaceTotal {
     peak_live_bytes: Option<u64>,
     /// Bytes of the temporaries' memory.
     peak_temporary_bytes: Option<u64>,
-    /// Padding of what is alive at the peak.
+    /// Padding of everything alive at the peak.
     peak_padding_bytes: Option<u64>,
     /// Bytes of the temporaries' memory that nothing uses at the peak.
     peak_fragmentation_bytes: Option<u64>,
@@ -48,7 +48,7 @@ pub(crate) struct PySpaceTotal {
     peak_instruction: Option<String>,
     /// The line of the user's program that it comes from.
     peak_source: Option<PySourceLine>,
-    /// What is alive at the peak, the largest first.
+    /// The arrays alive at the peak, the largest first.
     peak_buffers: Option<Vec<PyPeakBuffer>>,
 }
 
@@ -109,9 +109,9 @@ pub(crate) struct PyPeakBuffer {
     opcode: String,
     /// The array; a tuple where it is a tuple's table of pointers.
     shape: PyShape,
-    /// What it is for, such as `'argument'` or `'temporary'`.
+    /// The role of the arrays, such as `'argument'` or `'temporary'`.
     role: String,
-    /// How many there are.
+    /// The number of arrays.
     count: usize,
     /// Bytes they take.
     bytes: u64,
@@ -128,7 +128,7 @@ pub(crate) struct PyPeakBuffer {
 }
 
 impl PyPeakBuffer {
-    /// What is alive at a peak.
+    /// The arrays alive at a peak.
     pub(crate) fn all(peak: &SpacePeak) -> Vec<Self> {
         peak.rows.iter().map(Self::of).collect()
     }

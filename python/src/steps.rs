@@ -25,7 +25,7 @@ use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 #[derive(Clone)]
 pub(crate) struct PySteps(Arc<Derived>);
 
-/// A shape, and how its buffer is made: all of it follows from the shape.
+/// A shape with its layout and its steps, both computed from it.
 struct Derived {
     shape: PyShape,
     tiled: Tiled,
@@ -186,7 +186,7 @@ impl PyStep {
         self.step().level
     }
 
-    /// What it does to the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
+    /// The effect on the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
     #[getter]
     fn effect(&self) -> Typed<&'static str, typed::Effect> {
         Typed::new(self.step().effect.as_str())

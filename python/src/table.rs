@@ -107,7 +107,7 @@ pub(crate) enum Column {
 
 /// Rows whose tables have more columns here than in CSV: every field of the row.
 pub(crate) trait Framed: TableRow {
-    /// Those columns, empty. One is a field of that name, or `function`, of the line of the user's program.
+    /// The additional columns, empty. Each is the field of its name; `function` is that of the user's source line.
     fn more() -> Vec<(&'static str, Column)>;
 }
 
@@ -139,7 +139,7 @@ impl Column {
     }
 }
 
-/// A count as data frames hold it: signed, so that differences are.
+/// A count as data frames hold it: signed, so that differences can be negative.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

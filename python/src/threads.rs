@@ -14,17 +14,17 @@ pub(crate) fn available(asked: usize) -> usize {
     asked.clamp(1, thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-/// What `work` returns, done without the GIL on a thread of its own, so that a signal ends the call and not only the work.
+/// The result of `work`, which runs without the GIL on a thread of its own, so that a signal ends the call.
 ///
-/// What is under way when a signal handler raises is left to its thread, and its result dropped.
+/// If a signal handler raises, the work continues on its thread, and its result is dropped.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    /// Shorter than what a person notices.
+    /// Shorter than a delay that people notice.
     const PATIENCE: Duration = Duration::from_millis(50);
     let (sender, mut receiver) = mpsc::channel();
-    // Nobody receives after a signal.
+    // After a signal, the receiver is gone.
     let worker = thread::Builder::new().spawn(move || drop(sender.send(work())))?;
     loop {
         let (returned, received) = py.detach(move || {

@@ -1,11 +1,11 @@
-//! `sum_together`: programs that are loaded at once, which travel to Python as JSON, as text and as a page.
+//! `sum_together`: programs that are loaded at once, passed to Python as JSON, as text and as a page.
 
 use crate::{errors::Result, report::PyReport, travel::not_held, whole::whole};
 use pyo3::prelude::*;
 use tilewise_audit::{Member, PagesOf, Together};
 use tilewise_report::{AsJson, ProgramSet, WriteText};
 
-/// Columns of the text.
+/// The width of the text, in columns.
 const WIDTH: usize = 120;
 
 /// The sum of programs, each with its name and the bytes of its code: its JSON, its text and its page.

@@ -16,7 +16,7 @@ use tilewise::tpu::Generation;
 use tilewise_audit::{Machine, UnknownMachine};
 use tilewise_time::{Cores, Rates};
 
-/// The generation of that name, or that of a JAX device.
+/// The generation with this name, or of this JAX device.
 pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     let name = match value.cast::<PyString>() {
         Ok(name) => name.clone(),
@@ -33,7 +33,7 @@ pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     name.parse().map_err(|error| Error::in_text(error, name))
 }
 
-/// The machine of that name.
+/// The machine with this name.
 pub(crate) fn machine_named(name: &str) -> Result<Machine> {
     name.parse().map_err(|error: UnknownMachine| Error::new(Class::Parse, "unknown_machine", error.to_string()))
 }
@@ -45,7 +45,7 @@ pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
     Ok((machine.to_string(), machine.memory_bytes()))
 }
 
-/// The names of the TPU generations that are known, as a `tuple`.
+/// The names of the known TPU generations, as a `tuple`.
 pub(crate) struct Generations;
 
 impl<'py> IntoPyObject<'py> for Generations {
@@ -74,7 +74,7 @@ pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(generation(tpu)?.hbm_bytes())
 }
 
-/// What a device does in a second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
+/// A device's rates per second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
 #[pyfunction]
 #[pyo3(signature = (tpu: "Tpu"))]
 pub(crate) fn rates(tpu: &Bound<'_, PyAny>) -> Result<(f64, f64, f64)> {

@@ -1,12 +1,12 @@
-//! Values that travel: pickled and copied as the JSON of what they hold.
+//! Values pickled and copied as JSON.
 
 use pyo3::{PyClass, exceptions::PyValueError, prelude::*, types::PyType};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What `__reduce__` returns: a function and its arguments; mostly `restore`, the class, and what the value holds.
+/// The result of `__reduce__`: a function and its arguments; mostly `restore`, the class, and the value's JSON.
 pub(crate) type Reduced<'py, A = (Bound<'py, PyType>, String)> = (Bound<'py, PyAny>, A);
 
-/// What pickles a value of this class that holds that.
+/// The pickled form of a value of class `T`, from its fields.
 pub(crate) fn reduced<'py, T: PyClass>(py: Python<'py>, held: &impl Serialize) -> PyResult<Reduced<'py>> {
     let held = serde_json::to_string(held).map_err(not_held)?;
     Ok((native(py, "restore")?, (py.get_type::<T>(), held)))
@@ -17,7 +17,7 @@ pub(crate) fn native<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, Py
     py.import("tilewise._tilewise")?.getattr(name)
 }
 
-/// The value that the text holds.
+/// The value in a JSON text.
 pub(crate) fn parsed<T: DeserializeOwned>(held: &str) -> PyResult<T> {
     serde_json::from_str(held).map_err(not_held)
 }

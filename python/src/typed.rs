@@ -1,4 +1,4 @@
-//! Results in the types that Python's type checkers know them by.
+//! Results with their types for Python's type checkers.
 
 #[cfg(feature = "stub")]
 use pyo3::{
@@ -62,7 +62,7 @@ where
     }
 }
 
-/// An iterator over these.
+/// An iterator over items of one type.
 pub(crate) struct Items<'py, T>(Bound<'py, PyIterator>, PhantomData<T>);
 
 impl<'py, T: IntoPyObject<'py>> Items<'py, T> {
@@ -127,7 +127,7 @@ where
     }
 }
 
-/// A type in Python's own words. Strings in the stub are types, as in the signatures.
+/// A type as a Python annotation. Strings in the stub are types, as in the signatures.
 pub(crate) trait Hint {
     #[cfg(feature = "stub")]
     const HINT: PyStaticExpr;

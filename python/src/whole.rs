@@ -5,7 +5,7 @@ use pyo3::{
     prelude::*,
 };
 
-/// A whole number of one of Rust's types. Python's `OverflowError` for one out of its range tells neither number nor range.
+/// A whole number of one of Rust's types. Python's `OverflowError` names neither the number nor the range.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ where
     })
 }
 
-/// What a type can hold.
+/// The range of a number type.
 pub(crate) trait Ranged {
     const LEAST: i128;
     const MOST: i128;

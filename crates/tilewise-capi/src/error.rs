@@ -104,7 +104,7 @@ impl From<tilewise_relayout::Error> for Failure {
     }
 }
 
-/// One code for many kinds: those that a caller would answer alike.
+/// The code of an error kind; kinds that callers handle alike share one.
 fn code_of(kind: ErrorKind) -> tw_code {
     match kind {
         ErrorKind::Overflow => TW_OVERFLOW,
@@ -124,7 +124,7 @@ fn code_of(kind: ErrorKind) -> tw_code {
     }
 }
 
-/// Runs what a function does: its error becomes the answer, and so does a panic, which C could not unwind.
+/// Runs a function's body and returns its code. A panic becomes `TW_INTERNAL`: C can't unwind it.
 pub(crate) fn answer(error: *mut tw_error, body: impl FnOnce() -> Result<()>) -> i32 {
     let done = catch_unwind(AssertUnwindSafe(body));
     let failure = match done {
@@ -139,7 +139,7 @@ pub(crate) fn answer(error: *mut tw_error, body: impl FnOnce() -> Result<()>) ->
     failure.code as i32
 }
 
-/// The same for a function that only looks and has an answer for everything: a defect is `otherwise`.
+/// Runs the body of a query that can't fail; a panic returns `otherwise`.
 pub(crate) fn look<T>(otherwise: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
 }

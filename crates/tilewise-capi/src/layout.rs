@@ -23,7 +23,7 @@ pub struct tw_layout(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) shape: Shape,
     pub(crate) tiled: Tiled,
-    /// What `tw_layout_pjrt` lends.
+    /// The arrays that `tw_layout_pjrt` lends.
     pjrt: OnceLock<std::result::Result<PjrtTiled, tilewise::Error>>,
 }
 
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn tw_layout_free(layout: *mut tw_layout) {
     look((), || unsafe { take(layout) });
 }
 
-/// What a question about a layout answers: `otherwise` for NULL.
+/// The answer to a question about a layout; `otherwise` for NULL.
 ///
 /// # Safety
 /// `layout` is NULL or a layout that is not freed.

@@ -1,4 +1,4 @@
-//! C's pointers as Rust's slices and references, and back: everything that is checked of them is checked here.
+//! C's pointers as Rust's slices and references, and back, with all checks of pointers.
 
 use crate::error::{Failure, Result};
 use std::{
@@ -6,10 +6,10 @@ use std::{
     slice,
 };
 
-/// Something to read.
+/// A slice to read.
 ///
 /// # Safety
-/// The pointer is NULL, or `length` values may be read there for as long as the answer is used, and nobody writes to them meanwhile.
+/// The pointer is NULL, or `length` values may be read there, and are not written, for as long as the result is used.
 pub(crate) unsafe fn read<'a, T>(pointer: *const T, length: usize, what: &str) -> Result<&'a [T]> {
     if length == 0 {
         return Ok(&[]);
@@ -19,17 +19,17 @@ pub(crate) unsafe fn read<'a, T>(pointer: *const T, length: usize, what: &str) -
     Ok(unsafe { slice::from_raw_parts(pointer, length) })
 }
 
-/// Something to write.
+/// A slice to write.
 ///
 /// # Safety
-/// The pointer is NULL, or `length` values may be written there for as long as the answer is used, and nobody else uses them meanwhile.
+/// The pointer is NULL, or `length` values may be written there, and have no other users, for as long as the result is
+/// used.
 pub(crate) unsafe fn write<'a, T>(pointer: *mut T, length: usize, what: &str) -> Result<&'a mut [T]> {
     if length == 0 {
         return Ok(&mut []);
     }
     check(pointer, length, what)?;
-    // SAFETY: As in `read`. Bytes that C never wrote are some bytes all the same: what this library is given has crossed a border
-    // that the compiler can't look over.
+    // SAFETY: As in `read`. Bytes that C never wrote have some value: the compiler can't see across the C interface.
     Ok(unsafe { slice::from_raw_parts_mut(pointer, length) })
 }
 
@@ -46,16 +46,16 @@ fn check<T>(pointer: *const T, length: usize, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// A handle.
+/// The object of a handle.
 ///
 /// # Safety
-/// The pointer is NULL, or one that this library made and that is not freed while the answer is used.
+/// The pointer is NULL, or one that this library made and that is not freed while the result is used.
 pub(crate) unsafe fn handle<'a, T>(pointer: *const T, what: &str) -> Result<&'a T> {
     // SAFETY: The caller's promise; handles are boxes, so they are aligned.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
 }
 
-/// A text of a length.
+/// A text with a given length.
 ///
 /// # Safety
 /// As for [`read`].
@@ -72,7 +72,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str)
 /// A word that ends with NUL.
 ///
 /// # Safety
-/// The pointer is NULL, or bytes up to a NUL may be read there while the answer is used.
+/// The pointer is NULL, or bytes up to a NUL may be read there while the result is used.
 pub(crate) unsafe fn word<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
     if pointer.is_null() {
         return Err(Failure::argument(format!("{what} is NULL")));
@@ -81,18 +81,18 @@ pub(crate) unsafe fn word<'a>(pointer: *const c_char, what: &str) -> Result<&'a 
     unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| Failure::argument(format!("{what} isn't UTF-8")))
 }
 
-/// Writes an answer, unless nobody wants it.
+/// Writes a result, unless the pointer is NULL.
 ///
 /// # Safety
 /// The pointer is NULL, or a value may be written there.
 pub(crate) unsafe fn put_if_wanted<T>(pointer: *mut T, value: T) {
     if !pointer.is_null() {
-        // SAFETY: The caller's promise. Not every caller aligns what it takes an answer in, and no answer needs it.
+        // SAFETY: The caller's promise. The pointer may be unaligned, which this write allows.
         unsafe { pointer.write_unaligned(value) };
     }
 }
 
-/// Writes an answer.
+/// Writes a result; NULL is an error.
 ///
 /// # Safety
 /// As for [`put_if_wanted`].
@@ -105,7 +105,7 @@ pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<()>
     Ok(())
 }
 
-/// Gives a handle away.
+/// Makes an object and gives its handle to the caller.
 ///
 /// # Safety
 /// As for [`put_if_wanted`].
@@ -119,7 +119,7 @@ pub(crate) unsafe fn give<T>(out: *mut *mut T, make: impl FnOnce() -> Result<T>)
     Ok(())
 }
 
-/// Takes a handle back, and ends it.
+/// Takes a handle back and frees it; NULL is fine.
 ///
 /// # Safety
 /// The pointer is NULL, or came from [`give`] and was not taken back before.
@@ -130,7 +130,7 @@ pub(crate) unsafe fn take<T>(pointer: *mut T) {
     }
 }
 
-/// Writes a text as `snprintf` does: what fits of it and a NUL. Its whole length goes to `length`.
+/// Writes a text as `snprintf` does: the part that fits, and a NUL. Its whole length goes to `length`.
 ///
 /// # Safety
 /// `capacity` bytes may be written at `buffer`, and `length` is NULL or may be written.

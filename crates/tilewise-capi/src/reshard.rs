@@ -1,4 +1,4 @@
-//! Resharding: which device copies what to which, and the copies done over buffers of this process.
+//! Resharding: the copies between devices, and running them over buffers of this process.
 
 use crate::{
     error::{Failure, Result, answer, look, tw_error},
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn tw_reshard_run(
     })
 }
 
-/// Whether no destination overlaps another buffer. Sources may overlap each other.
+/// Checks that no destination overlaps another buffer. Sources may overlap each other.
 fn apart(sources: &[*const c_void], from: usize, destinations: &[*mut c_void], to: usize) -> Result<()> {
     let sources = sources.iter().filter(|at| !at.is_null() && from > 0).map(|at| (at.addr(), from, false));
     let destinations = destinations.iter().filter(|at| !at.is_null() && to > 0).map(|at| (at.addr(), to, true));

@@ -216,7 +216,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        if name == "fleet":  # It imports what only the extra installs.
+        if name == "fleet":  # It imports packages that only the extra installs.
             return importlib.import_module("tilewise.fleet")
         message = f"module 'tilewise' has no attribute {name!r}"
         raise AttributeError(message)

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         with apart() as answers:
             return verbs[given[0]](given[1:], answers)
-    # What the verb `mcp` asks a compiler, it asks this interpreter.
+    # The verb `mcp` asks the compiler through this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)
     # Python's own handler would only take effect after the native call returns.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""`Report.check`: the advice that can be applied from outside, applied, and what it frees."""
+"""`Report.check`: applies the advice that needs no change of the function, and measures the bytes that it frees."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckedAdvice:
-    """One recommendation, and what the compiler says of it.
+    """One recommendation, and the compiler's figures for it.
 
     Attributes:
-        recommendation: what was advised.
-        freed_bytes: by how much the program's bytes fell, with what was applied before it; negative if they rose;
+        recommendation: the advice.
+        freed_bytes: the fall in the program's bytes, after the advice applied before it; negative if they rose;
             ``None`` where it was not applied.
         why_not: why it was not applied.
-        time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both
+        time: the relative change of the estimated time of a run: 0.25 is a quarter longer. ``None`` where both
             programs weren't compiled in full, can't be compared, or differ by a tenth at most.
     """
 
@@ -45,7 +45,7 @@ class CheckedAdvice:
 
 @dataclass(frozen=True)
 class AdviceCheck:
-    """What was promised beside what was freed; ``str`` is a table. Returned by `Report.check`.
+    """Promised and freed bytes of each recommendation; ``str`` is a table. Returned by `Report.check`.
 
     Attributes:
         comparison: the program without and with all that was applied.
@@ -64,7 +64,7 @@ class AdviceCheck:
 
     @property
     def peak_bytes_saved(self) -> int:
-        """By how much the program's bytes fell."""
+        """The fall in the program's bytes."""
         return self.comparison.peak_bytes_saved
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class AdviceCheck:
 
 
 def _certainty(advised: Recommendation) -> str:
-    """How much of what it promises is known."""
+    """The prefix of promised bytes that are a bound or an estimate."""
     return "up to " if advised.is_bound else "about " if advised.is_estimate else ""
 
 
@@ -148,11 +148,11 @@ def applied(made: Made, advised: Recommendation, of: Request, limit: int | None 
     """The program with one recommendation.
 
     Args:
-        limit: the bytes that it is to fit; ``None`` where it does.
-        confirm: compile to the end what is chosen by its time.
+        limit: the bytes that it has to fit; ``None`` if it fits already.
+        confirm: compile candidates in full where they are chosen by time.
 
     Raises:
-        Skip: it is for the one who wrote the program.
+        Skip: it can't be applied from outside the function.
     """
     if advised.kind == "donate":
         donated = _advised_arguments(made, advised) or donatable(made.f, made.args)
@@ -171,7 +171,7 @@ def applied(made: Made, advised: Recommendation, of: Request, limit: int | None 
 
 
 def _recomputing(made: Made, of: Request, limit: int | None, confirm: bool) -> Made:
-    """The fastest choice of what is kept that fits; where all does, the one that frees most.
+    """The fastest choice of kept values that fits; without a limit, full rematerialisation, which frees most.
 
     Raises:
         Skip: nothing is kept for a gradient.

@@ -1,4 +1,4 @@
-"""Where a verb's answers go: apart from what the programs print that it runs."""
+"""The stream of a verb's answers, kept apart from the output of the programs that it runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Answers:
     """Answers on one stream, errors on standard error."""
 
     shows_progress = True
-    """Whether somebody watches standard error."""
+    """Whether progress is shown on standard error."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -23,13 +23,13 @@ class Answers:
         print(text, file=self._out)
 
     def error(self, error: Exception | str) -> None:
-        """Say why there is none."""
+        """Print an error to standard error."""
         print(f"error: {error}", file=sys.stderr)
 
 
 @contextlib.contextmanager
 def apart() -> Generator[Answers]:
-    """Keep standard output for answers: until the end, what is printed there goes to standard error.
+    """Keep standard output for answers: until the end, other output to it goes to standard error.
 
     A program prints as it is imported or called, and its libraries print without Python.
     """
@@ -37,7 +37,7 @@ def apart() -> Generator[Answers]:
     try:
         is_stream = out.fileno() == 1
     except (OSError, ValueError):
-        # Somebody captures what Python prints.
+        # Python's standard output is captured.
         is_stream = False
     out.flush()
     with contextlib.ExitStack() as kept:

@@ -69,14 +69,14 @@ def audit(
     libtpu: str | None = None,
     **kwargs: Any,
 ) -> Report | list[Report | Error | OSError]:
-    """Find what a compiled program holds at its peak, its padding waste, and what to change.
+    """Find a compiled program's peak memory, its padding waste, and changes that save memory.
 
     Args:
         program: one of
 
             - a function of any kind that `compile_for` takes, compiled for ``tpu`` with no TPU at hand, as far as the
               compiler's memory plan: one that does not fit has its report, too;
-            - what it was lowered to for a TPU, the result of ``lower``, which is compiled for ``tpu`` likewise;
+            - the result of ``lower`` for a TPU, which is compiled for ``tpu`` likewise;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
               ``to_string`` method;
             - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip; or of a folder of
@@ -92,13 +92,13 @@ def audit(
             here; ``"gpu:h100"`` or another of ``gpu:a100``, ``a100-40gb``, ``h200``, ``b200``, ``b300``, for which
             JAX's plugin compiles it without a card (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
         hbm_limit: the memory that the program has to fit into: bytes, text such as ``"14GiB"``, or a share, ``"90%"``;
-            of a GPU by default ``"75%"``, what JAX's pool takes (``XLA_PYTHON_CLIENT_MEM_FRACTION``).
+            of a GPU by default ``"75%"``, the share of JAX's pool (``XLA_PYTHON_CLIENT_MEM_FRACTION``).
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
         libtpu: the version of libtpu that compiles a function, such as ``"0.0.48"``, installed from PyPI beside the
-            cache the first time; of a text, the version that compiled it. By default the installed one, and what the
-            text says.
+            cache the first time; of a text, the version that compiled it. By default the installed one, and the one
+            that the text names.
         kwargs: the function's keyword arguments.
 
     Raises:
@@ -153,7 +153,7 @@ def audit(
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
     text, source = _text_of(program)
-    # What this process compiled for a TPU, its libtpu did.
+    # A program compiled in this process was compiled by its libtpu.
     compiled_here = libtpu_version() if hasattr(program, "memory_analysis") else None
     return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu or compiled_here)
 
@@ -176,7 +176,7 @@ def _files_of(program: Program) -> Sequence[Program]:
 
 
 def _programs_in(program: Program) -> list[Path] | None:
-    """The final programs in a folder; ``None`` for what is none."""
+    """The final programs in a folder; ``None`` for anything but a folder."""
     is_path = isinstance(program, os.PathLike) or (isinstance(program, str) and not _is_hlo(program))
     return _tilewise.programs_in(cast("str | os.PathLike[str]", program)) if is_path else None
 

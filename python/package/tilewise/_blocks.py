@@ -1,4 +1,4 @@
-"""`suggest_blocks`: of a grid of block sizes, what can't compile is left out, and the rest is ordered."""
+"""`suggest_blocks`: drops the block sizes of a grid that can't compile, and orders the rest."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class SuggestedBlocks:
 
 @dataclass(frozen=True)
 class BlockSuggestions(Listed[SuggestedBlocks]):
-    """What `suggest_blocks` found, best first; a sequence of `SuggestedBlocks`. ``str`` is a table.
+    """Block sizes found by `suggest_blocks`, best first; a sequence of `SuggestedBlocks`. ``str`` is a table.
 
     Attributes:
-        choices: those that may compile. First those that probably fit, and of them what moves the fewest bytes.
+        choices: those that may compile. First those that probably fit, the fewest moved bytes first.
         removed: those that can't, each with the reason.
 
     Examples:
@@ -80,11 +80,11 @@ class BlockSuggestions(Listed[SuggestedBlocks]):
 def suggest_blocks(
     make: Callable[..., Any], /, *, tpu: Tpu, space: Mapping[str, Iterable[Any]], compile: bool = False
 ) -> BlockSuggestions:
-    """Which block sizes of a space to try on a TPU, best first, with no TPU.
+    """Suggest block sizes of a space to try on a TPU, best first, with no TPU.
 
-    Each choice is traced, and its kernels are budgeted as `kernel_budget` does. Left out is only what is certain not to
-    compile: blocks that the compiler refuses, and what declares more than its limit even if XLA keeps all operands that
-    it could in VMEM. The others come in this order: by their verdict (a guess of the body, or with ``compile`` the
+    Each choice is traced, and its kernels are budgeted as `kernel_budget` does. Only choices that certainly don't
+    compile are left out: refused blocks, and kernels above the limit even if XLA keeps all operands that it could in
+    VMEM. The others come in this order: by their verdict (a guess of the body, or with ``compile`` the
     compiler's), then by the bytes that their windows move, then the larger blocks first, which take fewer steps.
 
     Args:
@@ -92,7 +92,7 @@ def suggest_blocks(
             choice makes no kernel it raises `Skip`, ``ValueError`` or ``AssertionError``, as checks of divisibility do.
         tpu: the generation.
         space: the sizes to try, by name.
-        compile: whether to ask the compiler about each choice that is left; what it refuses is left out, too.
+        compile: whether to ask the compiler about each choice that is left; refused ones are left out, too.
 
     Raises:
         ParseError: ``tpu`` names no TPU generation.
@@ -136,7 +136,7 @@ def suggest_blocks(
 
     def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
         moved = choice.moved_bytes
-        # Of what moves as much, larger blocks take fewer steps.
+        # At equal moved bytes, larger blocks take fewer steps.
         return order.index(choice.verdict), moved is None, moved or 0, -choice.vmem_bytes
 
     return BlockSuggestions(tuple(sorted(choices, key=rank)), tuple(removed))

@@ -1,4 +1,4 @@
-"""What the body of a kernel takes of VMEM besides what it declares: a guess, and what it takes at most."""
+"""VMEM of a kernel's body beyond the declared bytes: a guess, and the most in nine bodies of ten."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tilewise._arithmetic import ARITHMETIC
 from tilewise._jaxprs import inside, opened
 from tilewise._liveness import READS, held, is_along_lanes
 
-# What a core holds in registers: 64 of 8 × 128 words. What the body needs whole beyond that spills.
+# Bytes of a core's registers: 64 of 8 × 128 words. Whole values beyond that spill.
 _REGISTERS = 64 * 4096
-# What of them a value of several steps finds free: the others are being computed with.
+# Bytes of registers that are free for values of several steps: the others are in use by the computation.
 _FREE = 48 * 4096
 
 
 @dataclass(frozen=True)
 class Body:
-    """What of a body decides how much it spills. Sizes are in bytes, with the padding of tiles.
+    """The figures of a body that decide its spills. Sizes are in bytes, with the padding of tiles.
 
     Attributes:
         in_order_bytes: the most that is held at a time, in the order of the program.
@@ -42,7 +42,7 @@ class Body:
 
     @property
     def parts(self) -> dict[str, int]:
-        """What `most_bytes` is a sum of."""
+        """The terms that `most_bytes` weights and sums."""
         in_order = _beyond(self.in_order_bytes)
         return {
             "in order": in_order,
@@ -54,7 +54,7 @@ class Body:
 
     @property
     def most_bytes(self) -> int:
-        """What nine bodies of ten that hold as much take at most. At least it may be nothing."""
+        """The most that nine of ten bodies with these figures take. The least may be 0."""
         return int(sum(_MOST[name] * size for name, size in self.parts.items()))
 
 
@@ -81,10 +81,10 @@ def body_of(kernel: Any, size: Callable[[Any], int], one_step: frozenset[int] = 
 
 
 def _equations(kernel: Any) -> Iterator[tuple[Any, bool, bool]]:
-    """The equations of a jaxpr and of those inside it, each with what is so of its first operand.
+    """The equations of a jaxpr and of those inside it, each with two properties of its first operand.
 
-    These are whether it was only loaded, and of a reduction whether it, or what it is computed from element by element,
-    is read again: what is not is used up as it is computed.
+    These are whether it was only loaded, and for a reduction whether it, or a value it is computed from element by
+    element, is read again: a value that isn't is used up as it is computed.
     """
     pending = [kernel]
     while pending:
@@ -115,7 +115,7 @@ def _is_read_again(variable: Any, made: dict[int, Any], readers: Counter[int]) -
         if id(one) in seen or _is_load(equation):
             continue
         seen.add(id(one))
-        # What isn't computed here, or not by an elementwise operation, is there as a whole.
+        # A value that isn't computed here, or not by an elementwise operation, is there as a whole.
         if equation is None or equation.primitive.name not in ARITHMETIC or readers[id(one)] > 1:
             return not hasattr(one, "val")
         shape = one.aval.shape
@@ -124,10 +124,10 @@ def _is_read_again(variable: Any, made: dict[int, Any], readers: Counter[int]) -
 
 
 def _beyond(size: int) -> int:
-    """What of a size free registers don't hold."""
+    """The bytes of a size that free registers don't hold."""
     return max(0, size - _FREE)
 
 
-# What the most of a body grows by with each of its parts: the quantile at 0.96 of recorded bodies, in which an error
+# The weights of a body's parts in its most: the quantile at 0.96 of recorded bodies, in which an error
 # counts as a part of the kernel's whole (`conformance/tpu/bodies.py fit`).
 _MOST = {"in order": 1.29, "together": 0.36, "unrolled": 0.65, "computed": 0.38, "loaded": 0.94}

@@ -1,4 +1,4 @@
-"""What the compiler said before: a folder of answers."""
+"""A folder of the compiler's earlier answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tilewise._files import write_whole
 from tilewise._libtpu import compiler_version
 from tilewise._program import Program
 
-# What else was said of a program may be another thing the next time.
+# Answers with another status may differ the next time.
 _KEPT = ("fits", "planned", "refused", "other_memory")
 _SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 

@@ -1,4 +1,4 @@
-"""What JAX hands on within one call, where it has no public way to ask for it."""
+"""Captures values that JAX passes on within one call and has no public way to ask for."""
 
 from __future__ import annotations
 

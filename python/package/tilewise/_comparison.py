@@ -1,4 +1,4 @@
-"""`Comparison`: what differs between two programs, or between one and its plan lock."""
+"""`Comparison`: the differences between two programs, or between one and its plan lock."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Outcome: TypeAlias = (
 
 @dataclass(frozen=True)
 class Owner:
-    """What takes memory in a program, such as at its peak.
+    """A buffer that takes memory in a program, such as at its peak.
 
     Attributes:
         file: where it was written; ``None`` if the program does not say.
         line: the line there, from 1.
         op: its name, as JAX gives it.
         shape: its shape and layout.
-        bytes: what it takes.
-        padding_bytes: of that, padding.
+        bytes: its size, padding included.
+        padding_bytes: the padding in it.
 
     Examples:
         >>> str(Owner("src/model.py", 12, "dot", "f32[8,128]{1,0:T(8,128)}", 4096))
@@ -52,14 +52,14 @@ class Owner:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that differs between two programs.
+    """One difference between two programs.
 
     Attributes:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
             ``copies``, the opcode of a collective, ``kernel_copies``, ``vmem`` and other memories, ``recomputed``,
             ``fits``, ``time``, ``owner``, ``layout`` or ``settings``.
         before, after: its values: bytes, a count, whether, a layout, settings, or the estimated seconds of a run;
-            ``None`` of what came or went.
+            ``None`` on the side that doesn't have it.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
@@ -81,12 +81,12 @@ class ComparedProgram:
     Attributes:
         source: where its text came from; empty if a lock has it.
         tpu, topology: the TPU generation and the slice that it is for.
-        settings: what its factory was called with.
-        argument_bytes, output_bytes, alias_bytes, constant_bytes, temporary_bytes: what it holds.
-        peak_bytes: that together; results that lie in donated arguments count once.
+        settings: the arguments of its factory.
+        argument_bytes, output_bytes, alias_bytes, constant_bytes, temporary_bytes: its bytes by kind.
+        peak_bytes: their sum; results that lie in donated arguments count once.
         peak_padding_bytes: padding of what is alive at the peak.
-        hbm_limit: what it has to fit, where that is known.
-        owners: what is alive at the peak, the largest first.
+        hbm_limit: the memory that it has to fit, if known.
+        owners: the buffers alive at the peak, the largest first.
         recomputed: how many instructions the compiler computes twice to save memory.
         estimate_seconds: how long a run takes, estimated from the compiler's own cycle counts, not measured; ``None``
             where its text has none.
@@ -126,7 +126,7 @@ def _program(held: dict[str, Any]) -> ComparedProgram:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """What differs between two programs; false if nothing does. ``str`` says it.
+    """The differences between two programs; false if there are none. ``str`` lists them.
 
     Returned by `Report.diff` and `check_fix`. Two buffers are the same if the framework's name of their operation,
     their opcode, shape and memory space are: compilers number instructions anew, and a comment moves all lines. As a
@@ -140,9 +140,9 @@ class Comparison(Shown):
             total, or more bytes of copies or collectives, by more than 1 % and a MiB; more that the compiler
             recomputes; or that it no longer fits.
         before, after: the programs.
-        changes: what differs: the program's numbers, its owners, its copies; the largest difference first.
+        changes: the differences: the program's numbers, its owners, its copies; the largest difference first.
         removed, added: the buffers that only the first or only the second program has, the largest first.
-        advice: what to try first, if it is worse.
+        advice: the first change to try, if it is worse.
 
     Examples:
         >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -190,7 +190,7 @@ class Comparison(Shown):
         return f"<Comparison {self.program}: {self.verdict}, {self.headline}>"
 
     def to_markdown(self) -> str:
-        """For a pull request: a table, and below it what holds the most that did not.
+        """Markdown for a pull request: a table, and below it the largest buffers that are new.
 
         Examples:
             >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -213,11 +213,11 @@ class Comparison(Shown):
 
 
 ALLOWED: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
-"""By how much a program may grow, by default."""
+"""Options of a comparison, by default."""
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """What differs; `Report.diff` calls it."""
+    """The differences between two reports; `Report.diff` calls it."""
     return Comparison(_tilewise.compare_reports(before, after, None, **ALLOWED))
 
 
@@ -233,7 +233,7 @@ def check_fix(
     confirm: bool = False,
     **kwargs: Any,
 ) -> Comparison:
-    """Compile a function before and after a change, and compare what the compiler plans.
+    """Compile a function before and after a change, and compare the compiler's plans.
 
     Programs that don't fit are compared, too.
 

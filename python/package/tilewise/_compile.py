@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tilewise._types import Tpu
 
-# What `compile_for` compiled: JAX can't print every program, and the compiler's dump is of what was lowered.
+# The lowered program of each result of `compile_for`: JAX can't print every one; the compiler dumps lowered ones.
 _LOWERED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -31,8 +31,8 @@ def compile_for(
     Needs JAX and libtpu, the compiler: ``pip install 'tilewise[tpu]'``.
 
     Args:
-        f: the function: plain, bound or partial; jitted by ``jax.jit``, ``jax.pmap``, Flax or Equinox; what
-            ``jax.jit(f).trace(…)`` returns; or a ``jax.export.Exported``, whose arguments are optional.
+        f: the function: plain, bound or partial; jitted by ``jax.jit``, ``jax.pmap``, Flax or Equinox; a result of
+            ``jax.jit(f).trace(…)``; or a ``jax.export.Exported``, whose arguments are optional.
         args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real. Meshes of their shardings, and those in the
             function, are laid out over the TPU's devices, whether they are abstract or of this machine's devices: by
             the devices' numbers. `mesh` makes one of the TPU's.
@@ -40,7 +40,7 @@ def compile_for(
         topology: the slice, such as ``"v5e:4x4"``, or ``"v5e:4x4*2"`` for two; ``None`` for the smallest with enough
             devices for the meshes.
         jit_options: arguments of ``jax.jit``, such as ``{"donate_argnums": 0}``.
-        kwargs: the function's keyword arguments. Those that are named like the above, ``functools.partial`` takes.
+        kwargs: the function's keyword arguments. Pass those that share a name with the above by ``functools.partial``.
 
     Returns:
         A ``jax.stages.Compiled``: ``memory_analysis()`` and ``as_text()`` work, calling it does not.
@@ -66,8 +66,8 @@ def compile_for(
 
 
 def lowered_of(compiled: Any) -> Any:
-    """What `compile_for` compiled into this; ``None`` for what was compiled elsewhere."""
+    """The lowered program that `compile_for` compiled into this; ``None`` if it was compiled elsewhere."""
     try:
         return _LOWERED.get(compiled)
-    except TypeError:  # Nothing of JAX: no weak reference can be made to it.
+    except TypeError:  # Not JAX's: it allows no weak reference.
         return None

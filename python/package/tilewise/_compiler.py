@@ -1,4 +1,4 @@
-"""What the compiler says of a program's memory, as soon as it knows.
+"""The compiler's answer on a program's memory, as early as possible.
 
 libtpu lays out, fuses, schedules, rematerialises and assigns buffers, compares their sum with the HBM, dumps the
 program, and generates code only then, which is nearly all of the time. So there are three ways to ask:
@@ -56,7 +56,7 @@ own_sessions = True
 """Whether workers lead a session each, so that Ctrl-C is for this process to handle. A server's end with its group."""
 
 PREFIX = "tilewise-compiler-"
-"""How the names of the workers' folders begin, which the temporary folder has only while they run."""
+"""Prefix of the workers' folders, which the temporary folder has only while they run."""
 
 _PROBE = {"xla_tpu_max_hbm_size_mib": 64, "xla_tpu_rematerialization_min_size_in_bytes": 2**60}
 
@@ -95,17 +95,17 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the compiler said of a program.
+    """The compiler's answer on a program.
 
     Attributes:
         status: ``fits`` was compiled in full; ``planned`` has a plan and was not; ``refused`` does not fit HBM;
             ``other_memory`` does not fit another memory; of the others nothing is known.
         mode: how it was asked.
         sizes: the compiler's where it was compiled, else the plan's; ``None`` where there is neither.
-        message_bytes: what the message says is needed.
+        message_bytes: the bytes needed, by the message.
         error: the compiler's words, or the exception's.
-        report: the audit of the plan; ``None`` where there is none.
-        passed: whether the plan was dumped, and said to fit, before code was generated.
+        report: the audit of the plan; ``None`` without a plan.
+        passed: whether the plan was dumped, and found to fit, before code was generated.
         cost: the compiler's own cost analysis, where compiled in full.
         seconds: how long it took.
     """
@@ -204,7 +204,7 @@ class _Worker:
 
 
 def _end_of(file: Path) -> str:
-    """The last of what a process printed, which may be of any length."""
+    """The end of a process's output, which may be of any length."""
     with open(file, "rb") as printed:
         printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LAST_WORDS))
         return printed.read().decode(errors="replace")
@@ -282,15 +282,15 @@ class Compiler:
         source: str | None = None,
         hbm_limit: int | None = None,
     ) -> Answer:
-        """What the compiler says.
+        """Ask the compiler about a program.
 
         Args:
             program: from `_program.trace`.
-            mode: how to ask; the module says what they are.
+            mode: how to ask; see the module's documentation.
             limit: the HBM of a device, in bytes, where it is to be less than the generation's.
-            reserve: bytes of HBM that the program may not use. What is left is rounded down to MiB.
+            reserve: bytes of HBM that the program may not use. The rest is rounded down to MiB.
             timeout: seconds, after which the answer is ``timeout``.
-            source, hbm_limit: of the report; by default the module's name, and what ``limit`` and ``reserve`` leave.
+            source, hbm_limit: of the report; by default the module's name, and ``limit`` less ``reserve``.
         """
         options: dict[str, Any] = dict(_PROBE) if mode == "probe" else {}
         available = (limit or _tilewise.hbm_bytes(program.tpu)) - reserve
@@ -336,7 +336,7 @@ class Compiler:
             kind, fields = ended.status, {"error": ended.words}
         text = None
         if request.folder:
-            # Only the last stage has the compiler's cycle counts, and what kernels use of VMEM.
+            # Only the last stage has the compiler's cycle counts, and the kernels' VMEM.
             is_compiled = kind == "compiled"
             text = (dumped_text(request.folder, "after_codegen") if is_compiled else None) or dumped_text(
                 request.folder
@@ -370,7 +370,7 @@ class Compiler:
 
     @contextlib.contextmanager
     def _ending(self) -> Generator[None]:
-        """Ends the process where the caller is interrupted: it would answer a question that nobody asks any more."""
+        """Ends the process if the caller is interrupted: its answer is no longer needed."""
         try:
             yield
         except BaseException:
@@ -442,7 +442,7 @@ def report_of(
     assignment: str | None = None,
     libtpu: str | None = None,
 ) -> Report:
-    """The audit of what this version of libtpu, by default the installed one, made, beside its buffer assignment."""
+    """The audit of a program by this version of libtpu (default: the installed one), with its buffer assignment."""
     version = libtpu or libtpu_version()
     report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=version, buffer_assignment=assignment)
     for warning in report.warnings:
@@ -485,7 +485,7 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
         # With options of ours it is not the program that was asked for.
         status: Status = "planned" if mode == "probe" else "fits"
         said: Sizes = fields["sizes"]
-        # Before libtpu 0.0.51, it says more than it allocates.
+        # Before libtpu 0.0.51, it reports more than it allocates.
         counts_twice = report is not None and report.reported_temporary_bytes != report.temporary_bytes
         if counts_twice and sizes is not None and sizes.temporary_bytes <= said.temporary_bytes:
             said = replace(sizes, code_bytes=said.code_bytes)
@@ -504,7 +504,7 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
 
 
 def _refusal(words: str, tpu: str) -> tuple[Status, int | None]:
-    """What kind of refusal the compiler's words are, and the bytes of HBM that it says are needed."""
+    """The status of a refusal in the compiler's words, and the bytes of HBM that it needs, if known."""
     try:
         explained = _tilewise.explain_text(words, tpu)
     except MessageError:

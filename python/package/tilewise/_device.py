@@ -1,8 +1,8 @@
-"""Devices that aren't there, for code that asks JAX which TPU it runs on.
+"""Stand-in devices for code that asks JAX which TPU it runs on.
 
 Kernels choose their blocks by ``jax.devices()[0].device_kind``, ``jax.default_backend()`` or ``pltpu.get_tpu_info()``.
-While a function is traced for a TPU, these answer for that TPU, in the thread that traces and nowhere else. What a
-module kept from before, at its import or in a cache of its own, is out of reach.
+While a function is traced for a TPU, these answer for that TPU, in the thread that traces and nowhere else. Values
+that a module kept from before, at its import or in a cache of its own, are out of reach.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOCK = threading.RLock()
 
 
 class Asked:
-    """What a function asked about its devices while it was traced: what was answered, and what nothing here knows."""
+    """Questions about its devices that a function asked while it was traced: answered and unanswered ones."""
 
     def __init__(self) -> None:
         self.answered: set[str] = set()
@@ -39,7 +39,7 @@ class Asked:
 
 
 class _Device:
-    """What answers for a TPU while a function is traced."""
+    """A stand-in for a TPU while a function is traced."""
 
     platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
 
@@ -61,13 +61,13 @@ class _Device:
 
 
 def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] = ()) -> _T:
-    """What `trace` returns, called where JAX answers for one of that generation's TPUs.
+    """The result of `trace`, called while JAX answers for a TPU of that generation.
 
-    Warns of what could not be answered. Where the function can't be traced so, it is traced as this machine answers,
+    Warns of unanswered questions. Where the function can't be traced so, it is traced as this machine answers,
     with a warning if it asked anything.
 
     Args:
-        devices: what ``jax.devices()`` is; by default devices that have a kind and little else, as many as there are.
+        devices: the result of ``jax.devices()``; by default stand-ins with a kind and little else, of equal number.
     """
     asked = Asked()
     try:
@@ -95,7 +95,7 @@ def _warn(words: str) -> None:
 
 @contextlib.contextmanager
 def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generator[None]:
-    """While it lasts, what this thread asks JAX about its devices is answered for a generation of TPU."""
+    """Answers this thread's questions to JAX about its devices for a generation of TPU, while it lasts."""
     jax = module("jax")
     there = devices or [_Device(generation, number, asked) for number in range(jax.device_count())]
 
@@ -125,7 +125,7 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
         if context is not None:
             stack.enter_context(context)
         else:
-            # What was traced for another TPU would be found, and what is traced now be found later.
+            # A trace for another TPU would be found now, and this one later.
             _internals.forget_traces()
             stack.callback(_internals.forget_traces)
         yield

@@ -13,20 +13,20 @@ def dumping(folder: str) -> dict[str, Any]:
 
 
 def dumped_text(folder: str, stage: str = "after_optimizations") -> str | None:
-    """The optimised program in a folder of dumps, as it was at a stage; ``None`` where there is none."""
+    """The optimised program in a folder of dumps, as it was at a stage; ``None`` if it is missing."""
     found = sorted(Path(folder).glob(f"*{stage}.txt"), key=lambda path: path.stat().st_size)
     return found[-1].read_text(encoding="utf-8") if found else None
 
 
 def dumped_assignment(folder: str) -> str | None:
-    """The compiler's own buffer assignment in a folder of dumps; ``None`` where there is none."""
+    """The compiler's own buffer assignment in a folder of dumps; ``None`` if it is missing."""
     return dumped_text(folder, "after_optimizations-buffer-assignment")
 
 
 def dumped(lowered: Any, stage: str = "after_optimizations") -> str:
     """The text of the program after optimisation, as the compiler dumps it, also where it then refuses the program.
 
-    What instructions use of VMEM is only in that of the stage ``after_codegen``.
+    Only the text of the stage ``after_codegen`` has the VMEM that instructions use.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -7,14 +7,14 @@ from typing import Any
 
 
 class Error(ValueError):
-    """The base class: says what is wrong, where, and what to write instead.
+    """The base class: has the error in words, its place, and a suggestion.
 
     Attributes:
         kind: a stable name of the error, such as ``'unknown_element_type'``.
-        message: what is wrong, without the excerpt and the help.
+        message: the error in words, without the excerpt and the help.
         text: the text that could not be parsed; ``None`` for other errors.
         span: the (start, end) of the part of ``text`` that is wrong, for ``text[slice(*span)]``.
-        help: what to write instead; ``None`` if there is no suggestion.
+        help: a suggestion; ``None`` if there is none.
 
     Examples:
         >>> try:

@@ -26,7 +26,7 @@ def explain(message: Message, /, *, tpu: Tpu | None = None) -> Explanation: ...
 @overload
 def explain(message: list[Message] | tuple[Message, ...], /, *, tpu: Tpu | None = None) -> list[Explanation]: ...
 def explain(message: Any, /, *, tpu: Tpu | None = None) -> Explanation | list[Explanation]:
-    """Explain a TPU's out-of-memory message: what is padding, why, and what to change.
+    """Explain a TPU's out-of-memory message: its padding, the causes, and changes that save memory.
 
     Args:
         message: a ``str`` that contains the message, such as a log; an exception whose text, or that of one of its
@@ -100,7 +100,7 @@ def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
 
     As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted
     functions, which keep their attributes. If the message lists no arrays, and on a GPU, a jitted function is compiled
-    once more with a dump into a temporary folder, and what the program holds is added.
+    once more with a dump into a temporary folder, and the program's memory is added.
 
     On Python 3.10, which has no notes, the explanation is appended to the exception's message.
 
@@ -126,7 +126,7 @@ def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
 
 
 class OomExplainer:
-    """What `explain_oom` returns: a context manager, and a decorator.
+    """The result of `explain_oom`: a context manager, and a decorator.
 
     Examples:
         >>> explainer = explain_oom(tpu="v5e")
@@ -204,7 +204,7 @@ class OomExplainer:
             raise
 
     def _explain(self, error: BaseException | None, lower: Callable[[], Any] | None = None) -> None:
-        """Adds the explanation; where the message lists nothing, what the program holds if it can be lowered."""
+        """Adds the explanation; if the message lists nothing, also the program's memory, if it can be lowered."""
         if not isinstance(error, Exception):
             return
         try:

@@ -16,7 +16,7 @@ def cache_folder() -> Path:
 
 
 def clear_cache() -> None:
-    """Forget what the compiler said of programs: the next call compiles them again.
+    """Forget the compiler's answers on programs: the next call compiles them again.
 
     `audit`, `check_fix` and `fit` keep the plans of functions in the folder that the environment variable
     ``TILEWISE_CACHE`` names, by default ``~/.cache/tilewise``. A plan is used again only for the same program, lines of

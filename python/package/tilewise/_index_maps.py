@@ -1,9 +1,9 @@
-"""Which axes of the grid a block's index depends on, once the compiler has simplified its index map.
+"""Finds the axes of the grid that a block's index depends on, once the compiler has simplified its index map.
 
-A window whose index depends on no axis has one buffer, so what counts is what the compiler still sees: Mosaic runs
-MLIR's canonicalizer over the index map and looks at what is left. So do the functions here, on integers of 32 bits:
-they write the index map in the ``arith`` dialect and have jaxlib simplify it. What the canonicalizer leaves, such as
-``min(i, 0)`` or ``i // 4``, depends on its axis even where its value never changes.
+A window whose index depends on no axis has one buffer, so only the simplified map counts: Mosaic runs
+MLIR's canonicalizer over the index map and reads the result. So do the functions here, on integers of 32 bits:
+they write the index map in the ``arith`` dialect and have jaxlib simplify it. An index that it leaves as
+``min(i, 0)`` or ``i // 4`` depends on its axis even where its value never changes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Function:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._marks: dict[tuple[str, ...], int] = {}
-        # What makes an operation unknown to the canonicalizer: a cast of a single value may be undone.
+        # A second operand, which makes a cast unknown to the canonicalizer: a cast of a single value may be undone.
         self._beside = self._add("arith.constant 0.0 : f64")
 
     def _add(self, operation: str) -> str:
@@ -80,7 +80,7 @@ class _Function:
         return self._add(f"arith.constant {str(bool(value)).lower() if type == 'i1' else f'{_wrapped(value)} : i32'}")
 
     def unknown(self, *mark: str, operands: Iterable[tuple[str, str]] = (), type: str = "i32") -> str:
-        """A value of which only the operands are known; equal ones of equal operands are one."""
+        """A value with nothing known but its operands; equal marks of equal operands give one value."""
         names, types = zip((self._beside, "f64"), *operands, strict=True)
         number = self._marks.setdefault(mark, len(self._marks))
         cast = f"builtin.unrealized_conversion_cast {', '.join(names)} : {', '.join(types)} to {type}"

@@ -1,7 +1,7 @@
-"""What the package takes from JAX that JAX doesn't publish: all of it is here, with a branch for each JAX that differs.
+"""JAX's private parts that the package uses: all of them are here, with a branch for each JAX that differs.
 
-What is public is used where it is needed: ``jax.jit(f).trace(…)``, abstract meshes, ``jax.experimental.topologies``,
-``jax.extend.core``. A JAX that keeps one of these things in another way ends in one sentence, of `unknown`.
+Public parts are used where they are needed: ``jax.jit(f).trace(…)``, abstract meshes, ``jax.experimental.topologies``,
+``jax.extend.core``. A JAX that keeps a private part in another way ends in one sentence, of `unknown`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _version() -> tuple[int, ...]:
 
 
 def is_unspecified(sharding: Any) -> bool:
-    """Whether this is what JAX has for a sharding that nobody gave."""
+    """Whether this is JAX's marker of a sharding that wasn't given."""
     return type(sharding).__name__ == "UnspecifiedValue"
 
 
@@ -60,7 +60,7 @@ class Traced:
     """A ``jax.stages.Traced`` in the parts that it is lowered from.
 
     Attributes:
-        arguments: what is known of each argument's leaf.
+        arguments: the known properties of each argument's leaf.
         params: those of the jaxpr: itself, and shardings, layouts and donation of its arguments and results.
     """
 
@@ -183,7 +183,7 @@ def variable(aval: Any) -> Any:
 
 
 def within(equation: Any, outer: Any, **fields: Any) -> Any:
-    """An equation of a call, in the call's place: its names are those of what it was called under."""
+    """An equation of a call, in the call's place: its names are below those of the call."""
     with _of("sources of equations"):
         source = equation.source_info
         if outer is not None:
@@ -193,7 +193,7 @@ def within(equation: Any, outer: Any, **fields: Any) -> Any:
 
 @contextlib.contextmanager
 def traced_as(equation: Any) -> Generator[None]:
-    """What is traced here has an equation's names and lines, below those of the place; ``None`` has none."""
+    """Gives operations traced here an equation's names and lines, below those of the place; ``None`` adds none."""
     with contextlib.ExitStack() as stack:
         if equation is not None:
             with _of("sources of equations"):
@@ -225,8 +225,8 @@ class Scan:
     """The parts of a ``scan``.
 
     Attributes:
-        consts, carry: how many inputs are the same for each trip, and how many values it hands on to the next.
-        body: what a trip does, as a closed jaxpr.
+        consts, carry: the number of inputs that are the same for each trip, and of values handed on to the next.
+        body: one trip, as a closed jaxpr.
     """
 
     consts: int
@@ -273,10 +273,10 @@ def with_program(equation: Any, name: str, closed: Any) -> Any:
 
 
 def abstract_device_context(kind: str) -> contextlib.AbstractContextManager[Any] | None:
-    """The context of a device of a kind, such as ``TPU v6 lite``; ``None`` where JAX has none, which is before 0.7.
+    """The context of a device of a kind, such as ``TPU v6 lite``; ``None`` before JAX 0.7, which has none.
 
-    Its mesh is empty, so that code which looks for a mesh finds none; one that the caller has set stays. What JAX
-    traced is kept by context: another kind's trace isn't found.
+    Its mesh is empty, so that code which looks for a mesh finds none; one that the caller has set stays. JAX keeps
+    traces by context: another kind's trace isn't found.
     """
     jax = module("jax")
     abstract = getattr(module("jax._src.mesh"), "AbstractDevice", None)
@@ -294,7 +294,7 @@ def abstract_device_context(kind: str) -> contextlib.AbstractContextManager[Any]
 
 
 def forget_traces() -> None:
-    """Drops what JAX keeps of functions that it traced, by their arguments alone; not what it compiled."""
+    """Drops JAX's traces of functions, which it keeps by their arguments alone; compiled programs stay."""
     for name in ("_create_pjit_jaxpr", "_infer_params_cached"):
         forget = getattr(getattr(module("jax._src.pjit"), name, None), "cache_clear", None)
         if forget is not None:
@@ -302,12 +302,12 @@ def forget_traces() -> None:
 
 
 def questions_of_the_kind() -> list[tuple[Any, str]]:
-    """Where JAX asks for the kind of the device itself, as ``pltpu.get_tpu_info`` does: modules and names."""
+    """Functions by which JAX itself asks for a device's kind, as ``pltpu.get_tpu_info`` does: modules and names."""
     return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_device_kind")
 
 
 def questions_of_cores() -> list[tuple[Any, str]]:
-    """Where JAX asks how many cores the device has."""
+    """Functions by which JAX asks for a device's number of cores: modules and names."""
     return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_num_device_cores")
 
 
@@ -329,12 +329,12 @@ def platforms_of(lowered: Any) -> tuple[str, ...]:
     return tuple(getattr(getattr(lowered, "_lowering", None), "_platforms", None) or ())
 
 
-# What JAX hands to the compiler
+# JAX's arguments of the compiler
 
 
 @dataclass(frozen=True)
 class Handed:
-    """What ``lowered.compile()`` hands to the compiler.
+    """The compiler's arguments in ``lowered.compile()``.
 
     Attributes:
         module: the program, StableHLO as a module of MLIR.
@@ -350,11 +350,11 @@ class Handed:
 
 
 def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
-    """What JAX hands on, which ends there; ``None`` where it does so in another way.
+    """The compiler's arguments, captured before it runs; ``None`` where this JAX passes them in another way.
 
     Args:
-        lowered: what is compiled.
-        unused: options that no other call has: JAX asks nobody about a program that it has compiled with the same.
+        lowered: the program to compile.
+        unused: options that no other call has: JAX doesn't compile a program again with the same ones.
     """
     try:
         values = captured(module("jax._src.compiler"), "compile_or_get_cached", lambda: lowered.compile(unused))
@@ -383,7 +383,7 @@ def assign_devices(options: Any, assignment: Any) -> None:
 
 
 def compiled(content: bytes, options: bytes, overrides: dict[str, Any], devices: Sequence[Any]) -> Callable[[], Any]:
-    """What compiles a module of MLIR's bytecode for these devices, with further options, when it is called."""
+    """A function that compiles a module of MLIR's bytecode for these devices, with further options."""
     mlir, client = module("jax._src.interpreters.mlir"), module("jaxlib.xla_client")
     read = client.CompileOptions.ParseFromString(options)
     theirs = [each for each in read.env_option_overrides if each[0] not in overrides]
@@ -433,13 +433,13 @@ def operand_avals(mapping: Any, aval: Any) -> tuple[Any, Any]:
 
 
 def block_size(bound: Any) -> Any:
-    """How many elements a block has of a dimension; ``None`` where the block has no such dimension."""
+    """A block's size in a dimension; ``None`` where the block has no such dimension."""
     is_squeezed = bound is None or type(bound).__name__ in ("Squeezed", "Mapped", "_Mapped")
     return None if is_squeezed else getattr(bound, "block_size", bound)
 
 
 def unusual_block(mapping: Any) -> list[str]:
-    """What of a block's mapping has bytes that were never compared with the compiler's, by JAX's names."""
+    """Features of a block's mapping whose bytes were never compared with the compiler's, by JAX's names."""
     kinds = {type(bound).__name__ for bound in mapping.block_shape if not isinstance(bound, int)}
     is_mixed = "Element" in kinds and len({type(bound).__name__ for bound in mapping.block_shape}) > 1
     found = [*(["BoundedSlice"] if "BoundedSlice" in kinds else []), *(["Element beside others"] if is_mixed else [])]
@@ -453,7 +453,7 @@ def is_tensor_core(mesh: Any) -> bool:
 
 
 def read_by_results(function: str) -> list[set[int]]:
-    """Which arguments each result of a function of MLIR depends on, once the canonicalizer has simplified it."""
+    """The arguments that each result of a function of MLIR depends on, once the canonicalizer has simplified it."""
     with _of("passes of MLIR"), module("jax._src.interpreters.mlir").make_ir_context():
         parsed = module("jaxlib.mlir.ir").Module.parse(function)
         passes = module("jaxlib.mlir.passmanager").PassManager.parse("builtin.module(canonicalize,cse,canonicalize)")

@@ -20,9 +20,9 @@ _ALL = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
 
 
 def main(arguments: Sequence[str], answers: Answers) -> int:
-    """Print what the kernels take, or which blocks to try; 1 if one doesn't fit or no choice is left, 2 for errors."""
+    """Print the kernels' budgets, or the blocks to try; 1 if one doesn't fit or no choice is left, 2 for errors."""
     given = _parser().parse_args(arguments)
-    # Before JAX is imported: libtpu looks around for a TPU when it is loaded, and logs what it doesn't find.
+    # Before JAX is imported: libtpu looks around for a TPU when it is loaded, and logs its absence.
     os.environ.update({**ENVIRONMENT, **os.environ, **ONLY_COMPILES})
     try:
         make = factory(given.program, given.allow_module)
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
         f, *args = make(**settings)
         tpus = _ALL if given.tpu == "all" else (given.tpu,)
         budgets = [kernel_budget(f, *args, tpu=tpu, compile=given.compile) for tpu in tpus]
-    # The file and what it calls may raise anything.
+    # The file and the functions that it calls may raise anything.
     except Exception as error:
         return _failed(given, f"{type(error).__name__}: {error}", answers)
     if given.format == "json":

@@ -12,7 +12,7 @@ from tilewise._body import Body, body_of
 from tilewise._jaxprs import INLINED, inside, opened
 from tilewise._tilewise import ElementType
 
-# What XLA computes block by block where `allow_input_fusion` lets it.
+# Primitives that XLA computes block by block where `allow_input_fusion` lets it.
 _FUSED = ARITHMETIC | {"broadcast_in_dim", "iota"}
 
 
@@ -21,11 +21,11 @@ class Kernel:
     """A kernel that was found in a function.
 
     Attributes:
-        text: what it declares.
+        text: its declarations.
         call: its equation.
-        body: what its body holds.
+        body: the bytes that its body holds.
         may_be_dropped: bytes of its scratch that the compiler may do without.
-        not_covered: what of it has bytes that aren't known here, in words.
+        not_covered: its features whose bytes aren't known here, in words.
     """
 
     text: str
@@ -37,9 +37,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class _Scoped:
-    """What ``run_scoped`` allocates.
+    """An allocation of ``run_scoped``.
 
-    The compiler may do without, where it can hand on what is stored: unless copies from outside VMEM fill it.
+    The compiler may do without it, where it can hand on the stored values: unless copies from outside VMEM fill it.
     """
 
     memory: str
@@ -129,7 +129,7 @@ def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
         if getattr(getattr(aval, "inner_aval", aval), "shape", None) == ():
             lines.append(f"prefetch {_shape(aval)}")
             continue
-        # What lies in VMEM is XLA's, and no part of the kernel.
+        # An operand in VMEM is XLA's, and no part of the kernel.
         memory = _memory(aval)
         lines.append(f"{role} {_shape(aval)} {'smem' if memory == 'smem' else 'any'}")
     return _finished(lines, kernel, avals[inputs + outputs :], call, generation, [])
@@ -148,7 +148,7 @@ def _finished(
     not_covered: list[str],
     one_step: frozenset[int] = frozenset(),
 ) -> Kernel:
-    """The kernel with what it allocates, its limit and its body."""
+    """The kernel with its allocations, its limit and its body."""
     for aval in scratch:
         memory = _memory(aval)
         if memory in ("vmem", "smem"):
@@ -172,7 +172,7 @@ def _finished(
 def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:
     """The arrays, of the operand's shape, that XLA reads to compute an operand inside the kernel's pipeline.
 
-    What is broadcast has no window. ``None`` where nothing computes the operand that can be fused.
+    A broadcast array has no window. ``None`` where no fusable operation computes the operand.
     """
     made = {result: equation for equation in around.eqns for result in equation.outvars}
     if variable not in made or not _is_elementwise(made[variable]):
@@ -234,7 +234,7 @@ def _axis(depends: set[int], steps: list[str]) -> str:
 
 
 def _allocated(kernel: Any, generation: str, *, reaches_far: bool) -> list[_Scoped]:
-    """What ``run_scoped`` allocates in VMEM and SMEM where it holds the most of each.
+    """The allocations of ``run_scoped`` in VMEM and SMEM where it holds the most of each.
 
     Scopes inside each other add up, scopes beside each other share.
     """

@@ -1,4 +1,4 @@
-"""`kernel_budget`: what the Pallas kernels of a function take of VMEM and SMEM, from its jaxpr."""
+"""`kernel_budget`: the VMEM and SMEM of a function's Pallas kernels, from its jaxpr."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KernelBudgets(Listed[KernelBudget]):
 
     Attributes:
         kernels: a budget for each.
-        not_covered: what is not known here: kernels of other kinds (``core_map``, those of SparseCores), and of the
+        not_covered: parts not known here: kernels of other kinds (``core_map``, those of SparseCores), and of the
             kernels blocks of kinds whose bytes were never compared (``BoundedSlice``, ``Element`` beside plain ones,
             lookahead).
 
@@ -63,7 +63,7 @@ class KernelBudgets(Listed[KernelBudget]):
 
     @property
     def verdict(self) -> str | None:
-        """The worst of their verdicts; ``None`` where there is none."""
+        """The worst of their verdicts; ``None`` without one."""
         verdicts = [kernel.verdict for kernel in self.kernels if kernel.verdict is not None]
         return max(verdicts, key=VERDICTS.index, default=None)
 
@@ -87,15 +87,15 @@ class KernelBudgets(Listed[KernelBudget]):
 def kernel_budget(
     f: Callable[..., Any], /, *args: Any, tpu: Tpu, compile: bool = False, confirm: bool = False, **kwargs: Any
 ) -> KernelBudgets:
-    """What the Pallas kernels of a function take of VMEM and SMEM on a TPU generation, without a TPU or its compiler.
+    """Budget the VMEM and SMEM of a function's Pallas kernels on a TPU generation, without a TPU or its compiler.
 
     The function is traced, and every ``pallas_call`` in it is found: inside ``jit``, loops, branches, ``shard_map``,
-    and what differentiation made. What a kernel declares is exact, unless XLA keeps a small operand in VMEM. What its
-    body takes is guessed: the largest value above 256 KiB that a matrix product has on its left, or that is reduced and
+    and derivatives. A kernel's declared bytes are exact, unless XLA keeps a small operand in VMEM. The bytes of its
+    body are guessed: the largest value above 256 KiB that a matrix product has on its left, or that is reduced and
     read again.
 
-    What the function asks JAX about its device while it is traced, ``jax.devices()``, ``jax.default_backend()``,
-    ``pltpu.get_tpu_info()``, is answered for that TPU; a warning says what can't be.
+    The function's questions to JAX about its device while it is traced, ``jax.devices()``, ``jax.default_backend()``,
+    ``pltpu.get_tpu_info()``, are answered for that TPU; a warning lists the unanswered ones.
 
     Needs JAX 0.6 or newer; kernels with ``emit_pipeline`` need 0.10.
 
@@ -105,11 +105,11 @@ def kernel_budget(
         tpu: the generation, under any of its names (``"v6e"``).
         compile: whether to ask the compiler about each kernel by itself: ``measured_bytes`` is its account, and the
             verdict ``fits`` or ``does_not_fit``, with all windows allocated: in a program XLA may keep small operands
-            in VMEM. What it refuses for another reason has its words as ``refusal``. It takes a fraction of a second
+            in VMEM. A kernel refused for another reason has its words as ``refusal``. It takes a fraction of a second
             for most kernels, once the compiler is loaded. A kernel that can't be lowered alone, such as one that talks
             to other chips, keeps its guess.
         confirm: whether to compile the whole function, as `compile_for` does, for the ``measured_bytes`` of each
-            kernel: the compiler's own account, or what its message says where it refuses. They are told apart by their
+            kernel: the compiler's own account, or that of its message where it refuses. They are told apart by their
             names, else by their order. ``None`` where that leaves a doubt, and where a block is ``unsupported``.
         kwargs: its arguments by name.
 
@@ -143,7 +143,7 @@ def kernel_budget(
 
 
 def _known(found: Kernel, generation: str) -> KernelBudget:
-    """The budget of a kernel, with what its jaxpr tells beyond its text."""
+    """The budget of a kernel, with the figures that its jaxpr has and its text doesn't."""
     kernel = budget(found.text, tpu=generation)
     most, limit, verdict = found.body.most_bytes, kernel.limit_bytes, kernel.verdict
     if limit is not None:
@@ -201,7 +201,7 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
 
 
 def _first_words(error: Exception) -> str:
-    """What a message of the compiler's says before it lists places and operations."""
+    """The start of a compiler's message, before it lists places and operations."""
     words = str(error).split("\n\n")[0].split("\nSee ")[0]
     return " ".join(words.rpartition("`: ")[2].split())
 
@@ -242,7 +242,7 @@ def _confirmed(
         in_order = [None] * len(kernels)
 
     def measured(number: int, kernel: KernelBudget) -> int | None:
-        # Of kernels with one name, one may be another's copy: then they use as much.
+        # Kernels with one name may be copies of each other: then they use equal bytes.
         sizes = set(used.get(_sanitized(kernel.name), [in_order[number]]))
         size = sizes.pop() if len(sizes) == 1 else None
         is_possible = size is not None and size >= kernel.vmem_bytes - kernel.may_be_kept_bytes

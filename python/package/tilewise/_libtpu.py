@@ -1,4 +1,4 @@
-"""Which libtpu compiles: the installed one, or another version, kept beside what it said of programs."""
+"""The libtpu that compiles: the installed one, or another version, kept beside its answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _installed(name: str) -> str:
 
 
 def library(version: str) -> Path:
-    """The library of that version; installed from PyPI the first time, beside what is kept of programs: 0.7 GB.
+    """The library of that version; installed from PyPI the first time, beside the kept answers: 0.7 GB.
 
     Raises:
         Error: it can't be installed (``kind`` is ``no_libtpu``).

@@ -1,4 +1,4 @@
-"""`live`, what this process holds on its devices now."""
+"""`live`: the memory that this process holds on its devices now."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class LiveRow:
 
     Attributes:
         device: the device, such as ``"TPU_0(process=0,(0,0,0,0))"``.
-        kind: ``"array"``, ``"program"`` for a program's code, or ``"other"`` for what the device holds beyond these.
+        kind: ``"array"``, ``"program"`` for a program's code, or ``"other"`` for the device's other bytes in use.
         name: where an array is in the tree, or the program's name; ``None`` if neither is known.
         shape: an array's shard on this device, such as ``"float32[8,128]"``.
         count: how many there are.
-        bytes: what they take.
-        temporary_bytes: what a program takes besides its arguments and results while it runs.
+        bytes: their size.
+        temporary_bytes: a program's memory besides its arguments and results while it runs.
     """
 
     device: str
@@ -41,11 +41,11 @@ class LiveDevice:
 
     Attributes:
         device: the device.
-        used_bytes: what is in use.
-        limit_bytes: what there is.
+        used_bytes: the bytes in use.
+        limit_bytes: the bytes that there are.
         peak_used_bytes: the most that has been in use.
         largest_free_bytes: the largest piece that is free.
-        needed_bytes: what the next program needs in one piece: its temporaries.
+        needed_bytes: the bytes that the next program needs in one piece: its temporaries.
     """
 
     device: str
@@ -66,10 +66,10 @@ class LiveDevice:
 
 @dataclass(frozen=True)
 class Live(Shown):
-    """What a process holds on its devices: `live` returns it. As a table, it has a row for each `LiveRow`.
+    """A process's memory on its devices: `live` returns it. As a table, it has a row for each `LiveRow`.
 
     Attributes:
-        rows: what is held, for each device the largest first.
+        rows: the memory held, for each device the largest first.
         devices: the devices' own figures.
 
     Examples:
@@ -81,7 +81,7 @@ class Live(Shown):
     devices: tuple[LiveDevice, ...]
 
     def held_bytes(self, device: str) -> int:
-        """What all rows of a device take.
+        """The bytes of all rows of a device.
 
         Examples:
             >>> Live((), ()).held_bytes("cpu:0")
@@ -122,12 +122,12 @@ class Live(Shown):
 
 
 def live(tree: Any = None, /, *, next_program: Any = None) -> Live:
-    """What this process holds on its devices now: arrays, programs, and what is free.
+    """List this process's memory on its devices now: arrays, programs, and free memory.
 
     Args:
         tree: a pytree whose arrays are named by their paths in it, such as ``{"params": params, "state": state}``.
-        next_program: what is to run next, a `Report` or a compiled program: what it needs in one piece is compared with
-            what is free.
+        next_program: the program to run next, a `Report` or a compiled program: its need in one piece is compared with
+            the free memory.
 
     Raises:
         ImportError: JAX is not installed.

@@ -1,10 +1,10 @@
-"""What the body of a kernel holds at a time, from its jaxpr.
+"""The bytes that a kernel's body holds at a time, from its jaxpr.
 
 The compiler computes elementwise operations register by register, so that a value which is used up at once is never
 there as a whole. It is where something must come between: a reduction, a product, a transpose, a loop, a store. These
-are the *steps* of a body. What one step computes and a later one reads is held from the one to the other.
+are the *steps* of a body. A value that one step computes and a later one reads is held between them.
 
-Two orders bound what is held: that of the program, and the one in which all steps that don't wait for each other come
+Two orders bound the held bytes: that of the program, and the one in which all steps that don't wait for each other come
 together, as the compiler schedules heads that are unrolled. Branches keep steps apart, unless the grid decides them: of
 ``pl.when(pl.program_id(0) == 0)`` nothing is left where that axis has one step.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from tilewise._jaxprs import INLINED, inside, opened
 
 READS = ("get", "load", "masked_load")
-"""Primitives that read a reference: what they give lies in VMEM already."""
+"""Primitives that read a reference: their results lie in VMEM already."""
 _STORES = ("swap", "store", "masked_swap", "masked_store", "addupdate")
 _PRODUCT = "dot_general"
 _REDUCTIONS = ("reduce_", "argm", "cum")
@@ -35,14 +35,14 @@ _CALLS = (*INLINED, "run_scoped")
 
 @dataclass
 class _Value:
-    """What an equation makes.
+    """The result of an equation.
 
     Attributes:
         name: the equation's primitive.
         size: bytes, with the padding of tiles.
         is_step: whether it is one of the body's steps.
         depth: how many steps it waits for, one after the other.
-        until: the largest depth of what reads it.
+        until: the largest depth of its readers.
         first, last: the steps that compute it and that read it last; -1 for none.
         ready: the last step that it waits for; -1 for none.
         readers: how many equations read it.
@@ -69,7 +69,7 @@ class _Value:
 
 @dataclass(frozen=True)
 class Held:
-    """What a body holds, in bytes.
+    """The bytes that a body holds.
 
     Attributes:
         in_order: the most at a time, in the order of the program.
@@ -83,7 +83,7 @@ class Held:
 
 
 def held(jaxpr: Any, size: Callable[[Any], int], one_step: frozenset[int] = frozenset()) -> Held:
-    """What a jaxpr holds: the kernel's, or that of a loop in it.
+    """The bytes that a jaxpr holds: the kernel's, or that of a loop in it.
 
     Args:
         size: bytes of an abstract array as a block.
@@ -101,7 +101,7 @@ class _Body:
         self._steps: list[tuple[_Value, Any, list[Any]]] = []
 
     def of(self, jaxpr: Any) -> Held:
-        """What it holds."""
+        """The bytes that a jaxpr holds."""
         results = self._walk(jaxpr, {})
         for number, (step, _, _) in enumerate(self._steps):
             for each in step.inputs:
@@ -180,11 +180,11 @@ class _Body:
                 beside.add(value.depth, value.until + 1, value.size)
         in_order, together = between.most(), beside.most()
         after = between.until(len(self._steps))
-        # Of unrolled loops that no branch keeps apart, by how many steps they wait for.
+        # Unrolled loops that no branch keeps apart, by the number of steps that they wait for.
         beside_loops: Counter[tuple[int, int]] = Counter()
         unrolled = branches = 0
         for number, (step, equation, inner) in enumerate(self._steps):
-            # What is there before the step and after it.
+            # Bytes held both before the step and after it.
             through = min(after[number - 1] if number else 0, after[number])
             if step.name in (_PRODUCT, *_WHOLE) and step.inputs and step.inputs[0].name not in READS:
                 first = self._size(equation.invars[0].aval)
@@ -219,7 +219,7 @@ class _Amounts:
         self._changes: defaultdict[int, int] = defaultdict(int)
 
     def add(self, first: int, end: int, size: int) -> None:
-        """So much from the first on and before the end."""
+        """Adds a size from `first` on and before `end`."""
         if end > first and size:
             self._changes[first] += size
             self._changes[end] -= size
@@ -234,13 +234,13 @@ class _Amounts:
 
 
 def _spares(value: _Value) -> bool:
-    """Whether less is held once it is computed: of what only it reads, there is more."""
+    """Whether less is held once it is computed: the values that only it reads are larger."""
     taken = sum(each.size for each in value.inputs if each.readers == 1 and each.name not in (*READS, *_CHEAP))
     return taken > value.size or (taken == value.size and len(value.inputs) > 1)
 
 
 def _read(value: _Value, number: int) -> None:
-    """Notes that a step reads a value, and with it what is computed for it then."""
+    """Notes that a step reads a value, and with it the values computed for it then."""
     pending = [value]
     while pending:
         each = pending.pop()

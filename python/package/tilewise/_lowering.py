@@ -1,4 +1,4 @@
-"""Lowers functions for devices that needn't be there: places their arguments, or what they were traced to, on them."""
+"""Lowers functions for devices that needn't be there: places their arguments, or their traced programs, on them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Place:
         self.jax, self.devices = jax, devices
         self.default = jax.sharding.SingleDeviceSharding(devices[0])
         if meshes:
-            # What has no sharding of its own is on every device of the others.
+            # An array without a sharding of its own is on every device of the others.
             largest = max(meshes, key=lambda mesh: int(mesh.size))
             self.default = jax.sharding.NamedSharding(self.mesh(largest), jax.sharding.PartitionSpec())
 
@@ -162,7 +162,7 @@ class Place:
                 options = {**options, key: self.shardings(options[key])}
         leaves = jax.tree.leaves((args, kwargs))
         if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
-            # Nothing else says where the program runs.
+            # Only the results' shardings place the program.
             options = {"out_shardings": self.default, **options}
         jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
         at = functools.partial(self.leaf, has_own="in_shardings" in options)
@@ -216,7 +216,7 @@ class TracedProgram:
             found.extend(captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
             return ()
 
-        # Equinox takes what is no array for a constant; what a function is traced with are arrays.
+        # Equinox takes a leaf that isn't an array for a constant; functions are traced with arrays.
         jax.eval_shape(lower, abstract)
         if not found:
             raise _internals.unknown(f"the `lower` of {type(f).__name__}")
@@ -252,13 +252,13 @@ class TracedProgram:
             if _internals.is_unspecified(own) and argument.sharding is None:
                 arguments[number] = _internals.placed(argument, place.default)
         if not arguments:
-            # Nothing else says where the program runs.
+            # Only the results' shardings place the program.
             outs = params["out_shardings"]
             params["out_shardings"] = tuple(place.default if _internals.is_unspecified(out) else out for out in outs)
         return parts.lowered(self._traced)
 
     def _replaced(self, one: Callable[[Any], Any]) -> _internals.Traced:
-        """The program's parts, with what `one` has for meshes and shardings."""
+        """The program's parts, with `one` applied to meshes and shardings."""
 
         def argument(old: Any) -> Any:
             has_mesh = getattr(old.sharding, "mesh", None) is not None
@@ -269,7 +269,7 @@ class TracedProgram:
 
 
 class _Replaced:
-    """A jaxpr's parameters with other meshes and shardings, as deep as they go. What has none stays the same object."""
+    """A jaxpr's parameters with other meshes and shardings, as deep as they go. Others stay the same objects."""
 
     def __init__(self, jax: Any, one: Callable[[Any], Any]) -> None:
         self._leaves = (jax.sharding.Mesh, jax.sharding.Sharding)

@@ -79,13 +79,13 @@ def _cpus(jax: Any, needed: int) -> tuple[Any, ...]:
 
 
 def _gpus(card: str, needed: int) -> tuple[Any, ...]:
-    """Devices of so many cards that aren't there."""
+    """Stand-in devices of a card, `needed` of them."""
     topologies = module("jax.experimental.topologies")
     has_plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     if not has_plugin or not hasattr(topologies, "get_topology_desc"):
         message = "compiling for a GPU needs JAX's plugin for them, which works without a card"
         raise Error(message, kind="needs_gpu_compiler", help=_INSTALL)
-    # What XLA's own repository says of the card (`xla/backends/gpu/target_config/specs`).
+    # The card's description in XLA's own repository (`xla/backends/gpu/target_config/specs`).
     described = importlib.resources.files("tilewise").joinpath(f"gpus/{card}.pbtxt").read_text(encoding="utf-8")
     try:
         found = topologies.get_topology_desc(platform="cuda", target_config=described, topology=f"1x1x{needed}")

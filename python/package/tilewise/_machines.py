@@ -1,4 +1,4 @@
-"""`compare_machines`: what one function takes on several machines."""
+"""`compare_machines`: the memory of one function on several machines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MACHINES = ("tpu:v5e", "tpu:v6e", "tpu:v7x", "gpu:h100", "gpu:b200", "cpu")
 
 @dataclass(frozen=True)
 class OnMachine:
-    """What a function takes on one machine.
+    """A function's memory on one machine.
 
     Attributes:
         machine: its name, such as ``"tpu:v5e"`` or ``"gpu:h100"``.
         report: the audit of the function compiled for it; ``None`` where that is impossible here.
-        error: why it is; ``None`` where it was compiled.
+        error: the reason; ``None`` where it was compiled.
     """
 
     machine: str
@@ -42,7 +42,7 @@ class Machines(Listed[OnMachine]):
     """A function on several machines; a sequence of `OnMachine`. ``str`` is a table.
 
     Attributes:
-        machines: what it takes on each, in the order that was asked for.
+        machines: its memory on each, in the order that was asked for.
 
     Examples:
         >>> str(Machines((OnMachine("cpu", None, "no compiler"),))).splitlines()[1]
@@ -82,10 +82,10 @@ def compare_machines(
     machines: Sequence[str] = MACHINES,
     jit_options: Mapping[str, Any] | None = None,
 ) -> Machines:
-    """What a function takes on each of several machines, none of which is needed.
+    """Compare a function's memory on several machines, with none of them at hand.
 
-    Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; what
-    is missing is the row's ``error``.
+    Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; if
+    one is missing, that is the row's ``error``.
 
     Args:
         f: the function, or the result of ``jax.jit``.

@@ -14,7 +14,7 @@ def text(words: str, *, in_table: bool = False) -> str:
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
     parts = shown.split("`")
     if len(parts) % 2 == 0:
-        # Nothing closes the last.
+        # The last backtick is unmatched.
         parts[-2:] = [f"{parts[-2]}\0{parts[-1]}"]
     # Tables end a cell at a bar, within code, too.
     bar = "\\|" if in_table else "|"

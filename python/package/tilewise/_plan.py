@@ -1,4 +1,4 @@
-"""The plan of a function: what `audit`, `check_fix` and locks read."""
+"""The plan of a function, which `audit`, `check_fix` and locks read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the compiler plans of a function: its audit, the bytes of its code where it was compiled in full, and it."""
+    """The compiler's plan of a function: its audit, its code's bytes if compiled in full, and the program."""
 
     report: Report
     code_bytes: int | None

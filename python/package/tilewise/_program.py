@@ -72,7 +72,7 @@ def trace(
 
 
 def attempted(make: Callable[[], Program]) -> tuple[str, Any]:
-    """A program, or the words of why there is none, behind what it is: ``traced``, or what was raised."""
+    """A program, or the reason for its failure, behind its kind: ``traced``, or that of the failure."""
     try:
         return "traced", make()
     except NotSendable as error:
@@ -95,10 +95,10 @@ def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:
-    """What JAX would hand to the compiler for ``lowered.compile()``.
+    """The program that JAX would hand to the compiler for ``lowered.compile()``.
 
     Args:
-        lowered: what ``lower`` returned, for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
+        lowered: the result of ``lower``, for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
         tpu: the generation, such as ``v5e``.
         topology: the slice; ``None`` for the one that the devices are of, or the smallest with enough.
         begun: when tracing began, as ``time.perf_counter()`` has it.
@@ -137,7 +137,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
 
 
 def _check_platform(lowered: Any, platform: str) -> None:
-    """Refuses what was lowered for other machines: a TPU's program would be another."""
+    """Refuses programs lowered for other machines: a TPU's would be another."""
     platforms = _internals.platforms_of(lowered) or (platform,)
     if "tpu" not in platforms:
         raise NotATpuProgram(

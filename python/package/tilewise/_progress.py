@@ -1,4 +1,4 @@
-"""Long work on standard error: what is done, and for how long."""
+"""Progress of long work on standard error: its name and its duration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Line:
 
 
 class Ticker:
-    """Shows what a text says while work goes on: written over on a terminal, elsewhere as a line every ten seconds."""
+    """Shows a changing text while work goes on: written over on a terminal, elsewhere as a line every ten seconds."""
 
     def __init__(self, text: Callable[[], str], *, shown: bool = True) -> None:
         self._text, self._shown, self._line = text, shown, Line()
@@ -76,7 +76,7 @@ class Ticker:
 
 @contextlib.contextmanager
 def elapsed(what: str, *, shown: bool = True) -> Generator[None]:
-    """Shows what is done, and the seconds since, where it takes more than one; see `Ticker`."""
+    """Shows the name of work, and the seconds since its start, if it takes more than one; see `Ticker`."""
     ticker = Ticker(lambda: what, shown=shown)
     ticker.start()
     try:
@@ -87,7 +87,7 @@ def elapsed(what: str, *, shown: bool = True) -> Generator[None]:
 
 @contextlib.contextmanager
 def counted(what: str, total: int, *, shown: bool | None = None) -> Generator[Callable[[int], None]]:
-    """What counts things that are done, and shows them with the time that the rest may take."""
+    """A counter of finished things, which it shows with the time that the rest may take."""
     line, begun, done = Line(shown=shown), time.monotonic(), 0
 
     def count(more: int) -> None:

@@ -1,4 +1,4 @@
-"""What results have in common that are made in Python: sequences, JSON, tables, and HTML for notebooks."""
+"""Base classes of results that are made in Python: sequences, JSON, tables, and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _hints = functools.cache(get_type_hints)
 
 
 def read(kind: Any, held: Any) -> Any:
-    """A value of a type of what JSON has of it: dataclasses of objects, tuples of arrays.
+    """A value of a type from its JSON: dataclasses from objects, tuples from arrays.
 
     Raises:
         TypeError: a field is missing.
@@ -36,7 +36,7 @@ def read(kind: Any, held: Any) -> Any:
 
 
 class Listed(Sequence[_Element]):
-    """A result that is a sequence of what one of its fields holds."""
+    """A result that is a sequence of the elements of one of its fields."""
 
     def _elements(self) -> tuple[_Element, ...]:
         raise NotImplementedError
@@ -60,7 +60,7 @@ class Shown:
         raise NotImplementedError
 
     def _held(self) -> dict[str, Any]:
-        """What it is made of, as JSON has it."""
+        """Its parts, as JSON has them."""
         raise NotImplementedError
 
     @classmethod
@@ -73,7 +73,7 @@ class Shown:
 
     @classmethod
     def from_json(cls, text: str, /) -> Self:
-        """What `to_json` wrote.
+        """Read the JSON that `to_json` wrote.
 
         Raises:
             ValueError: the text isn't such JSON.

@@ -81,14 +81,14 @@ def _taken() -> int:
 
 
 def _end_with_reader(pipe: int) -> None:
-    """Have all processes of the group killed once nobody reads the pipe any more: the server has died.
+    """Have all processes of the group killed once the pipe has no reader any more: the server has died.
 
     A process watches, since a thread waits for whoever holds the interpreter's lock.
     """
     if os.fork() != 0:
         return
     watched = select.poll()
-    # What is always told: that the other end is closed.
+    # A closed other end is always reported.
     watched.register(pipe, 0)
     while not watched.poll():
         pass
@@ -107,7 +107,7 @@ def _allowed(arguments: Sequence[str]) -> list[str]:
 
 
 def _check_own(program: str, made: Callable[..., Any]) -> None:
-    """Refuse what a file or module has imported: the server may run its functions, not those of `os`."""
+    """Refuse functions that a file or module has imported: the server may run its own, not those of `os`."""
     place, _, name = program.rpartition(":")
     if isinstance(made, FromFile):
         home, is_package, found = Path(made.path), False, made.load()

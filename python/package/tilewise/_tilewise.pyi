@@ -127,7 +127,7 @@ class Allocation(Row):
     @property
     def label(self, /) -> str | None:
         """
-        The compiler's label, as printed; `None` if there is none.
+        The compiler's label, as printed; `None` without one.
         """
     @property
     def reported_bytes(self, /) -> int | None:
@@ -142,13 +142,13 @@ class Allocation(Row):
     @property
     def shape(self, /) -> Shape | None:
         """
-        The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
-        is no shape that can be read.
+        The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` without
+        a readable shape.
         """
     @property
     def shape_text(self, /) -> str | None:
         """
-        The shape, as printed; `None` if there is none.
+        The shape, as printed; `None` without one.
         """
 
 @final
@@ -199,7 +199,7 @@ class BoundaryChange:
     @property
     def opcode(self, /) -> str:
         """
-        What it is.
+        The opcode of the instruction.
         """
     @property
     def source(self, /) -> SourceLine | None:
@@ -276,8 +276,8 @@ class Buffer(Row):
 @final
 class Cause:
     """
-    A part of what a program needs, and what that is: one of `Report.causes`, `Explanation.causes`. `str` gives the
-    sentence. Sizes are in bytes.
+    A part of a program's need, and its meaning: one of `Report.causes`, `Explanation.causes`. `str` gives the sentence.
+    Sizes are in bytes.
 
     Examples:
         >>> import pathlib
@@ -294,13 +294,12 @@ class Cause:
     @property
     def arrays(self, /) -> int:
         """
-        How many arrays it is.
+        The number of its arrays.
         """
     @property
     def axes(self, /) -> list[tuple[str | None, int]]:
         """
-        The dimensions of the largest, without those of size 1: what each is called, `None` where that isn't known, and
-        its size.
+        The dimensions of the largest array, without those of size 1: the name of each, `None` if unknown, and its size.
         """
     @property
     def bytes(self, /) -> int:
@@ -310,36 +309,36 @@ class Cause:
     @property
     def filled(self, /) -> tuple[int, int] | None:
         """
-        The places of a row that hold data, and all that it takes; `None` where most of it isn't padding.
+        The places of a row that hold data, and all that the row takes; `None` where most of it isn't padding.
         """
     @property
     def kind(self, /) -> str:
         """
-        What its arrays have in common: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`,
-        `'optimizer_state'`, `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
-        `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; of a message `'padding'`,
-        `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (what was there before) or
+        The kind of its arrays: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`, `'optimizer_state'`,
+        `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
+        `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; for a message `'padding'`,
+        `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (memory in use before) or
         `'fragmentation'`.
         """
     @property
     def quote(self, /) -> str | None:
         """
-        That line's text, where the program is of a function at hand.
+        The text of that line, if the program's function is at hand.
         """
     @property
     def sentence(self, /) -> str:
         """
-        What it is, without a full stop.
+        Its description, without a full stop.
         """
     @property
     def share(self, /) -> float | None:
         """
-        Of what is needed, 0 to 1; `None` where that isn't known.
+        Its share of the need, 0 to 1; `None` if unknown.
         """
     @property
     def source(self, /) -> SourceLine | None:
         """
-        The line that makes the largest.
+        The line that makes the largest array.
         """
 
 @final
@@ -370,12 +369,12 @@ class Copy:
     @property
     def cancels(self, /) -> str | None:
         """
-        The other copy of a pair of which the second undoes what the first did; `None` for all others.
+        The other copy of a pair whose second copy undoes the first; `None` for all others.
         """
     @property
     def class_name(self, /) -> str:
         """
-        Why it is there: its class, as the command line's JSON has it.
+        The class of its reason, as in the command line's JSON.
         """
     @property
     def computation(self, /) -> str:
@@ -385,8 +384,7 @@ class Copy:
     @property
     def fix(self, /) -> Recommendation | None:
         """
-        The layout in which to pass an argument or take a result so that the copy isn't needed; `None` where that can't be
-        told.
+        The layout in which to pass an argument or take a result so that the copy isn't needed; `None` if unknown.
         """
     @property
     def from_shape(self, /) -> Shape:
@@ -426,7 +424,7 @@ class Copy:
     @property
     def why(self, /) -> str:
         """
-        A sentence: what wants which layout.
+        The reason, as a sentence: what needs which layout.
         """
     @property
     def written_bytes(self, /) -> int:
@@ -514,7 +512,7 @@ class ElementType:
     Raises:
         ParseError: the string names no element type.
         ShapeError: XLA has no element type for the dtype.
-        TypeError: it is no dtype, or that of JAX's keys.
+        TypeError: the value is not a dtype, or is that of JAX's keys.
 
     Examples:
         >>> import numpy as np
@@ -578,11 +576,10 @@ class ElementType:
 @final
 class Explanation(Table):
     """
-    The explanation of an out-of-memory message. Sizes are in bytes; those that the message prints are as exact as it
-    prints them.
+    The explanation of an out-of-memory message. Sizes are in bytes, as exact as the message prints them.
 
     Returned by `explain`. `str` is the text that the command line prints. As a `Table`, it has one row for each
-    allocation; `len` and iteration are over the allocations. Two are equal if they are of the same text.
+    allocation; `len` and iteration are over the allocations. Two are equal if they have the same text and TPU.
 
     Examples:
         >>> import pathlib
@@ -605,7 +602,7 @@ class Explanation(Table):
     @property
     def advice(self, /) -> list[Recommendation]:
         """
-        What to do about it, the best first.
+        The recommended changes, the best first.
 
         Examples:
             >>> import pathlib
@@ -626,7 +623,7 @@ class Explanation(Table):
     @property
     def changes(self, /) -> list[PlannedChange]:
         """
-        What to do, the best first, each with what is then needed. `advice` has more of each.
+        The changes to make, the best first, each with the need after it. `advice` has more about each.
         """
     @property
     def code(self, /) -> str | None:
@@ -650,7 +647,7 @@ class Explanation(Table):
         The explanation that `to_json` wrote.
 
         Raises:
-            MessageError: the text is no such JSON.
+            MessageError: the text is not such JSON.
 
         Examples:
             >>> import pathlib
@@ -661,7 +658,7 @@ class Explanation(Table):
     @property
     def headline(self, /) -> Headline:
         """
-        What ran out, and by how much; its `verdict` is that of the explanation.
+        The memory that ran out, and by how much; its `verdict` is that of the explanation.
 
         Examples:
             >>> import pathlib
@@ -691,7 +688,7 @@ class Explanation(Table):
     @property
     def raised_at(self, /) -> tuple[str, int] | None:
         """
-        The file and the line of the reader's own program that a traceback in the text leads to; `None` without one.
+        The file and the line of the user's own program in the text's traceback; `None` without one.
         """
     def table(self, /, *, width: int = 100) -> str:
         """
@@ -708,8 +705,8 @@ class Explanation(Table):
         """
     def to_json(self, /) -> str:
         """
-        The explanation as JSON: the object that the command line prints, and in `message` the text that it was made of,
-        from which `from_json` makes it again.
+        The explanation as JSON: the object that the command line prints, and in `message` the explanation's text and
+        TPU, from which `from_json` restores it.
 
         Examples:
             >>> import pathlib
@@ -755,27 +752,27 @@ class Headline:
     @property
     def is_comfortable(self, /) -> bool:
         """
-        Whether it needs less than 80 % of that: nothing needs to change.
+        Whether it needs less than 80 % of the limit: nothing needs to change.
         """
     @property
     def limit_bytes(self, /) -> int | None:
         """
-        Bytes that it is to fit; `None` where no memory is known.
+        Bytes of the memory limit; `None` if unknown.
         """
     @property
     def needed_bytes(self, /) -> int | None:
         """
-        Bytes that it needs; `None` where that isn't known.
+        Bytes that it needs; `None` if unknown.
         """
     @property
     def sentence(self, /) -> str:
         """
-        The verdict, what is needed, what there is, and the difference.
+        The verdict, the bytes needed, the limit, and the difference.
         """
     @property
     def verdict(self, /) -> str:
         """
-        `'fits'`, `'does_not_fit'`, `'may_not_fit'` or `'unknown'`; of a message its own verdict.
+        `'fits'`, `'does_not_fit'`, `'may_not_fit'` or `'unknown'`; for a message its own verdict.
         """
 
 @final
@@ -804,7 +801,7 @@ class KernelArray:
     @property
     def between(self, /) -> list[BoundaryChange]:
         """
-        What lies between the two, from the kernel on.
+        The instructions between the kernel and `other`, from the kernel on.
         """
     @property
     def copied_bytes(self, /) -> int:
@@ -829,12 +826,12 @@ class KernelArray:
     @property
     def other_opcode(self, /) -> str:
         """
-        What that is.
+        The opcode of `other`.
         """
     @property
     def remedy(self, /) -> Remedy | None:
         """
-        What to do so that it isn't; `None` where that isn't known.
+        A remedy that avoids the copy; `None` if unknown.
         """
     @property
     def shape(self, /) -> Shape:
@@ -897,7 +894,7 @@ class KernelUse:
     @property
     def held_bytes(self, /) -> int:
         """
-        Bytes of operands and results that XLA keeps in VMEM as a whole, beside what it uses: they have no windows.
+        Bytes of operands and results that XLA keeps in VMEM as a whole, beside `used_bytes`: they have no windows.
         """
     @property
     def instruction(self, /) -> str:
@@ -912,7 +909,7 @@ class KernelUse:
     @property
     def limit_bytes(self, /) -> int | None:
         """
-        The limit in force: what the kernel asks for, or the generation's default; `None` where that isn't known.
+        The limit in force: the kernel's own, or the generation's default; `None` if unknown.
         """
     @property
     def op_name(self, /) -> str | None:
@@ -927,7 +924,7 @@ class KernelUse:
     @property
     def results(self, /) -> list[KernelArray]:
         """
-        Who reads its results, with what XLA does to each before.
+        Its results, one for each reader, with what XLA does to each before it is read.
         """
     @property
     def source(self, /) -> SourceLine | None:
@@ -937,7 +934,7 @@ class KernelUse:
     @property
     def used_bytes(self, /) -> int | None:
         """
-        Bytes of VMEM that it uses: windows, scratch and what its body needs; `None` where the text doesn't say.
+        Bytes of VMEM that it uses: windows, scratch and the body's own; `None` if the text doesn't give them.
         """
 
 @final
@@ -1178,7 +1175,7 @@ class PeakBuffer:
     @property
     def count(self, /) -> int:
         """
-        How many there are.
+        The number of arrays.
         """
     @property
     def instruction(self, /) -> str:
@@ -1208,7 +1205,7 @@ class PeakBuffer:
     @property
     def role(self, /) -> str:
         """
-        What it is for, such as `'argument'` or `'temporary'`.
+        The role of the arrays, such as `'argument'` or `'temporary'`.
         """
     @property
     def shape(self, /) -> Shape:
@@ -1224,8 +1221,8 @@ class PeakBuffer:
 @final
 class PlannedChange:
     """
-    What to change, and what is needed then: one of `Report.changes`, which come in the order in which to try them, or of
-    `Explanation.changes`. `str` gives what to do.
+    A change, and the need after it: one of `Report.changes`, which are in the order in which to try them, or of
+    `Explanation.changes`. `str` gives the task.
 
     Examples:
         >>> import pathlib
@@ -1242,48 +1239,48 @@ class PlannedChange:
     @property
     def bytes_after(self, /) -> int | None:
         """
-        Bytes needed once it and those before it are made; of a message, once it alone is. `None` where a message doesn't
-        tell.
+        Bytes needed after it and the changes before it; for a message, after it alone. `None` if a message doesn't show
+        them.
         """
     @property
     def caveat(self, /) -> str | None:
         """
-        What to know before making it, without a full stop.
+        A caveat, without a full stop.
         """
     @property
     def code(self, /) -> str | None:
         """
-        Code for it, of the program's framework; `None` if there is none.
+        Code for it, in the program's framework; `None` for a change without code.
         """
     @property
     def do(self, /) -> str:
         """
-        What to do, in a few words.
+        The task, in a few words.
         """
     @property
     def fits(self, /) -> bool | None:
         """
-        Whether that fits; `None` where no memory is known.
+        Whether that fits; `None` if the memory is unknown.
         """
     @property
     def kind(self, /) -> str:
         """
-        As that of a `Recommendation`.
+        The `kind` of its `Recommendation`.
         """
     @property
     def place(self, /) -> str:
         """
-        Where to make it: a line, and which call it is; empty where nothing tells.
+        The place of the change: a line, and the call on it; empty if unknown.
         """
     @property
     def quote(self, /) -> str | None:
         """
-        The text of that line, where the program is of a function at hand.
+        The text of that line, if the program's function is at hand.
         """
     @property
     def seconds_after(self, /) -> float | None:
         """
-        How long a run then takes, estimated from the compiler's cycle counts; `None` where that isn't known.
+        Seconds of a run after the change, estimated from the compiler's cycle counts; `None` if unknown.
         """
 
 @final
@@ -1343,7 +1340,7 @@ class Recommendation:
     @property
     def code(self, /) -> str | None:
         """
-        The code that does it, in the language of the program's framework; `None` if there is none.
+        The code for it, in the language of the program's framework; `None` for a change without code.
         """
     @property
     def donate(self, /) -> list[str]:
@@ -1353,13 +1350,13 @@ class Recommendation:
     @property
     def imports(self, /) -> str | None:
         """
-        What that code imports.
+        The imports of that code.
         """
     @property
     def inputs(self, /) -> dict[str, int]:
         """
-        Of a step that `microbatch` takes in `parts`: the arguments that have the batch, as the report calls them, each with
-        its dimension. Empty for other changes.
+        For a step that `microbatch` takes in `parts`: the arguments with a batch dimension, by their names in the
+        report, each with that dimension. Empty for other changes.
         """
     @property
     def instruction(self, /) -> str | None:
@@ -1369,12 +1366,12 @@ class Recommendation:
     @property
     def is_bound(self, /) -> bool:
         """
-        Whether that is the most it can free.
+        Whether `peak_bytes_saved` is an upper bound.
         """
     @property
     def is_estimate(self, /) -> bool:
         """
-        Whether that is an estimate: it may free less or more.
+        Whether `peak_bytes_saved` is an estimate: it may free less or more.
         """
     @property
     def kind(
@@ -1400,7 +1397,7 @@ class Recommendation:
         """
         The sort of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'chunk'`, `'checkpoint'`, `'donate'`,
         `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a `'limit'` to raise, memory to
-        `'free'`, `'audit'` where the program tells more than the message, or `'none'` where none of these helps.
+        `'free'`, `'audit'` where the program shows more than the message, or `'none'` where none of these helps.
         """
     @property
     def op_name(self, /) -> str | None:
@@ -1410,28 +1407,28 @@ class Recommendation:
     @property
     def parts(self, /) -> int | None:
         """
-        The parts of the batch that free this much, where more parts free more; `None` for other changes.
+        The number of parts of the batch for this saving, where more parts save more; `None` for other changes.
         """
     @property
     def peak_bytes_saved(self, /) -> int | None:
         """
-        Bytes by which arguments, results that don't lie in them, and temporaries together fall, once the advice before it
-        is followed; `None` where that is not known.
+        The drop in bytes of arguments, results that don't lie in them, and temporaries together, after the preceding
+        advice; `None` if unknown.
         """
     @property
     def requested(self, /) -> Shape | None:
         """
-        The layout to request for an argument or result; `None` if the change is not that of a copy.
+        The layout to request for an argument or result; `None` if the change is not about a copy.
         """
     @property
     def sentence(self, /) -> str:
         """
-        What to do, as a sentence.
+        The task, as a sentence.
         """
     @property
     def shape(self, /) -> Shape | None:
         """
-        The array it is about, of several the largest; `None` if it is about none, or the message cuts its shape off.
+        The array it is about, the largest of several; `None` without an array, or if the message cuts its shape off.
         """
     @property
     def shape_text(self, /) -> str | None:
@@ -1446,8 +1443,9 @@ class Recommendation:
     @property
     def target(self, /) -> Literal["argument", "result", "upstream", "kernel", "loop", "value", "compiler", "process"]:
         """
-        What is changed: an `'argument'`, a `'result'`, what is `'upstream'` of a gather or scatter, a `'kernel'`, what a
-        `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the program.
+        The target of the change: an `'argument'`, a `'result'`, code `'upstream'` of a gather or scatter, a `'kernel'`,
+        arrays that a `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the
+        program.
         """
 
 @final
@@ -1469,8 +1467,8 @@ class Relation:
     @property
     def counterexample(self, /) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
         """
-        The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in either
-        buffer, in elements; `None` if there is none.
+        The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in
+        either buffer, in elements; `None` without one.
         """
     @property
     def exposed(self, /) -> int | None:
@@ -1496,7 +1494,7 @@ class Relation:
     @property
     def reason(self, /) -> str | None:
         """
-        Why it is no bitcast, in a clause; `None` if it is one.
+        Why it isn't a bitcast, in a clause; `None` for a bitcast.
         """
     @property
     def reshape(self, /) -> tuple[int, ...] | None:
@@ -1512,7 +1510,7 @@ class Relation:
 @final
 class Remedy:
     """
-    What to do so that a kernel's operand or result isn't copied.
+    A remedy that avoids the copy of a kernel's operand or result.
 
     Examples:
         >>> report = audit('''HloModule jit_f, is_scheduled=true
@@ -1532,7 +1530,7 @@ class Remedy:
     @property
     def access(self, /) -> Literal["index_map", "lanes", "rows", "transposed", "split"] | None:
         """
-        What becomes of a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` where `shape` is.
+        The change to a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` if `shape` is.
         """
     @property
     def code(self, /) -> str | None:
@@ -1547,12 +1545,12 @@ class Remedy:
     @property
     def sentence(self, /) -> str:
         """
-        What to do.
+        The task, as a sentence.
         """
     @property
     def shape(self, /) -> str | None:
         """
-        The array that the kernel reads or writes instead; `None` of other kinds than a view or a stored shape.
+        The array that the kernel reads or writes instead; `None` for other kinds than a view or a stored shape.
         """
 
 @final
@@ -1561,8 +1559,8 @@ class Report(Table):
     The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 
     Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer;
-    `len` and iteration are over the buffers. Two are equal if they are of the same text from the same source, for the same
-    TPU and limit.
+    `len` and iteration are over the buffers. Two are equal if they have the same text, source, machine, limit and
+    buffer assignment.
 
     Examples:
         >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -1570,7 +1568,7 @@ class Report(Table):
     """
     def __bool__(self, /) -> bool:
         """
-        A report is there, whether it has buffers or not.
+        Always true, even without buffers.
         """
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
@@ -1587,7 +1585,7 @@ class Report(Table):
     @property
     def advice(self, /) -> list[Recommendation]:
         """
-        What to change in the program, the best first; each frees its bytes once those before it are done.
+        The recommended changes, the best first; each frees its bytes after the ones before it.
         """
     @property
     def alias_bytes(self, /) -> int:
@@ -1613,8 +1611,8 @@ class Report(Table):
     @property
     def buffer_assignment(self, /) -> str | None:
         """
-        The text of the compiler's own buffer assignment, where it was at hand: as `audit` has it of a function. Its bytes count
-        where the plan's differ.
+        The text of the compiler's own buffer assignment, if available, as for a function that `audit` compiled. Its
+        bytes take precedence over the plan's.
         """
     @property
     def buffers(self, /) -> list[Buffer]:
@@ -1624,13 +1622,13 @@ class Report(Table):
     @property
     def causes(self, /) -> list[Cause]:
         """
-        What holds most of the peak, the largest first: until 80 % of it is told, three at most.
+        The largest parts of the peak, the largest first: as many as make up 80 % of it, three at most.
         """
     @property
     def changes(self, /) -> list[PlannedChange]:
         """
-        What to change, in the order in which to try it: the gentlest that is enough by itself comes first, then what frees
-        most. `advice` has more of each.
+        The changes to make, in the order in which to try them: the gentlest that is enough by itself, then those that
+        free most. `advice` has more about each.
         """
     def check(self, /, *, confirm: bool = False) -> AdviceCheck:
         """
@@ -1639,10 +1637,10 @@ class Report(Table):
         Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
 
         Args:
-            confirm: compile all to the end, which takes longer; only then is it said what each costs in time.
+            confirm: compile all in full, which takes longer; only then is the cost of each in time reported.
 
         Returns:
-            An `AdviceCheck`, which prints what was promised beside what was freed.
+            An `AdviceCheck`, which prints the promised bytes beside the freed ones.
 
         Raises:
             TypeError: the report is not of a function.
@@ -1661,8 +1659,8 @@ class Report(Table):
     @property
     def copied_bytes(self, /) -> int:
         """
-        Bytes that the program reads and writes to bring elements into another order, or to have an array twice: not to move
-        them into another memory space.
+        Bytes that the program reads and writes to reorder elements or to duplicate arrays; transfers between memory
+        spaces don't count.
         """
     @property
     def copies(self, /) -> list[Copy]:
@@ -1671,7 +1669,7 @@ class Report(Table):
         """
     def diff(self, other: Report, /) -> Comparison:
         """
-        What differs between this report and another, such as that of the program after a change.
+        The differences between this report and another, such as that of the program after a change.
 
         Returns:
             A `Comparison`, which is false if nothing differs.
@@ -1700,7 +1698,7 @@ class Report(Table):
         The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
 
         Raises:
-            HloError: the text is no such JSON, or was written without its program.
+            HloError: the text is not such JSON, or was written without its program.
 
         Examples:
             >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -1710,7 +1708,8 @@ class Report(Table):
     @property
     def hbm_limit(self, /) -> int | None:
         """
-        The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or what a program has of that of `tpu` or `machine`.
+        The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or a program's part of the memory of `tpu` or
+        `machine`.
         """
     @property
     def headline(self, /) -> Headline:
@@ -1748,13 +1747,13 @@ class Report(Table):
     @property
     def libtpu(self, /) -> str | None:
         """
-        The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if its file's name or the caller tells.
+        The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if the file name or the caller has it.
         """
     @property
     def machine(self, /) -> str:
         """
-        The machine whose plan it is, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: what `audit` was given, or else what the
-        text shows. A warning `assumed_machine` says where it shows none.
+        The machine of the plan, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: the one given to `audit`, or else the one
+        that the text shows. If it shows none, there is a warning `assumed_machine`.
 
         Examples:
             >>> import pathlib
@@ -1774,8 +1773,8 @@ class Report(Table):
     @property
     def moved_bytes(self, /) -> int:
         """
-        Bytes that the program reads and writes: the operands and results of all that runs, loops times their trips. What is
-        copied is a part of it.
+        Bytes that the program reads and writes: the operands and results of all that runs, times the trip counts of
+        loops. They include `copied_bytes`.
         """
     @property
     def no_time(self, /) -> str | None:
@@ -1785,7 +1784,7 @@ class Report(Table):
     @property
     def notes(self, /) -> list[str]:
         """
-        What fills the program's memory at its peak, by kind, the largest first, and what can be done about each.
+        The kinds of arrays that fill the memory at the peak, the largest first, and the remedies for each.
         """
     @property
     def output_bytes(self, /) -> int:
@@ -1805,18 +1804,18 @@ class Report(Table):
     @property
     def partitions(self, /) -> int:
         """
-        Devices that run the program together; what is said of memory is of each.
+        Devices that run the program together; sizes are those of one device.
         """
     @property
     def peak_buffers(self, /) -> list[PeakBuffer]:
         """
-        What is alive in HBM then, the largest first; empty for a program that isn't scheduled.
+        The arrays alive in HBM at that peak, the largest first; empty for a program that isn't scheduled.
         """
     @property
     def peak_bytes(self, /) -> int | None:
         """
-        The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: what
-        advice lets fall. `None` for a program that isn't scheduled.
+        The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: the
+        size that advice reduces. `None` for a program that isn't scheduled.
 
         Examples:
             >>> import pathlib
@@ -1827,34 +1826,34 @@ class Report(Table):
     @property
     def peak_instruction(self, /) -> str | None:
         """
-        The instruction that runs then.
+        The instruction that runs at that peak.
         """
     @property
     def peak_live_bytes(self, /) -> int | None:
         """
-        Bytes of everything alive in HBM when that is the most; `None` for a program that isn't scheduled.
+        Bytes of everything alive in HBM at the peak of live bytes; `None` for a program that isn't scheduled.
         """
     @property
     def peak_padding_bytes(self, /) -> int | None:
         """
-        Padding of what is alive in HBM then.
+        Padding of everything alive in HBM at that peak.
         """
     @property
     def peak_source(self, /) -> SourceLine | None:
         """
-        The line of the user's program that it comes from.
+        The line of the user's program that `peak_instruction` comes from.
         """
     def plot(self, /, *, memory_space: int = 0, theme: Literal["auto", "light", "dark"] = "auto") -> Drawing:
         """
-        The memory plan as a picture: how much the program holds over its order, and when and where each array lies.
+        The memory plan as a picture: the bytes held over the program's order, and when and where each array lies.
 
         Args:
             memory_space: its number, 0 for HBM.
-            theme: `'auto'` follows the reader's; `'light'`, `'dark'`.
+            theme: `'auto'` follows the viewer's colour scheme; or `'light'`, or `'dark'`.
 
         Raises:
             DrawError: the program has no memory plan, as one that isn't scheduled.
-            ValueError: there is no such theme.
+            ValueError: the theme is unknown.
 
         Examples:
             >>> import pathlib
@@ -1864,8 +1863,8 @@ class Report(Table):
     @property
     def reported_temporary_bytes(self, /) -> int | None:
         """
-        What that compiler's `memory_analysis()` says of temporaries (`temp_size_in_bytes`): `temporary_bytes`, and before
-        libtpu 0.0.51 the gaps between them a second time.
+        Bytes of temporaries in that compiler's `memory_analysis()` (`temp_size_in_bytes`): `temporary_bytes`, and
+        before libtpu 0.0.51 the gaps between them a second time.
         """
     @property
     def source(self, /) -> str:
@@ -1917,8 +1916,8 @@ class Report(Table):
         """
     def to_html(self, /) -> str:
         """
-        The report as an HTML page in one file, which opens without network: what the program holds over time, what to
-        change, and pictures of the layouts.
+        The report as an HTML page in one file, which opens without network: the program's memory over time, the changes
+        to make, and pictures of the layouts.
 
         Examples:
             >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -1931,8 +1930,7 @@ class Report(Table):
 
         Args:
             program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`, `libtpu`,
-                `buffer_assignment`}, from which `from_json` makes the
-                report again.
+                `buffer_assignment`}, from which `from_json` restores the report.
 
         Examples:
             >>> import json
@@ -1994,7 +1992,7 @@ class Row:
     @property
     def bytes(self, /) -> int | None:
         """
-        Bytes taken; of an entry of a message without a shape that can be read, as printed. `None` if neither is there.
+        Bytes taken; for a message's entry without a readable shape, as printed. `None` if neither is known.
         """
     @property
     def causes(self, /) -> list[str]:
@@ -2045,7 +2043,7 @@ class Shape:
     elements, sizes in bytes.
 
     Raises:
-        ParseError: the string is not a shape; `.span` says where, and the message points at it.
+        ParseError: the string is not a shape; `.span` is the place of the error, and the message points at it.
 
     Examples:
         >>> s = Shape("f32[3,5]{1,0:T(2,2)}")
@@ -2133,11 +2131,11 @@ class Shape:
 
         Args:
             to: the array to read the bytes as, a `Shape` or a `str`.
-            reading: what they are wanted as: `'any'`, `'reshape'` (the same elements in row-major order) or `'transpose'`.
+            reading: the relation to test: `'any'`, `'reshape'` (the same elements in row-major order) or `'transpose'`.
 
         Raises:
-            ShapeError: not arrays with layouts; or `.kind` is `'undecided'`: a tile cuts across what `*` merged out of order,
-                and there are too many elements to compare.
+            ShapeError: not arrays with layouts; or `.kind` is `'undecided'`: a tile cuts across dimensions that `*`
+                merged out of order, and there are too many elements to compare.
             ValueError: the reading is unknown.
 
         Examples:
@@ -2161,7 +2159,7 @@ class Shape:
         """
     def bump_indices(self, index: Sequence[SupportsIndex], /) -> builtins.tuple[int, ...] | None:
         """
-        The index behind another, the last dimension counting fastest; `None` behind the last.
+        The index after another, the last dimension counting fastest; `None` after the last.
 
         Raises:
             OutOfRangeError: the index is outside the array.
@@ -2173,7 +2171,7 @@ class Shape:
         """
     def byte_size_of(self, /, pointer_bytes: int = 8) -> int:
         """
-        XLA's `ByteSizeOf`: of an array its elements without padding, of a tuple the table of pointers to its elements.
+        XLA's `ByteSizeOf`: an array's elements without padding, or a tuple's table of pointers to its elements.
 
         Examples:
             >>> Shape("(f32[256], s32[])").byte_size_of()
@@ -2181,7 +2179,7 @@ class Shape:
         """
     def byte_strides(self, /) -> builtins.tuple[int, ...]:
         """
-        How many bytes lie between neighbours along each dimension, of an array without tiles; tiles don't count.
+        The bytes between neighbours along each dimension, as in an array without tiles.
 
         Examples:
             >>> Shape("bf16[5,8,10]{1,2,0}").byte_strides()
@@ -2220,7 +2218,7 @@ class Shape:
         """
     def compatible(self, other: ShapeLike, /) -> bool:
         """
-        Whether both have the same element types and dimensions: layouts, and which dimensions are dynamic, are left out.
+        Whether both have the same element types and dimensions; ignores layouts, and which dimensions are dynamic.
 
         Examples:
             >>> Shape("f32[2,3]{0,1}").compatible("f32[2,<=3]")
@@ -2228,7 +2226,7 @@ class Shape:
         """
     def compatible_ignoring_element_type(self, other: ShapeLike, /) -> bool:
         """
-        As `compatible`, and leaves out element types.
+        As `compatible`, and ignores element types.
 
         Examples:
             >>> Shape("f32[2,3]").compatible_ignoring_element_type("s8[2,3]")
@@ -2236,7 +2234,7 @@ class Shape:
         """
     def compatible_ignoring_fp_precision(self, other: ShapeLike, /) -> bool:
         """
-        As `compatible`, and takes all floating-point types as one.
+        As `compatible`, and treats all floating-point types as equal.
 
         Examples:
             >>> Shape("f32[2,3]").compatible_ignoring_fp_precision("bf16[2,3]")
@@ -2315,7 +2313,7 @@ class Shape:
         The dimensions that a reshape to another array does not modify: pairs of a dimension of this array and one of the other.
 
         Raises:
-            ShapeError: not arrays of as many elements.
+            ShapeError: not arrays with the same number of elements.
 
         Examples:
             >>> Shape("f32[2,3,5,7,12]").dimensions_unmodified_by_reshape("f32[6,5,1,7,3,4]")
@@ -2345,7 +2343,7 @@ class Shape:
         Raises:
             DrawError: there is nothing to draw.
             OutOfRangeError: an index is outside the array.
-            ShapeError: neither an array nor a tuple of some, or one with an unbounded dimension or no layout.
+            ShapeError: neither an array nor a tuple of arrays, or one with an unbounded dimension or no layout.
             ValueError: the view or theme is unknown.
 
         Examples:
@@ -2415,12 +2413,12 @@ class Shape:
         """
     def equal(self, other: ShapeLike, /, *, ignore: Sequence[str] = ...) -> bool:
         """
-        `==` with parts left out, XLA's `Shape::Equal`.
+        `==` that ignores parts, XLA's `Shape::Equal`.
 
         Args:
             other: a `Shape` or a `str`.
-            ignore: what is left out: `'layout'`, `'tiles_in_layout'`, `'element_size_in_layout'`, `'memory_space_in_layout'`,
-                `'element_type'`, `'fp_precision'`, `'dynamic_dimension'`, `'dimensions'`,
+            ignore: the ignored parts: `'layout'`, `'tiles_in_layout'`, `'element_size_in_layout'`,
+                `'memory_space_in_layout'`, `'element_type'`, `'fp_precision'`, `'dynamic_dimension'`, `'dimensions'`,
                 `'tail_padding_alignment_in_elements'`, `'split_config_in_layout'`, `'buffer'`.
 
         Raises:
@@ -2445,7 +2443,7 @@ class Shape:
         """
     def filter_dimensions(self, is_kept: Callable[[int], object], /) -> Shape:
         """
-        The array with those dimensions only whose number the function is true of; otherwise as `delete_dimension`.
+        The array with only the dimensions for whose number the function is true; otherwise as `delete_dimension`.
 
         Examples:
             >>> Shape("f32[3,4,5]").filter_dimensions(lambda dimension: dimension != 1)
@@ -2484,8 +2482,8 @@ class Shape:
         returns false. Tiles play no part; `for_each_in_memory` follows them.
 
         Args:
-            visit: called with a tuple; `None` is no false.
-            base, count, step: along each dimension where to begin, how far to go, and in which steps; `None` is all.
+            visit: called with a tuple; returning `None` doesn't end the walk.
+            base, count, step: along each dimension the start, the extent, and the step; `None` visits everything.
 
         Returns:
             Whether all were visited.
@@ -2504,8 +2502,8 @@ class Shape:
         """
     def free_reshape(self, dimensions: Sequence[SupportsIndex], /) -> list[Shape]:
         """
-        The array reshaped to these dimensions, in each layout in which every element stays where it is, those with the array's
-        own tiles first; empty if there is none. `free_reshapes` has the orders of this array for which there is one on a TPU.
+        The array reshaped to these dimensions, in each layout that leaves every element in place, those with the
+        array's own tiles first; may be empty. `free_reshapes` has the orders of this array with such a layout on a TPU.
 
         Raises:
             ShapeError: not an array, or another number of elements.
@@ -2519,16 +2517,16 @@ class Shape:
     @staticmethod
     def from_notation(notation: Notation, text: str, array: ShapeLike, /) -> Shape:
         """
-        An array in the layout that a text in another system's notation says, as `to_notation` writes it.
+        An array in the layout of a text in another system's notation, as `to_notation` writes it.
 
         Args:
             notation: as for `to_notation`.
             text: the layout.
-            array: the array, a `Shape` or a `str`; what the notation doesn't say of `E(n)` and `S(n)` stays as it is there.
+            array: the array, a `Shape` or a `str`; it gives `E(n)` and `S(n)` if the notation doesn't express them.
 
         Raises:
-            ShapeError: the text is not of this notation or of another array, or no layout does what it says; or there is no
-                such notation.
+            ShapeError: the text is not in this notation or describes another array, no layout fits it, or the notation
+                is unknown.
 
         Examples:
             >>> Shape.from_notation("memref", "memref<3x5xf32, strided<[8, 1]>>", "f32[3,5]")
@@ -2623,8 +2621,8 @@ class Shape:
         """
     def insert_dimension_at_index(self, index: int, bound: int, /) -> Shape:
         """
-        The array with a dimension of this size in front of the one of that number. As in XLA, the order of dimensions is all that stays of
-        the layout, bounded dimensions become static, and a buffer becomes an array.
+        The array with a dimension of this size inserted in front of dimension `index`. As in XLA, the layout keeps only
+        its order of dimensions, bounded dimensions become static, and a buffer becomes an array.
 
         Raises:
             OutOfRangeError: there is no such place.
@@ -2636,7 +2634,7 @@ class Shape:
         """
     def insert_dimensions_at_index(self, index: int, bounds: Sequence[SupportsIndex], /) -> Shape:
         """
-        As `insert_dimension_at_index`, of several dimensions behind each other.
+        As `insert_dimension_at_index`, for several adjacent dimensions.
 
         Examples:
             >>> Shape("f32[3,5]").insert_dimensions_at_index(0, [1, 2])
@@ -2647,7 +2645,7 @@ class Shape:
         The dimensions of size 1 that a reshape to the other array deletes and inserts; `None` if it does anything else.
 
         Raises:
-            ShapeError: not arrays of as many elements.
+            ShapeError: not arrays with the same number of elements.
 
         Examples:
             >>> Shape("f32[3,1,5]").inserted_or_deleted_1_sized_dimensions("f32[3,5,1]")
@@ -2718,7 +2716,7 @@ class Shape:
         """
     def map_leaves(self, map: Callable[[builtins.tuple[int, ...], Shape], ShapeLike], /) -> Shape:
         """
-        The shape with each leaf as the function makes it of its path and itself.
+        The shape with each leaf replaced by the function's result for its path and the leaf.
 
         Examples:
             >>> Shape("(f32[2], s8[])").map_leaves(lambda path, leaf: leaf.change_element_type("bf16") if path == (0,) else leaf)
@@ -2726,7 +2724,7 @@ class Shape:
         """
     def map_subshapes_post_order(self, map: Callable[[builtins.tuple[int, ...], Shape], ShapeLike], /) -> Shape:
         """
-        The shape with each part, a tuple behind its elements, as the function makes it of its path and itself.
+        The shape with each part, a tuple behind its elements, replaced by the function's result for path and part.
 
         Examples:
             >>> Shape("(f32[2], (s8[]))").map_subshapes_post_order(lambda path, part: "u8[]" if path == (1,) else part)
@@ -2734,8 +2732,8 @@ class Shape:
         """
     def move_dim_to_major(self, dimension: int, /) -> Shape:
         """
-        The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the order of dimensions is all that stays
-        of the layout; `Layout.move_dim_to_major` keeps the rest.
+        The array with this dimension the most major in memory; of a tuple, every leaf. As in XLA, the layout keeps only
+        its order of dimensions; `Layout.move_dim_to_major` keeps the rest.
 
         Raises:
             OutOfRangeError: there is no such dimension.
@@ -2831,7 +2829,7 @@ class Shape:
         """
     def permute_dimensions(self, permutation: Sequence[SupportsIndex], /) -> Shape:
         """
-        The array with dimension i what dimension `permutation[i]` was, and its layout changed with them: no byte moves.
+        The array whose dimension i is this array's dimension `permutation[i]`, its layout permuted too: no byte moves.
 
         Raises:
             ShapeError: not an array, or no permutation of its dimensions.
@@ -2886,10 +2884,11 @@ class Shape:
         self, to: ShapeLike, dimensions: Sequence[SupportsIndex], /
     ) -> list[int] | None:
         """
-        The dimensions of the other array that a reshape makes of these, which are to rise; `None` if it modifies one of them.
+        The dimensions of the other array that a reshape makes of these, given in ascending order; `None` if it modifies
+        one of them.
 
         Raises:
-            ShapeError: not arrays of as many elements.
+            ShapeError: not arrays with the same number of elements.
 
         Examples:
             >>> Shape("f32[2,3,5,7,12]").reshape_leaves_dimensions_unmodified("f32[6,5,1,7,3,4]", [2, 3])
@@ -2928,13 +2927,12 @@ class Shape:
         """
         The runs of bits that a slice takes.
 
-        A run holds bits of the slice's elements only: padding ends it, as does what belongs to another element. Neighbours
-        are merged.
+        A run holds bits of the slice's elements only: padding and other elements end it. Neighbours are merged.
 
         Args:
             start: the first index, one integer for each dimension.
-            limit: the first index that isn't in the slice any more, for each dimension.
-            strides: takes every so manieth index from `start` on, for each dimension; `None` for every index.
+            limit: the first index behind the slice, for each dimension.
+            strides: the step from one index to the next, from `start` on, for each dimension; `None` for every index.
             order: `"memory"`: by rising offset; `"slice"`: row-major over the slice, so that the runs, one after the other,
                 are the slice as a dense array.
 
@@ -2945,7 +2943,7 @@ class Shape:
         Raises:
             OutOfRangeError: the slice is not inside the array; also an `IndexError`.
             ShapeError: `start` or `limit` has another length than the rank, or the shape is not an array, or one with an
-                unbounded dimension or no layout, or its layout has no such answer.
+                unbounded dimension or no layout, or runs of its layout can't be computed in this order.
 
         Examples:
             >>> cache = Shape("bf16[4096,8,128]{2,1,0:T(8,128)(2,1)}")
@@ -2990,7 +2988,7 @@ class Shape:
         """
     def subshape(self, index: Sequence[SupportsIndex], /) -> Shape | None:
         """
-        The part of the shape at a path through its tuples, XLA's `ShapeIndex`; `None` if there is none.
+        The part of the shape at a path through its tuples, XLA's `ShapeIndex`; `None` if nothing is there.
 
         Examples:
             >>> Shape("(f32[2], (token[], s8[]))").subshape((1, 1))
@@ -3020,8 +3018,8 @@ class Shape:
             notation: `'pjrt'`, `'jax'`, `'mlir'`, `'memref'`, `'mosaic'`, `'numpy'`, `'dlpack'`, `'cute'` or `'einops'`.
 
         Raises:
-            ShapeError: the notation can't say this layout, and why (`.kind` is `'not_expressible'`); or there is no such
-                notation.
+            ShapeError: the notation can't express this layout, with the reason (`.kind` is `'not_expressible'`), or is
+                unknown.
 
         Examples:
             >>> Shape("bf16[64,512]{1,0:T(8,128)(2,1)}").to_notation("cute")
@@ -3063,7 +3061,7 @@ class Shape:
         """
     def update_dynamic_dimension(self, dimension: int, is_dynamic: bool, /) -> Shape:
         """
-        The array whose dimension of that number is dynamic, at most its size, or static.
+        The array with this dimension made dynamic, at most its size, or static.
 
         Examples:
             >>> Shape("f32[8,5]{0,1}").update_dynamic_dimension(0, True)
@@ -3101,7 +3099,7 @@ class Shape:
         """
     def with_layout(self, layout: Layout | str, /) -> Shape:
         """
-        The same array with another layout.
+        This array with another layout.
 
         Args:
             layout: a `Layout`, or its text, such as `"{1,0:T(8,128)}"`.
@@ -3116,7 +3114,7 @@ class Shape:
         """
     def without_layout(self, /) -> Shape:
         """
-        The same shape without any layout, as `predict` takes it.
+        This shape without any layout, as `predict` takes it.
 
         Examples:
             >>> str(Shape("f32[8,64]{0,1:T(8,128)}").without_layout())
@@ -3159,7 +3157,7 @@ class SourceLine:
     @property
     def library(self, /) -> SourceLine | None:
         """
-        The line of an installed package that it leads to, such as that of a model, if there is one.
+        The line of an installed package, such as a model's, that it leads to; `None` without one.
         """
     @property
     def line(self, /) -> int:
@@ -3170,9 +3168,9 @@ class SourceLine:
 @final
 class SpaceTotal:
     """
-    Totals of the buffers in one memory space, and what it holds when it holds the most. Sizes are in bytes.
+    Totals of the buffers in one memory space, and its peak. Sizes are in bytes.
 
-    What the peak says is `None` for a program without a memory plan: one that isn't scheduled.
+    The fields of the peak are `None` for a program without a memory plan: one that isn't scheduled.
 
     Examples:
         >>> import pathlib
@@ -3220,7 +3218,7 @@ class SpaceTotal:
     @property
     def peak_buffers(self, /) -> list[PeakBuffer] | None:
         """
-        What is alive at the peak, the largest first.
+        The arrays alive at the peak, the largest first.
         """
     @property
     def peak_fragmentation_bytes(self, /) -> int | None:
@@ -3240,7 +3238,7 @@ class SpaceTotal:
     @property
     def peak_padding_bytes(self, /) -> int | None:
         """
-        Padding of what is alive at the peak.
+        Padding of everything alive at the peak.
         """
     @property
     def peak_source(self, /) -> SourceLine | None:
@@ -3287,7 +3285,7 @@ class Step:
     @property
     def effect(self, /) -> Literal["bitcast", "append", "move"]:
         """
-        What it does to the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
+        The effect on the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
         """
     @property
     def operation(self, /) -> Literal["pad", "reshape", "transpose"]:
@@ -3426,7 +3424,7 @@ def audit_text(
     buffer_assignment: str | None = None,
 ) -> Report:
     """
-    Audits HLO text, beside the compiler's own buffer assignment where it is given.
+    Audits HLO text, with the compiler's own buffer assignment if given.
     """
 
 def block_bytes(shape: str, *, tpu: Tpu) -> tuple[int, int]:
@@ -3445,7 +3443,7 @@ def compare_programs(
     any_compiler: bool,
 ) -> str:
     """
-    What differs between two programs of which `compared_program` is known; `report` is the second's.
+    The differences between two programs, each as `compared_program` returns it; `report` is the second's.
     """
 
 def compare_reports(
@@ -3458,12 +3456,12 @@ def compare_reports(
     any_compiler: bool,
 ) -> str:
     """
-    What differs between two reports, under this name or the second's. `Report.diff` calls it.
+    The differences between two reports, under this name or the second's. `Report.diff` calls it.
     """
 
 def compared_program(report: Report, root: str | PathLike[str] | None) -> str:
     """
-    What is compared of a program, as a lock keeps it.
+    The compared facts of a program as JSON, as a lock keeps them.
     """
 
 def comparison_words(held: Sequence[str], format: str) -> str:
@@ -3485,7 +3483,7 @@ def draw(
 
 def equation_json(text: str, /) -> str:
     """
-    An equation of XLA's tiled-layout document, worked out: what `tilewise index` answers to it, as JSON.
+    The answer of `tilewise index` to an equation of XLA's tiled-layout document, as JSON.
     """
 
 def explain_text(text: str, tpu: Tpu | None) -> Explanation:
@@ -3495,7 +3493,7 @@ def explain_text(text: str, tpu: Tpu | None) -> Explanation:
 
 def floor_of(report: Report) -> float | None:
     """
-    How many seconds a run of a report's program takes at least, at full rates; `None` where that isn't known.
+    The least seconds of a run of a report's program, at full rates; `None` if unknown.
     """
 
 def free_reshapes(
@@ -3507,7 +3505,7 @@ def free_reshapes(
 
     Args:
         shape: an array shape, as `predict` takes it; its layout doesn't matter.
-        dimensions: those of the result.
+        dimensions: the bounds of the result.
         tpu: a generation under any of its names, or a JAX device.
 
     Raises:
@@ -3547,18 +3545,18 @@ def hbm_bytes(tpu: Tpu, /) -> int:
 
 def kernel_budget(text: str, *, tpu: Tpu | None = None) -> dict[str, Any]:
     """
-    What a kernel takes.
+    The budget of a kernel's text.
     """
 
 def kernel_fits(text: str, limit: int | None = None, *, tpu: Tpu | None = None) -> tuple[int, int, bool, int | None]:
     """
-    Declared bytes of VMEM, the guess of what the body takes, whether both fit the limit, by itself or as given, and the
+    Declared bytes of VMEM, the guess of the body's bytes, whether both fit `limit` or the kernel's own limit, and the
     limit that both need, if any is enough.
     """
 
 def kernel_table(text: str, *, tpu: Tpu | None = None, measured_bytes: int | None = None) -> str:
     """
-    The same as a table.
+    The budget of a kernel's text, as a table.
     """
 
 def layout_in(shape: str) -> Layout:
@@ -3587,7 +3585,7 @@ def predict(shape: ShapeLike | HasShape, *, tpu: Tpu) -> Shape:
 
     Args:
         shape: an array shape without a layout, such as `"bf16[2048,1,2048,128]"`, or any object with a `shape` and a
-            `dtype`: an array of NumPy, JAX or PyTorch, a `jax.ShapeDtypeStruct`. Of a sharded array it is one device's
+            `dtype`: an array of NumPy, JAX or PyTorch, a `jax.ShapeDtypeStruct`. A sharded array counts as one device's
             shard. A `str` or `Shape` with a layout keeps its order of dimensions and gets the tiles for that order.
         tpu: a generation under any of its names, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
 
@@ -3604,17 +3602,17 @@ def predict(shape: ShapeLike | HasShape, *, tpu: Tpu) -> Shape:
 
 def programs_in(path: str | PathLike[str]) -> list[Path] | None:
     """
-    The files in a folder that are audited; `None` where the path is no folder.
+    The files in a folder that are audited; `None` if the path isn't a folder.
     """
 
 def quoting(report: Report, folder: str) -> Report:
     """
-    The report with lines of source from files below a folder; as it is where that is none.
+    The report with lines of source from files below a folder; unchanged if `folder` isn't one.
     """
 
 def rates(tpu: Tpu) -> tuple[float, float, float]:
     """
-    What a device does in a second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
+    A device's rates per second: operations of a matrix multiplication, bytes of HBM, bytes over a link to another chip.
     """
 
 def read(path: str | PathLike[str]) -> str:
@@ -3652,7 +3650,7 @@ def relayout(
 
     Args:
         buffer: the array's bytes in `from_shape`'s layout: `bytes`, any other object with the buffer protocol, a NumPy
-            array, a PyTorch tensor of any dtype on the CPU, or another array there that supports DLPack. The dtype of an
+            array, a PyTorch tensor of any dtype on the CPU, or another CPU array that supports DLPack. The dtype of an
             array must be uint8 or that of `from_shape`. Contiguous memory is not copied.
         from_shape: a `Shape` or `str`.
         to_shape: a `Shape` or `str`: another layout of the same array.
@@ -3687,7 +3685,7 @@ def reshard(
     to_sharding: str,
 ) -> list[npt.NDArray[np.uint8]]:
     """
-    An array's shards on every device, from those of another sharding.
+    An array's shards on every device, from the shards of another sharding.
 
     Args:
         shards: for each device the bytes of its shard, a one-dimensional `numpy.ndarray` of uint8 in `from_shape`'s layout;
@@ -3695,13 +3693,13 @@ def reshard(
         from_shape: a `Shape` or `str`: the whole array, with the layout of its shards.
         from_sharding: how it is divided, in XLA's notation, such as `"{devices=[2,2]<=[4]}"`; `str()` of jax's
             `HloSharding` is one.
-        to_shape, to_sharding: the same afterwards.
+        to_shape, to_sharding: the shape and the sharding of the result.
 
     Returns:
         For each device the bytes of its new shard, in `to_shape`'s layout. Padding is zero.
 
     Raises:
-        ParseError: a sharding is none of XLA's.
+        ParseError: a sharding is not in XLA's notation.
         ShapeError: the shardings don't fit the array or each other.
         RelayoutError: a shard has another length.
 
@@ -3716,7 +3714,7 @@ def reshard(
 
 def restore(class_: type, held: str) -> Any:
     """
-    The value of that class that holds that. Pickled values call it.
+    The value of this class in a JSON text. Pickled values call it.
     """
 
 def run(arguments: Sequence[str]) -> int:
@@ -3728,7 +3726,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def set_origin(report: Report, origin: object) -> None:
     """
-    Says what function a report is of, for its `check`.
+    Sets the function that a report is of, for its `check`.
     """
 
 def steps_of(shape: str) -> Steps:
@@ -3753,7 +3751,7 @@ def tile(array: ArrayLike, layout: Layout | Shape | str, *, out: _Out, threads: 
     The bytes of an array in a device's layout.
 
     Args:
-        array: a NumPy array, with ml_dtypes' dtypes too, a PyTorch tensor of any dtype on the CPU, or another array there
+        array: a NumPy array, with ml_dtypes' dtypes too, a PyTorch tensor of any dtype on the CPU, or another CPU array
             that NumPy can convert, such as JAX's.
         layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or a `Shape` or `str` of the whole shape.
         out, threads: as for `relayout`.
@@ -3775,7 +3773,8 @@ def tile(array: ArrayLike, layout: Layout | Shape | str, *, out: _Out, threads: 
 
 def time_of(report: Report) -> tuple[str, str] | None:
     """
-    The time of a report's program, as JSON and in words; `None` where its text has no cycle counts. `Report.time` calls it.
+    The time of a report's program, as JSON and in words; `None` without cycle counts in its text. `Report.time` calls
+    it.
     """
 
 @overload
@@ -3809,6 +3808,6 @@ def untile(buffer: BytesLike, shape: ShapeLike, *, out: _Out, threads: int = 1) 
 
 def work_of(report: Report) -> tuple[int, int, dict[str, int], int]:
     """
-    What a program computes, moves and sends, loops times their trips: floating-point operations, bytes, bytes of collectives by
-    kind; and how many instructions the compiler computes twice.
+    A program's floating-point operations, bytes read and written, and bytes of collectives by kind, all times the trip
+    counts of loops; and the number of instructions that the compiler computes twice.
     """

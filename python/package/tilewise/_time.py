@@ -20,14 +20,14 @@ class TimeRow:
     Attributes:
         instruction, computation: its name, and that of its computation.
         kind: ``matmul``, ``elementwise``, ``copy`` and so on, as the command line's JSON has it.
-        basis: ``cycles`` (the compiler's), ``bound`` (bytes and operations at full rate: it takes at least so long),
-            ``unknown`` (the same, where the compiler says that it doesn't know) or ``wait`` (for what runs beside the
+        basis: ``cycles`` (the compiler's), ``bound`` (bytes and operations at full rate: a lower bound),
+            ``unknown`` (likewise, where the compiler marks its cycles as unknown) or ``wait`` (for work beside the
             core).
         executions: how often it runs.
         estimate_seconds, floor_seconds, compiler_seconds: how long, by each of the three figures.
-        bytes, padding_bytes: what one execution reads and writes in HBM, and the padding of that.
+        bytes, padding_bytes: the bytes that one execution reads and writes in HBM, and the padding in them.
         flops: of the matrix multiplications and convolutions in it, for one execution.
-        roof: what bounds it, ``memory`` or ``compute``; ``None`` where nothing tells.
+        roof: its bound, ``memory`` or ``compute``; ``None`` if unknown.
         op_name: the framework's name of the operation.
         file, line: where it was written.
     """
@@ -51,10 +51,10 @@ class TimeRow:
 
 @dataclass(frozen=True)
 class TimeGroup:
-    """What operations take together that have something in common.
+    """The time of operations that have something in common.
 
     Attributes:
-        name: what: a kind, a line (``model.py:439``), a module of the network; empty where there is none.
+        name: the common kind, line (``model.py:439``) or module of the network; empty without one.
         operations: how many.
         seconds: how long they take.
         bound_seconds: the part of it that is only a lower bound.
@@ -68,7 +68,7 @@ class TimeGroup:
 
 @dataclass(frozen=True, repr=False)
 class Time(Shown):
-    """Where the time of a run goes: the compiler's own estimate, not a measurement. ``str`` is a table of it.
+    """The time of a run, by instruction: the compiler's own estimate, not a measurement. ``str`` is a table of it.
 
     Returned by `Report.time`. As a table, it has a row for each instruction that takes time. docs/time.md says how far
     off the figures are.
@@ -84,9 +84,9 @@ class Time(Shown):
         is_at_least: whether a run takes longer: operations without cycle counts, or a loop of unknown trip count, are
             in it.
         bound_share: the part of the estimate that is only a lower bound, 0 … 1.
-        padding_seconds: what padding takes of the operations that memory bounds.
+        padding_seconds: the time of padding in the operations that memory bounds.
         cores: the cores that it is compiled for, of a chip whose two cores can be one device (v4, v5p); else ``None``.
-        unpriced: the operations without cycle counts, by kind, with what the estimate has for them.
+        unpriced: the operations without cycle counts, by kind, with their time in the estimate.
         kinds, lines, modules: by kind, line of the program and module of the network, the longest first.
         rows: every instruction that takes time, the longest first.
 

@@ -1,4 +1,4 @@
-"""`audit_together`: what programs hold that are loaded on one device at once."""
+"""`audit_together`: the memory of programs that are loaded on one device at once."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedProgram:
-    """What a program adds to its set; sizes are in bytes, on one device.
+    """The memory that a program adds to its set; sizes are in bytes, on one device.
 
     Attributes:
-        name: what it is called in the set.
+        name: its name in the set.
         module: the module's name.
         argument_bytes, output_bytes, alias_bytes, temporary_bytes: as ``memory_analysis()`` has them.
-        fragmentation_bytes: of its temporaries, what nothing uses at its peak.
+        fragmentation_bytes: the bytes of its temporaries that are unused at its peak.
         constant_bytes: its constants.
         code_bytes: its code; ``None`` where it is known from its text alone.
-        call_bytes: inputs and new results that a call of it holds beside what is resident.
+        call_bytes: inputs and new results that a call of it holds beside the resident arrays.
         undonated_bytes: new results that could take the place of arrays it is given.
         bytes_per_page: by how much its temporaries and results grow with a page of the cache.
         decides: whether its temporaries, inputs and new results together are the largest.
-        freed_bytes: what the set takes less without it.
+        freed_bytes: the bytes that the set saves without it.
         costs_pages: how many pages more fit without it; ``None`` without pages, a limit or other programs.
     """
 
@@ -61,7 +61,7 @@ class ResidentArray:
     Attributes:
         name: the argument's name, such as ``params['w']``.
         shape: its shape and layout.
-        bytes, padding_bytes: what it takes, and what of that is padding.
+        bytes, padding_bytes: its size, and the padding in it.
         programs: names of the programs that have it.
         donated_to: those of them that it is donated to.
         is_pages: whether it is a part of the cache.
@@ -87,9 +87,9 @@ class PageArrays:
         name, shape: of the first.
         dimension: which of its dimensions counts pages.
         count: how many pages the programs were compiled for.
-        page_bytes, page_padding_bytes: what a page takes in all arrays, and what of that is padding.
+        page_bytes, page_padding_bytes: the bytes of a page in all arrays, and the padding in them.
         fitting: how many pages fit; ``None`` without a limit.
-        decided_by: the program that then holds the most beside what is resident.
+        decided_by: the program that then holds the most beside the resident arrays.
     """
 
     arrays: int
@@ -108,11 +108,11 @@ class Alternative:
     """A change of the set.
 
     Attributes:
-        kind: ``donate`` what a program returns again, ``drop`` a program, ``narrow`` pages to int8, or pages in a
+        kind: ``donate`` arrays that it returns again, ``drop`` a program, ``narrow`` pages to int8, or pages in a
             ``layout`` without padding.
         program: the program that it is about.
-        sentence: what to do.
-        freed_bytes: what the set takes less.
+        sentence: the change in words.
+        freed_bytes: the bytes that the set saves.
         is_bound: whether it may be less.
         pages: how many pages fit then.
     """
@@ -127,10 +127,10 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Together:
-    """What programs hold that are loaded on one device at once; it prints as text.
+    """The memory of programs that are loaded on one device at once; it prints as text.
 
     Attributes:
-        machine: what all are compiled for, such as ``tpu:v6e``.
+        machine: the machine that all are compiled for, such as ``tpu:v6e``.
         resident_bytes: arrays that are held whichever program runs, each once.
         largest_temporaries: those of the largest program, which the runtime reserves while it is loaded.
         call_bytes: inputs and new results of the largest call.
@@ -138,9 +138,9 @@ class Together:
         total_bytes: all of it.
         limit_bytes: the HBM that there is.
         fits: whether it fits; ``None`` without a limit, or where code decides that isn't known.
-        programs, residents: what it is made of.
+        programs, residents: its parts.
         pages: the pages of the cache; ``None`` if no argument is one.
-        options: what frees memory or makes room for pages, the most first.
+        options: changes that free memory or make room for pages, the most first.
 
     Examples:
         >>> server.resident_bytes
@@ -178,7 +178,7 @@ class Together:
         return json.dumps(held, default=vars)
 
     def to_html(self) -> str:
-        """A page in one file: a bar of what is held, each program beneath, and all that is printed.
+        """A page in one file: a bar of the held memory, each program beneath, and all of the printed text.
 
         Examples:
             >>> server.to_html()[:15]
@@ -207,7 +207,7 @@ def audit_together(
     temporaries of all loaded programs, whether or not that program runs.
 
     Args:
-        programs: by name, or in order: reports, what `audit` takes, or functions as ``(f, args)`` or ``(f, args,
+        programs: by name, or in order: reports, inputs of `audit`, or functions as ``(f, args)`` or ``(f, args,
             jit_options)``.
         tpu: the generation; functions are compiled for it.
         hbm_limit: the memory that there is, by default the generation's: bytes, text such as ``"14GiB"``, or a share,
@@ -221,7 +221,7 @@ def audit_together(
 
     Raises:
         Error: there is no program, one has no plan, or they are of different machines.
-        And what `audit` raises.
+        And the errors of `audit`.
 
     Examples:
         >>> import jax, jax.numpy as jnp

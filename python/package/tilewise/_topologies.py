@@ -1,4 +1,4 @@
-"""The slices of TPUs that libtpu compiles for: their devices, none of which is needed."""
+"""The devices of the TPU slices that libtpu compiles for; no TPU is needed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ENVIRONMENT = {
     "TPU_WORKER_ID": "0",
 }
 
-# Of a process that only compiles, whatever the user has set.
+# Variables of a process that only compiles, whatever the user has set.
 ONLY_COMPILES = {
     # A TPU of this machine is not for it to take.
     "JAX_PLATFORMS": "cpu",
@@ -120,7 +120,7 @@ def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str,
 
 
 def devices_in(tpu: str, topology: str | None) -> int:
-    """How many devices a slice has; without a topology, the smallest slice of the generation."""
+    """The number of devices of a slice; without a topology, the smallest slice of the generation."""
     return len(slice_with(tpu, topology, 1)[1])
 
 
@@ -156,7 +156,7 @@ def devices_of(name: str) -> tuple[Any, ...]:
 
 @contextlib.contextmanager
 def _environment() -> Generator[None]:
-    """What libtpu reads when it starts, where the user has not set it."""
+    """Sets the variables that libtpu reads when it starts, unless the user has set them."""
     missing = {name: value for name, value in ENVIRONMENT.items() if name not in os.environ}
     os.environ.update(missing)
     try:

@@ -79,7 +79,7 @@ class JaxArray(HasShape, Protocol):
 
     @property
     def sharding(self) -> Any:
-        """How it is divided between devices."""
+        """Its division between devices."""
         ...
 
     @property
@@ -161,7 +161,7 @@ Member: TypeAlias = (
     | tuple[Callable[..., Any], Sequence[Any]]
     | tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any]]
 )
-"""A program of a set: a report, what `audit` takes, or a function with its arguments and options of ``jax.jit``."""
+"""A program of a set: a report, an input of `audit`, or a function with its arguments and options of ``jax.jit``."""
 Message: TypeAlias = str | PathLike[str] | HasReadText | BaseException
 Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[Any]
 ArrayLike: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack

@@ -22,7 +22,7 @@ from tilewise._modules import module
 from tilewise._program import Program, attempted
 
 PASSED = "after_optimizations_after_buffer_assignment.txt"
-"""How the name ends of the file that libtpu writes once it has found that the program fits, before generating code."""
+"""Suffix of the file that libtpu writes once it has found that the program fits, before generating code."""
 
 _POLL_SECONDS = 0.004
 
@@ -51,7 +51,7 @@ def _read(connection: Connection[Any, Any], requests: queue.SimpleQueue[Callable
 
 
 class Replies:
-    """Where replies go."""
+    """The connection that replies go to."""
 
     def __init__(self, connection: Connection[Any, Any]) -> None:
         self._connection, self._lock = connection, threading.Lock()
@@ -91,7 +91,7 @@ class Trace:
         self.make = make
 
     def __call__(self, replies: Replies) -> None:
-        """Reply with the program, or with what was raised."""
+        """Reply with the program, or with the failure."""
         kind, made = attempted(self.make)
         replies.send(kind, made=made)
 

@@ -1,6 +1,6 @@
-"""What Pallas kernels take of VMEM and SMEM, from their texts: for autotuners, with neither JAX nor a TPU.
+"""The VMEM and SMEM of Pallas kernels, from their texts: for autotuners, with neither JAX nor a TPU.
 
-A kernel is a text of a line each, as ``tilewise kernel`` reads it:
+A kernel is a text with one declaration a line, as ``tilewise kernel`` reads it:
 
 >>> from tilewise import kernels
 >>> def matmul(bm, bn, bk):
@@ -44,20 +44,20 @@ __all__ = ["BlockChoice", "KernelBudget", "KernelRow", "budget", "fits", "larges
 
 @dataclass(frozen=True)
 class KernelRow:
-    """What a window, prefetched scalars or scratch of a kernel take.
+    """The memory of a window, prefetched scalars or scratch of a kernel.
 
     Attributes:
         operand: ``in0``, ``out0``, ``prefetch0``, ``scratch0``, ….
         shape: the whole array; ``None`` for semaphores.
-        block: the bounds of a block, ``None`` where a dimension is squeezed; ``None`` for what has no window.
+        block: the bounds of a block, ``None`` where a dimension is squeezed; ``None`` without a window.
         memory_space_name: ``vmem``, ``smem``, ``any``, ``hbm`` or ``semaphore``.
-        padded_block: the bounds with the padding of the tiles; ``None`` for what takes nothing.
+        padded_block: the bounds with the padding of the tiles; ``None`` if it takes nothing.
         buffers: how many blocks are held at a time.
         bytes: bytes of all of them.
-        moved_bytes: bytes copied to or from the window over the whole grid; ``None`` for what isn't a window, and where
+        moved_bytes: bytes copied to or from the window over the whole grid; ``None`` if it isn't a window, and where
             only the run knows the grid.
-        cause: why so many buffers: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``, ``one_element``,
-            ``fused``; ``None`` for what isn't a window.
+        cause: of the buffer count: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``, ``one_element``,
+            ``fused``; ``None`` if it isn't a window.
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
         nearest_block: the nearest block that it takes; ``None`` if there is none to name.
@@ -94,25 +94,25 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class KernelBudget:
-    """What a kernel takes of VMEM and SMEM on a TPU generation. ``str`` is a table.
+    """The VMEM and SMEM of a kernel on a TPU generation. ``str`` is a table.
 
-    What it declares is exact; what its body takes besides is a guess, or not known. Sizes are in bytes.
+    Declared bytes are exact; the bytes of its body are a guess, or not known. Sizes are in bytes.
 
     Attributes:
         text: the kernel, as ``tilewise kernel`` reads it.
-        name: what it is called.
+        name: its name.
         tpu: the generation.
         rows: windows, prefetched scalars and scratch.
         vmem_bytes: bytes of VMEM that it declares.
         smem_bytes: bytes of SMEM that it declares.
         guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
-        body_most_bytes: what nine bodies of ten take at most that hold as much, in libraries that it wasn't learned
-            from; at least it may be nothing. ``None`` of a text, which has no body.
+        body_most_bytes: the most that nine of ten bodies with its figures take, in libraries that it wasn't learned
+            from; the least may be 0. ``None`` of a text, which has no body.
         limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
         may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
-        may_be_dropped_bytes: bytes of scratch that the compiler may do without: what ``pl.run_scoped`` allocates,
+        may_be_dropped_bytes: bytes of scratch that the compiler may do without: allocations of ``pl.run_scoped``,
             unless copies from HBM fill it. 0 of a text, which doesn't tell it from other scratch.
         moved_bytes: bytes that all windows move over the whole grid; ``None`` where only the run knows the grid.
         libtpu: the versions of libtpu whose limits these are; ``None`` where there are none.
@@ -168,7 +168,7 @@ class KernelBudget:
 
 
 def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
-    """What a kernel takes.
+    """The memory that a kernel takes.
 
     Args:
         text: the kernel, as ``tilewise kernel`` reads it.
@@ -176,7 +176,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
 
     Raises:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
-        ValueError: nothing says which TPU is meant.
+        ValueError: no TPU is given.
     """
     unknown = {"body_most_bytes": None, "may_be_dropped_bytes": 0, "measured_bytes": None, "refusal": None}
     found: KernelBudget = read(KernelBudget, {"text": text, **_tilewise.kernel_budget(text, tpu=tpu), **unknown})
@@ -184,7 +184,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
 
 
 def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:
-    """Whether a kernel fits: what it declares, with the guess of its ``body`` line and a tenth of it, if it has one.
+    """Whether a kernel fits: its declared bytes, with the guess of its ``body`` line and a tenth of it, if it has one.
 
     A kernel with a block that the compiler refuses does not fit.
 
@@ -195,7 +195,7 @@ def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> b
 
     Raises:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
-        ValueError: nothing says which TPU is meant.
+        ValueError: no TPU is given.
     """
     return _tilewise.kernel_fits(text, limit, tpu=tpu)[2]
 
@@ -225,7 +225,7 @@ def largest_blocks(
     tpu: Tpu | None = None,
     limit: int | None = None,
 ) -> list[BlockChoice]:
-    """The choices of block sizes that fit, of which no size can grow; what declares most first.
+    """The choices of block sizes that fit and where no size can grow; the most declared bytes first.
 
     Args:
         make: the text of the kernel with these sizes, given by their names. With a line ``body`` the guess counts, with
@@ -236,7 +236,7 @@ def largest_blocks(
 
     Raises:
         ParseError: a text isn't a kernel, or ``tpu`` names no TPU.
-        ValueError: nothing says which TPU is meant.
+        ValueError: no TPU is given.
     """
     names = list(candidates)
     fitting: list[tuple[tuple[int, ...], BlockChoice]] = []

@@ -26,7 +26,7 @@ __all__ = ["assert_bitcast", "assert_no_copies", "assert_padding_below", "assert
 _ROWS = 5
 
 updates_plans = False
-"""Whether `assert_plan` writes what it would compare with: pytest's ``--update-plans``."""
+"""Whether `assert_plan` writes the lock instead of comparing with it: pytest's ``--update-plans``."""
 
 
 def assert_bitcast(
@@ -41,7 +41,7 @@ def assert_bitcast(
     Args:
         from_shape: the array with its layout, as its producer leaves it.
         to_shape: the array with its layout, as a kernel takes it.
-        reading: what the bytes are wanted as: a ``"reshape"``, a ``"transpose"``, or ``"any"`` of these.
+        reading: the wanted reading of the bytes: a ``"reshape"``, a ``"transpose"``, or ``"any"`` of these.
 
     Raises:
         AssertionError: they can't; the message has an element that lies elsewhere.
@@ -71,19 +71,19 @@ def assert_no_copies(
 ) -> None:
     """Fail if a program copies: if XLA brings arrays into another order, or makes them twice.
 
-    Transfers of the same bytes into another memory, as XLA prefetches operands into VMEM, are none.
+    Transfers of the same bytes into another memory, as XLA prefetches operands into VMEM, are no copies.
 
     Args:
         program: whatever `audit` takes, a function among them, or a `Report`.
         args: the function's arguments, abstract or real.
         tpu: the generation, under any of its names (``"v5e"``).
-        into: a kernel: only copies of what kernels with this in their name read and write count.
+        into: a kernel: only copies of operands and results of kernels with this in their name count.
         above: how much may be copied: bytes that are read and written in a run, or text such as ``"1MiB"``.
         kwargs: the function's keyword arguments.
 
     Raises:
-        AssertionError: more is copied, or no kernel has that name; the message says which arrays, from what to what,
-            and what spares the copy.
+        AssertionError: more is copied, or no kernel has that name; the message has the arrays, their shapes, and
+            changes that spare copies.
         NotATpuProgram: the program has no tiles.
 
     Examples:
@@ -138,7 +138,7 @@ def assert_padding_below(
     Args:
         program: whatever `audit` takes, a function among them, or a `Report`.
         args: the function's arguments, abstract or real.
-        limit: bytes, text such as ``"1GiB"``, or a share of what is alive at the peak, ``"10%"``.
+        limit: bytes, text such as ``"1GiB"``, or a share of the bytes alive at the peak, ``"10%"``.
         tpu: the generation, under any of its names (``"v5e"``).
         kwargs: the function's keyword arguments.
 
@@ -224,7 +224,7 @@ def assert_plan(
         tpu, topology: the slice; by default the lock's.
         jit_options: as `tilewise.compile_for` takes them.
         name: the program's name in the lock, by default the function's.
-        tolerance: what bytes may grow by, ``"1%"`` or 0.01.
+        tolerance: the share that bytes may grow by, ``"1%"`` or 0.01.
         exact: fail on any change.
         any_compiler: compare with the plan of another compiler, too.
         kwargs: the function's keyword arguments.
@@ -288,7 +288,7 @@ def _planned(report: Report, size: int | None, what: str) -> int:
 
 
 def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:
-    """What is wrong, the lines of the program that own the most of it, and what to try."""
+    """The failure, the lines of the program that own the most of it, and a change to try."""
     lines = [head]
     if report.peak_source:
         lines.append(f"the peak is at {report.peak_source}; the most is owned by")

@@ -145,7 +145,7 @@ fn write_scaled(scene: &Scene, path: &Path, scale: f32) -> Result<(), Failure> {
     write(path, &bytes)
 }
 
-/// Writes the picture of what takes a memory.
+/// Writes the picture of a memory budget.
 pub(super) fn write_budget(picture: &BudgetPicture, options: &Options, path: &Path) -> Result<(), Failure> {
     let bytes = match picture_format(path, SCALE)? {
         #[cfg(feature = "png")]
@@ -155,7 +155,7 @@ pub(super) fn write_budget(picture: &BudgetPicture, options: &Options, path: &Pa
     write(path, &bytes)
 }
 
-/// The format of a picture, as its file's name says.
+/// The format of a picture, from its file's extension.
 pub(super) fn picture_format(path: &Path, scale: f32) -> Result<PictureFormat, Failure> {
     let unknown = |message| Err(Failure::new("unknown_picture_format", message));
     match path.extension().and_then(|extension| extension.to_str()) {
@@ -194,7 +194,7 @@ fn options(args: &Args, others: &[String], reader: &mut Reader) -> Result<Option
     followed(options, args.highlight.as_deref(), args.shapes.first().map_or("", String::as_str))
 }
 
-/// The options with the element that is followed: the one that was given, or that an equation is about.
+/// The options with the element to follow: `highlight`, or that of an equation.
 fn followed(options: Options, highlight: Option<&str>, input: &str) -> Result<Options, Failure> {
     if let Some(index) = highlight {
         return Ok(options.with_highlight(parse_index(index)?));

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// The start of a standard input in `kept`: prose is read again.
+/// Explains the message in a file. `kept` receives the start of standard input, which can't be read again.
 fn explanation(file: &Path, args: &Args, kept: &mut Vec<u8>) -> Result<Item<Explanation>, Failure> {
     let limit = args.input.max_input;
     let message = match file == Path::new("-") {
@@ -69,7 +69,7 @@ fn explanation(file: &Path, args: &Args, kept: &mut Vec<u8>) -> Result<Item<Expl
     Ok(Item(tilewise_audit::explain(message?, args.tpu)))
 }
 
-/// Of a text without a message: the notation in a page or a paragraph; or the verb that reads it.
+/// Answers a text without a message: explains the notation in prose, or names the verb that reads the text.
 fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -> io::Result<()> {
     let mut bytes = kept.to_vec();
     if file != Path::new("-") {
@@ -93,7 +93,7 @@ fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -
     output.item(&input, Ok(prose))
 }
 
-/// Bytes that are kept of a stream: as much as is read of prose.
+/// The most bytes that are read of prose, and kept of a stream for it.
 const KEPT: u64 = 4 << 20;
 
 /// A reader that keeps the start of what is read.

@@ -20,7 +20,7 @@ use tilewise_report::{
     style::{STRONG, styled},
 };
 
-/// Bytes of the text of kernels, of which each is a line or a few.
+/// The most bytes of a text of kernels, each of a few lines.
 const LONGEST: u64 = 16 << 20;
 
 #[derive(clap::Args)]

@@ -151,7 +151,7 @@ impl Comparing {
     }
 }
 
-/// Whether these arguments, the program's name first, are for the Python package: all but help, which needs none.
+/// Whether these arguments, the program's name first, need the Python package; requests for help don't.
 #[must_use]
 pub fn asks_compiler(arguments: &[OsString]) -> bool {
     let texts = || arguments.iter().filter_map(|argument| argument.to_str());
@@ -174,7 +174,7 @@ pub fn asks_compiler(arguments: &[OsString]) -> bool {
     }
 }
 
-/// Whether that names a function, `FILE.py:NAME` or `MODULE:NAME`, and not a file.
+/// Whether an argument names a function, `FILE.py:NAME` or `MODULE:NAME`, and not a file.
 fn is_factory(argument: &str) -> bool {
     let is_name =
         |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || "_.".contains(letter));
@@ -214,7 +214,7 @@ pub(crate) struct Elsewhere {
     _arguments: Vec<OsString>,
 }
 
-/// Says where `mcp` is.
+/// Prints where to get `mcp`.
 #[cfg(not(feature = "mcp"))]
 pub(crate) fn without_mcp() -> crate::output::Status {
     let package = "`pip install tilewise` has it, as does `cargo install tilewise-cli --features mcp`";
@@ -242,7 +242,7 @@ pub(crate) fn run(arguments: &[OsString]) -> u8 {
     }
 }
 
-/// Ctrl-C is then the package's to handle.
+/// Replaces this process, so that the package handles Ctrl-C.
 #[cfg(unix)]
 fn replaced_by(mut command: Command) -> io::Result<u8> {
     Err(std::os::unix::process::CommandExt::exec(&mut command))

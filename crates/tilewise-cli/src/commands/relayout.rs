@@ -266,7 +266,7 @@ fn find(path: &Path, container: Container, name: Option<&str>) -> Result<(File, 
     Ok((file, stored.map_err(|failure| failure.in_file(path))?))
 }
 
-/// Compares every element with the source; returns how many there are.
+/// Compares every element with the source; returns their number.
 fn check(plan: &Plan, mapped: &Mapped<'_>, threads: usize) -> Result<u64, Failure> {
     let elements = plan.from().dimensions().iter().filter_map(|dimension| dimension.bound()).product();
     let difference = progress::during("checking", plan.source_bytes(), |done| {
@@ -296,14 +296,14 @@ fn dropped_to(plan: &Plan) -> Option<u64> {
     (to.stored_bits() < from.stored_bits()).then(|| to.array().element_type().bits().into())
 }
 
-/// What was done.
+/// The result of a relayout.
 #[derive(Serialize)]
 struct Moved {
     source: String,
     destination: String,
     from: String,
     to: String,
-    /// Read and written.
+    /// Bytes read and written.
     bytes: u64,
     seconds: f64,
     gigabytes_per_second: f64,

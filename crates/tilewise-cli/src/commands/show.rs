@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     })
 }
 
-/// The proto of a shape or a layout, in the format that was asked for.
+/// The proto of a shape or a layout, in the requested format.
 fn proto(shown: &Shown, format: ShowFormat) -> Option<String> {
     let (hex, text) = match shown {
         Shown::Shape(summary) => (summary.proto_hex(), summary.text_proto()),

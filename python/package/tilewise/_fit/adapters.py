@@ -25,7 +25,7 @@ class Adapter:
         self.source = source
 
     def __call__(self, **settings: Any) -> Any:
-        """Nothing: a library's program is lowered for its slice."""
+        """Always raises: a library's program is lowered for its slice."""
         message = f"{type(self).__name__} is lowered, not called"
         raise TypeError(message)
 
@@ -45,7 +45,7 @@ class MaxText(Adapter):
         tools, sharding = module("maxtext.utils.maxtext_utils"), module("maxtext.utils.sharding")
         topology, devices = slice_with(place.tpu, place.topology, 1)
         devices = devices_of(topology) if place.topology is not None else devices[:1]
-        # Of a run that only compiles; what the caller says counts.
+        # Settings of a run that only compiles; the caller's take precedence.
         settled: dict[str, Any] = {
             "run_name": "tilewise",
             "base_output_directory": tempfile.gettempdir(),

@@ -1,7 +1,7 @@
 """Changes of a program that need no parameter of its factory: names that `fit`'s ``grid`` knows.
 
 `donate`, `formats` and `sharding` are arguments of ``jax.jit``, which leave the function as it is. `remat` and
-`microbatch` rewrite it, by what is known of each of its operations.
+`microbatch` rewrite it, by the known properties of each of its operations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Factory: TypeAlias = Callable[[int | None], Made]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a candidate is tried: the slice, and the setting that is the batch."""
+    """The slice that a candidate is tried on, and the setting that is the batch."""
 
     tpu: str
     topology: str | None
@@ -51,7 +51,7 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
         wanted: a value for each of `NAMES` that is asked for; ``None``, False, ``"none"`` and 1 change nothing.
 
     Raises:
-        ValueError: a value is none of the change's.
+        ValueError: a change doesn't take its value.
     """
     factory = functools.partial(_as_it_is, factory)
     for name, change in _CHANGES.items():
@@ -62,7 +62,7 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
 
 
 def _as_it_is(factory: Factory, batch: int | None) -> Made:
-    """With what a jitted function donates among its options: a ``jax.jit`` around it does not see it."""
+    """The program with its jitted function's donations among the options: an outer ``jax.jit`` doesn't see them."""
     made = factory(batch)
     if not hasattr(made.f, "lower") or {"donate_argnums", "donate_argnames"} & set(made.options):
         return made
@@ -192,7 +192,7 @@ def batch_axes(made: Made, other: Made) -> list[int | None]:
 
 
 def _rematerialised(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
-    """What is kept for the gradient, chosen anew; ``auto`` is chosen by asking the compiler, and not here."""
+    """A policy for the values kept for the gradient; ``auto`` is chosen elsewhere, by asking the compiler."""
     if value not in POLICIES:
         message = f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}"
         raise ValueError(message)
@@ -237,7 +237,7 @@ def _replaced(made: Made, f: Callable[..., Any]) -> Made:
     return replace(made, f=step)
 
 
-# What comes later changes what comes earlier makes of a program.
+# Later changes apply to the programs that earlier ones make.
 _CHANGES: dict[str, Callable[[Factory, Any, Place, int | None], Made]] = {
     "microbatch": _microbatched,
     "remat": _rematerialised,

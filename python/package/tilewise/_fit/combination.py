@@ -23,20 +23,20 @@ from tilewise._remat.search import LONGEST, MOST_COMPILED, Asked, Search
 from tilewise._remat.step import Step
 
 _PROGRAMS = 32
-"""How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
+"""The most traced programs kept: for most sizes, the plan is asked for first and later whether it fits."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is searched; it travels to workers.
+    """One combination to search; it is sent to workers.
 
     Attributes:
         make: the factory.
         settings: its fixed settings, those of the grid among them.
         axes: the ordered axes, each ascending.
         tpu, topology: the slice.
-        confirm: what is compiled in full: the ``answer``, ``all`` or ``none``.
-        above: which sizes above the secant's answer are asked about.
+        confirm: the programs compiled in full: the ``answer``, ``all`` or ``none``.
+        above: the sizes above the secant's answer to ask about.
         reserve, hbm_limit: HBM that the program may not use, and HBM that there is.
         cache: the folder of earlier answers; ``None`` for none.
         timeout: seconds for each question.
@@ -56,7 +56,7 @@ class Task:
 
     @property
     def place(self) -> Place:
-        """Where its programs are, for their candidates."""
+        """The place of its programs, for their candidates."""
         return Place(self.tpu, self.topology, next(iter(self.axes), "batch"))
 
     @property
@@ -69,7 +69,7 @@ class Task:
 
 @dataclass
 class Combination:
-    """What was found of a combination.
+    """The results of a combination.
 
     Attributes:
         settings: those of the grid.
@@ -101,7 +101,7 @@ class Combination:
         return cls(task.settings, task.tpu, task.topology, gaps=gaps)
 
     def add(self, row: FitRow) -> None:
-        """Takes a row in, in place of one of the same program of which less was known."""
+        """Adds a row; unless from a ``probe``, it replaces the row with the same settings."""
         if row.status in ("fits", "planned") and row.recomputed == 0:
             self.without_recomputing.append(row.settings)
         for number, other in enumerate(self.rows):
@@ -164,7 +164,7 @@ class Asker:
         program = self._program(settings)
         described = functools.partial(self._row, settings)
         if isinstance(program, Answer):
-            # No way of asking changes what the factory raises.
+            # The factory raises the same in every mode.
             return described(None, program)
         mode = self._mode(program, kind)
         kept = None if self._cache is None else self._cache.get(program, mode, task.limit)
@@ -173,7 +173,7 @@ class Asker:
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
         answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
         if answer.status == "crashed":
-            # What killed the process may have been another's need of memory.
+            # Another process's need of memory may have killed it.
             answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
         if self._cache is not None:
             self._cache.put(program, mode, task.limit, answer)
@@ -187,7 +187,7 @@ class Asker:
         return row_of(settings, program, answer, asked, task.limit)
 
     def _fastest(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
-        """The row of the fastest choice of what is kept that fits; where a plan is asked for, of one that is small."""
+        """The row of the fastest choice of kept values that fits; if a plan is asked for, of a small one."""
         task = self._task
         try:
             made = program(task.make, {name: each for name, each in settings.items() if name != "remat"}, task.place)
@@ -248,9 +248,9 @@ def searched(
 
     Args:
         known: rows of an earlier search, which are not asked for again.
-        compiler: who is asked; by default one that ends with the search.
-        into: what is filled in, for whoever interrupts the search.
-        within: told what goes on within a row that asks several questions.
+        compiler: the compiler to ask; by default one that ends with the search.
+        into: the combination to fill in, which stays readable if the search is interrupted.
+        within: called with the progress within a row that asks several questions.
     """
     done = Combination.unsearched(task) if into is None else into
     if compiler is None:

@@ -1,4 +1,4 @@
-"""What makes the programs of a search: a factory of the user's, or a function whose arguments are stretched."""
+"""Makes the programs of a search, by a user's factory or by a function whose arguments are stretched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
 
     Raises:
         ValueError: the text has no name, or the module isn't allowed.
-        OSError, ImportError, AttributeError: there is none.
+        OSError, ImportError, AttributeError: there is no such factory.
     """
     library = adapter(program)
     if library is not None:
@@ -86,7 +86,7 @@ def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place)
 
 
 def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
-    """What the factory returns; where it raises, as if it ran on the TPU, whose kind it may ask for."""
+    """The factory's result; if it raises, it is called again as if on the TPU, whose kind it may ask for."""
     try:
         return made(make, settings)
     except Skip:
@@ -96,7 +96,7 @@ def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Plac
 
 
 def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
-    """What the factory returns, of which all has effect.
+    """The factory's result, checked: the function, its arguments and options of ``jax.jit``.
 
     Raises:
         TypeError: it returns something else.
@@ -137,10 +137,10 @@ def takes(make: Callable[..., Any], name: str) -> bool:
 
 
 def check_settings(make: Callable[..., Any], names: set[str]) -> None:
-    """Refuse names that the factory doesn't take, and a search without what it needs.
+    """Refuse names that the factory doesn't take, and a search without the settings that it needs.
 
     Raises:
-        TypeError: says which, and what there is.
+        TypeError: the message names the setting, and those that the factory has.
     """
     if isinstance(make, (Adapter, Stretched)):
         return
@@ -301,7 +301,7 @@ def _run(path: str, name: str) -> Callable[..., Any]:
 
 
 def travels(make: Callable[..., Any]) -> bool:
-    """Whether another process can import the factory; what it can't, is called here."""
+    """Whether another process can import the factory; otherwise it is called here."""
     try:
         held = pickle.dumps(make)
     except Exception:

@@ -25,7 +25,7 @@ def entry(
     hlo: str | None = None,
     root: Path | None = None,
 ) -> dict[str, Any]:
-    """What a lock says of a program, with its hash without source locations, and files relative to a folder."""
+    """A program's entry in a lock, with its hash without source locations, and files relative to a folder."""
     held: dict[str, Any] = json.loads(_tilewise.compared_program(report, root))
     held["bytes"]["limit"] = report.hbm_limit or _tilewise.hbm_bytes(tpu)
     named = {"tpu": tpu, "topology": topology, "settings": dict(settings or {})}
@@ -33,7 +33,7 @@ def entry(
 
 
 def root_of(path: Path) -> Path:
-    """The repository that a file is in; its folder, where there is none."""
+    """The repository that a file is in; its folder if it is in none."""
     folder = path.resolve().parent
     return next((each for each in (folder, *folder.parents) if any((each / name).exists() for name in _ROOTS)), folder)
 
@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: it can't be read.
-        ValueError: it is none, or of another version.
+        ValueError: it isn't a lock, or of another version.
     """
     try:
         versions, programs = _tilewise.read_lock(path.read_bytes())
@@ -87,7 +87,7 @@ def compare(
     any_compiler: bool = False,
     report: Report | None = None,
 ) -> Comparison:
-    """What changed from one entry to another.
+    """The changes from one entry to another.
 
     Args:
         compilers: of both; ``None`` where it isn't known.

@@ -46,10 +46,10 @@ class Made:
 
 @dataclass(frozen=True)
 class Target:
-    """What programs are made and compiled for.
+    """The target that programs are made and compiled for.
 
     Attributes:
-        tpu, topology, settings: the slice, and what factories are called with.
+        tpu, topology, settings: the slice, and the arguments of factories.
         root: the folder that files are relative to.
         libtpu: the version that compiles them, or compiled a file.
         modules: those whose functions may be run.
@@ -131,7 +131,7 @@ def _compared(
 
 
 def _allowed(given: argparse.Namespace) -> dict[str, Any]:
-    # Who names another compiler asks what it changes.
+    # Naming another compiler asks for the changes that it makes.
     is_asked = given.libtpu is not None or str(getattr(given, "against", None)).startswith("libtpu=")
     any_compiler = given.any_compiler or is_asked
     return {"tolerance": share_of(given.tolerance), "exact": given.exact, "any_compiler": any_compiler}
@@ -151,7 +151,7 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
     for name, program in chosen:
         same = (each for each in locked.values() if each.get("program") == _portable(program, root))
         before = locked.get(name) if name else next(same, None)
-        # What the one program is for, another may be for, too; but it is none to be compared with.
+        # Another program may be for the slice of the lock's only one, but isn't compared with it.
         known: dict[str, Any] = before or (next(iter(locked.values())) if len(locked) == 1 else {})
         kept: dict[str, Any] = before.get("settings") or {} if before else {}
         asked = Target.of(given, root)

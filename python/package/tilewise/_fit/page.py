@@ -1,4 +1,4 @@
-"""A page of what a search found: a curve of bytes, with the limit, and the table."""
+"""A page of a search's results: a curve of bytes, with the limit, and the table."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _along(combination: Combination, axis: str) -> list[tuple[int, FitRow]]:
 
 
 def _owners(combinations: Sequence[Combination], axis: str | None) -> str:
-    """What holds the most on both sides of the limit."""
+    """The largest owners on both sides of the limit."""
     if axis is None:
         return ""
     lines: list[str] = []

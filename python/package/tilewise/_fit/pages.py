@@ -1,4 +1,4 @@
-"""How many pages of a cache fit beside a server's programs: each set that is compiled tells which count to ask next."""
+"""Searches for the most cache pages that fit beside a server's programs: each compiled set gives the next count."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tilewise._together import Together
 
 _PREDICTED = 6
-"""How often a set's own prediction is followed; after that, what is left is halved."""
+"""The most predictions of sets that are followed; after that, the search bisects."""
 
 
 def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Together, dict[int, Together]]:
@@ -15,7 +15,7 @@ def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Toge
 
     Args:
         counts: ascending; more pages take more bytes.
-        ask: compiles the set for so many, and sums it up.
+        ask: compiles the set for a count, and sums it up.
     """
     asked: dict[int, Together] = {}
     left = list(counts)
@@ -28,7 +28,7 @@ def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Toge
 
 
 def _next(left: Sequence[int], asked: dict[int, Together]) -> int:
-    """The count to ask about next: as many as the last set says fit, then the one above."""
+    """The count to ask about next: the last set's prediction, then the one above."""
     if not asked:
         return left[0]
     pages = [*asked.values()][-1].pages

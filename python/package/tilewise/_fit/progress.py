@@ -1,4 +1,4 @@
-"""Progress of a search: one line, or where nobody sees it written over, a line every ten seconds."""
+"""Progress of a search: one updating line on a terminal, elsewhere a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewise._progress import Ticker
 
 
 class Progress:
-    """Counts what was asked, and shows it: what a question takes as well, since a compilation may take minutes."""
+    """Counts and shows questions, with the seconds so far, since a compilation may take minutes."""
 
     def __init__(self, tasks: Sequence[Task], *, shown: bool) -> None:
         self._tasks, self._ticker = tasks, Ticker(self._text, shown=shown)
@@ -31,7 +31,7 @@ class Progress:
         return f"{self._last}; {self._within}" if self._within else self._last
 
     def within(self, words: str) -> None:
-        """Show what is going on within a row that asks several questions."""
+        """Show the progress within a row that asks several questions."""
         self._within = words
 
     def row(self, number: int, found: Found, row: FitRow) -> None:

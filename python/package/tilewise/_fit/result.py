@@ -1,4 +1,4 @@
-"""What a search found, as a table, as data and as a page."""
+"""The results of a search, as a table, as data and as a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEERING = ("fits", "planned", "refused")
 
 
 class Fit:
-    """What `fit` found. ``print`` shows a table: a row for each combination.
+    """The results of `fit`. ``print`` shows a table: a row for each combination.
 
     Attributes:
         combinations: for each combination of the grid, its largest sizes, gaps and rows.
@@ -101,7 +101,7 @@ class Fit:
 
     @property
     def answered(self) -> bool:
-        """Whether a compiler said of any program that it fits or doesn't: not where the factory always raises."""
+        """Whether the compiler found any program to fit or not: false where the factory always raises."""
         return any(row.status in (*_STEERING, "other_memory", "skipped") for row in self.rows) or not self.errors
 
     def __getitem__(self, settings: Mapping[str, Any]) -> FitRow:
@@ -137,7 +137,7 @@ class Fit:
         header = [*(["tpu", "topology"] if slices else []), *settings]
         header += [f"largest {axis}" for axis in self._axes] or ["fits"]
         is_priced = any(row.flops for row in self.rows)
-        # What was chosen for its time says it.
+        # Programs chosen by time show it.
         is_timed = any("auto" in each.settings.values() for each in self.combinations)
         header += ["bytes", "left", "largest at the peak", *(["work"] if is_priced else [])]
         header += ["est. time"] if is_timed else []
@@ -161,11 +161,11 @@ class Fit:
 
     @property
     def _unanswered(self) -> list[Combination]:
-        """Combinations without an answer, of which a size fits by its plan."""
+        """Combinations without an answer where a size fits by its plan."""
         return [each for each in self.combinations if each.largest is None and each.planned is not None]
 
     def _notes(self) -> list[str]:
-        """What a table has no column for."""
+        """Notes that the table has no column for."""
         notes: list[str] = []
         for each in self.combinations:
             row = each.answer
@@ -215,7 +215,7 @@ class Fit:
         return "\n".join(row.to_json() for row in self.rows)
 
     def to_csv(self) -> str:
-        """The rows as CSV; what is not a number or text is JSON.
+        """The rows as CSV; dicts in them are JSON.
 
         Examples:
             >>> found.to_csv().splitlines()[0][:27]
@@ -285,12 +285,12 @@ class Fit:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a table has it: what is not a number or text is JSON."""
+    """A value for a table: a dict becomes JSON."""
     return json.dumps(value, default=str) if isinstance(value, dict) else value
 
 
 def _work(row: FitRow) -> tuple[int, int, int]:
-    """What decides between variants of one program: operations, then bytes moved, then bytes held."""
+    """The order of variants of one program: operations, then bytes moved, then bytes held."""
     return row.flops or 0, row.hbm_bytes_moved or 0, row.total_bytes or 0
 
 
@@ -329,7 +329,7 @@ def _why_none(each: Combination) -> str:
 
 
 def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, Sequence[float]]) -> str:
-    """Which size fits with nothing computed twice."""
+    """Words on the size that fits with nothing computed twice."""
     if answer.settings in each.without_recomputing:
         return ", but would fit without"
     if len(axes) != 1 or not each.without_recomputing:

@@ -1,4 +1,4 @@
-"""A row of `tw.fit`: what the compiler said of one program."""
+"""A row of `tw.fit`: the compiler's answer on one program."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]
 
 @dataclass(frozen=True)
 class FitRow:
-    """What the compiler said of one program of `fit`.
+    """The compiler's answer on one program of `fit`.
 
     Attributes:
-        settings: what the program was made with.
+        settings: the factory's arguments for the program.
         tpu, topology: the generation, and the slice, such as ``v5e:2x2``.
         status: ``fits`` (compiled in full), ``planned`` (a plan below the limit, not compiled), ``refused`` (the
-            compiler says HBM), ``other_memory`` (VMEM or SMEM), ``untraceable``, ``skipped`` (`Skip`), ``failed``
+            HBM is too small), ``other_memory`` (VMEM or SMEM), ``untraceable``, ``skipped`` (`Skip`), ``failed``
             (another compiler error), ``crashed`` or ``timeout``.
         argument_bytes, output_bytes, alias_bytes, temporary_bytes: as ``memory_analysis()``, for each device.
-        total_bytes: arguments, results that don't lie in them, and temporaries: what has to be below the limit.
+        total_bytes: arguments, results that don't lie in them, and temporaries: the sum has to be below the limit.
         bytes_source: ``compiled``, ``plan`` or ``message``; the last is rounded, ± 0.005 GiB.
-        limit_bytes: the HBM that it has to fit, without what is reserved.
+        limit_bytes: the HBM that it has to fit, without the reserve.
         padding_bytes: padding at the peak.
-        owner: what holds the most at the peak.
+        owner: the largest owner at the peak.
         recomputed: how many instructions the compiler computes twice, to save memory.
         flops: floating-point operations of matrix multiplications and convolutions, loops times their trips.
         hbm_bytes_moved: bytes read and written.
@@ -41,7 +41,7 @@ class FitRow:
         seconds: how long a run takes, estimated; ``None`` where it was not compiled in full.
         trace_seconds, compile_seconds: how long it took.
         hlo_hash: of the program, without source locations.
-        compiler: which it was.
+        compiler: its version.
         cached: whether it was asked before.
         error: the compiler's words, or the exception's.
         mode: how the compiler was asked: ``full``, ``stop`` (at the plan) or ``probe`` (without rematerialisation).
@@ -82,7 +82,7 @@ class FitRow:
 
     @property
     def headroom_bytes(self) -> int | None:
-        """What is left below the limit; negative where it does not fit."""
+        """The bytes left below the limit; negative where it does not fit."""
         return None if self.total_bytes is None else self.limit_bytes - self.total_bytes
 
     @property
@@ -131,7 +131,7 @@ class FitRow:
 
 
 def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
-    """The row with these fields; what is missing is not known."""
+    """The row with these fields; missing ones are ``None``."""
     values = {each.name: held.get(each.name) for each in fields(FitRow)}
     owner: Any = held.get("owner")
     values.update(cached=bool(held.get("cached")), _text=text)
@@ -144,7 +144,7 @@ def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
 def row_of(
     settings: Mapping[str, Any], program: Program | None, answer: Answer, asked: Mapping[str, Any], limit: int
 ) -> FitRow:
-    """The row of an answer, with what is so of all rows; without a program where there was none to ask about."""
+    """The row of an answer, with the fields that all rows share; without a program if none could be asked about."""
     report, sizes = answer.report, answer.sizes
     status, error = answer.status, answer.error
     if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:

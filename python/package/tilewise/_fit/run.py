@@ -58,7 +58,7 @@ def fit(
 ) -> Fit:
     """Find the largest sizes of a program that fit a TPU, with no TPU: the compiler is asked, and each answer compiled.
 
-    What is larger may take less: see ``above``. A size that doesn't fit is refused in about a second.
+    A larger size may take less: see ``above``. A size that doesn't fit is refused in about a second.
 
     Args:
         make: a factory: takes settings, such as ``batch=8, remat="full"``, and returns ``(f, args)`` or ``(f, args,
@@ -69,18 +69,18 @@ def fit(
         largest: an ordered axis and its sizes, ascending, such as ``{"batch": range(1, 513)}``; several are searched in
             turn, those that follow at their smallest.
         grid: unordered axes, such as ``{"remat": ["none", "full"]}``; each combination is searched. Some need no
-            parameter of the factory: ``donate`` (True donates what has a result to lie in), ``formats`` (``"auto"``:
+            parameter of the factory: ``donate`` (True donates arguments that fit a result), ``formats`` (``"auto"``:
             the compiler picks layouts of arguments and results), ``sharding`` (``"data"``, ``"fsdp"``, ``"tensor"`` or
             ``"fsdp+tensor"``, by rule over the slice), ``remat`` (``"full"``, ``"dots"``, which keeps results of
-            matrix multiplications, or ``"auto"``, the fastest choice of `remat`: what is computed again for the
-            gradient) and ``microbatch`` (in how many parts). The last two rewrite the step by what each operation does;
-            its results stay, but for rounding. What doesn't apply is skipped, with the reason.
+            matrix multiplications, or ``"auto"``, the fastest choice of `remat`: values computed again for the
+            gradient) and ``microbatch`` (in how many parts). The last two rewrite the step, operation by operation;
+            its results stay, but for rounding. Changes that don't apply are skipped, with the reason.
         target: fixed sizes, such as ``{"batch": 256}``: which combinations fit?
         in_axes: for each of ``args`` the axis that is the batch, as `jax.vmap` names them.
         batch_size: the batch that ``args`` have; by default the size of the first marked axis.
         jit_options: arguments of ``jax.jit`` for ``args``.
-        confirm: what is compiled in full: each ``"answer"``, ``"all"`` that has a plan that fits, or ``"none"``.
-        above: which sizes above the first estimate are asked about. ``"auto"``: at ratios up to twice the answer, and
+        confirm: the programs compiled in full: each ``"answer"``, ``"all"`` whose plan fits, or ``"none"``.
+        above: the sizes above the first estimate to ask about. ``"auto"``: at ratios up to twice the answer, and
             the next of each power of two that divides a size; where bytes do not rise with such sizes, all of them. Of
             the others a smaller one does not fit. ``"all"`` asks about each; ``"near"`` (the next two and the next
             multiples of 8 and 128), or for how many seconds, leave the others in ``gaps``.
@@ -94,7 +94,7 @@ def fit(
         progress: show one line of progress on standard error; elsewhere than on a terminal a line every ten seconds.
 
     Returns:
-        A `Fit`, which prints as a table. Ctrl-C ends the search, and returns what there is, with ``interrupted``.
+        A `Fit`, which prints as a table. Ctrl-C ends the search, and returns the results so far, with ``interrupted``.
 
     Raises:
         ImportError: JAX or libtpu is missing.
@@ -168,7 +168,7 @@ def fit_row(
 
     Args:
         make, tpu, topology, confirm, cache, timeout: as `fit` takes them.
-        settings: what the factory is called with.
+        settings: the factory's arguments.
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -216,7 +216,7 @@ def _combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]
 
 
 def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any]:
-    """What makes a search the same as another."""
+    """A description that equal searches share."""
     name = getattr(make, "__qualname__", None) or getattr(make, "name", type(make).__name__)
     return {
         "make": name,

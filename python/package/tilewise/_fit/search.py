@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 Kind: TypeAlias = Literal["plan"] | Literal["real"]
-"""``plan`` asks for bytes, whatever the limit; ``real`` asks whether it fits, and compiles in full what does."""
+"""``plan`` asks for bytes, whatever the limit; ``real`` asks whether it fits, and compiles it in full if so."""
 
 Above: TypeAlias = Literal["auto", "all", "near"] | float
 
@@ -22,7 +22,7 @@ class _Broken(Exception):  # noqa: N818 - an event
 
 
 class Verdict(Protocol):
-    """What the search reads of a row."""
+    """The fields of a row that the search reads."""
 
     @property
     def status(self) -> str:
@@ -42,7 +42,7 @@ class Verdict(Protocol):
 
 @dataclass
 class Found:
-    """What a search found.
+    """The results of a search.
 
     Attributes:
         size: the largest size tried that fits; ``None`` if none does.
@@ -72,10 +72,10 @@ def search(
 
     Args:
         sizes: ascending.
-        ask: answers; never asked the same twice.
-        above: which sizes above the secant's answer to ask about: all, those that `_Above` chooses, the next few, or
+        ask: answers a question; never called with one twice.
+        above: the sizes above the secant's answer to ask about: all, those that `_Above` chooses, the next few, or
             for how many seconds.
-        found: where what is known so far is written, for whoever interrupts the search.
+        found: the results so far, which stay readable if the search is interrupted.
         clock: seconds, for ``above``.
     """
     found = Found() if found is None else found
@@ -100,7 +100,7 @@ def search(
                     break
             is_over = True
     finally:
-        # Whoever interrupts the search knows from plans what fits; only what is larger may be the answer.
+        # After an interruption, plans tell the sizes that fit; only larger ones may be the answer.
         known = found.size if is_over or found.size is not None else found.below
         larger = [size for size in sizes if size not in real and (known is None or size > known)]
         found.gaps = [size for size in larger if size not in found.inferred]
@@ -109,7 +109,7 @@ def search(
 
 @dataclass
 class _Above:
-    """Which sizes are asked about at the real limit, where asking about all would take long.
+    """Chooses the sizes to ask about at the real limit, where asking about all would take long.
 
     Refusals are cheap and tell bytes, and a size that fits is compiled in full. So sizes are approached from above: at
     ratios up to twice the estimate, then where a line through the bytes of the smallest refusals meets the limit. How a
@@ -140,7 +140,7 @@ class _Above:
         estimated = self._approaching(low)
         if estimated is not None or not left:
             return estimated
-        # All of what falls, the largest first; of the others the smallest, from which more follows.
+        # All sizes of falling classes, the largest first; of the others the smallest, which decides more.
         falling = self._falling()
         return max((size for size in left if _class(size) in falling), default=left[0])
 
@@ -161,7 +161,7 @@ class _Above:
             following.setdefault(_class(size), size)
         near = {size for number, size in following.items() if low is None or size <= 2 * low or number == _LANES}
         wanted = {size for size in [*at, *over[:2], *near] if size is not None}
-        # What fits is compiled: what should, by the bytes of refusals, is left until the largest that does is known.
+        # Sizes that fit are compiled: those that should, by the bytes of refusals, wait until the largest is known.
         least = self._meeting(low)
         return [size for size in sorted(wanted, reverse=True) if size not in self.real and size >= least]
 
@@ -180,12 +180,12 @@ class _Above:
         return next((size for size in between if size >= meeting), between[-1])
 
     def _left(self, low: float | None) -> list[float]:
-        """Sizes of which nothing follows yet."""
+        """Sizes above the given one, neither asked about nor inferred."""
         inferred = self.inferred()
         return [s for s in self.sizes if s not in self.real and s not in inferred and (low is None or s > low)]
 
     def _refused(self) -> dict[float, int]:
-        """By refused size how many bytes it is over the limit."""
+        """By refused size, its bytes over the limit; 0 if unknown."""
         return {
             size: said.total_bytes - said.limit_bytes if said.total_bytes is not None else 0
             for size, said in self.real.items()
@@ -193,7 +193,7 @@ class _Above:
         }
 
     def _meeting(self, low: float | None) -> float:
-        """Where the line through the two smallest refusals above the estimate meets the limit."""
+        """The size where a line through the two smallest refusals above the estimate meets the limit; 0 if none."""
         over = sorted((size, over) for size, over in self._refused().items() if low is None or size > low)[:2]
         if len(over) < 2 or over[0][1] >= over[1][1]:
             return 0
@@ -214,7 +214,7 @@ class _Above:
         return falling
 
     def inferred(self) -> set[float]:
-        """Sizes that were not asked about, of which a smaller one of the class is refused, and none takes less."""
+        """Sizes not asked about that don't fit: a smaller one of such a class is refused, and bytes don't fall."""
         falling = self._falling()
         refused = self._refused()
         first: dict[int, float] = {}
@@ -222,7 +222,7 @@ class _Above:
             first.setdefault(_class(size), size)
 
         def follows(size: float) -> bool:
-            # What divides by more lays out at least as well.
+            # A size that divides by more lays out at least as well.
             return any(number >= _class(size) and at <= size for number, at in first.items() if number not in falling)
 
         left = [s for s in self.sizes if s not in self.real and (self.found.size is None or s > self.found.size)]
@@ -305,13 +305,13 @@ def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found
     last = len(sizes) - 1
     if last < 0 or (planned(last) and known[last] < 0):
         return
-    # Where a factory raises the same at both ends and between them, it does so for each size.
+    # A factory that raises the same at both ends and between them does so for each size.
     tried = (0, last // 2, last)
     if last in errors and not any(planned(index) for index in tried[:2]):
         words = {errors.get(index) for index in tried}
         if len(set(tried)) == 3 and len(words) == 1 and None not in words:
             raise _Broken
-    # From both ends, past what can't be asked about.
+    # From both ends, past the sizes without a plan.
     high = _first(planned, range(last - 1, 0, -1)) if last in holes else last
     if high is None or (known[high] < 0):
         return

@@ -59,10 +59,10 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
 
 
 def summed(given: argparse.Namespace) -> Together:
-    """What the command line's programs hold together.
+    """The memory of the command line's programs together.
 
     Raises:
-        ValueError: two have one name, or nobody says which TPU they are for.
+        ValueError: two have one name, or no TPU is given.
     """
     if given.tpu is None:
         raise ValueError("say which TPU the programs are for: --tpu v5e")

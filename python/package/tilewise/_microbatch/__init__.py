@@ -13,7 +13,7 @@ from tilewise._microbatch.shares import Each, RefusedError, Share, Whole
 from tilewise._modules import module
 
 LANES = 128
-"""What a TPU's tile has of the dimension that varies fastest."""
+"""The elements of a TPU's tile along the dimension that varies fastest."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -26,19 +26,19 @@ def microbatch(
     batch_argnames: str | Sequence[str] | Mapping[str, int] = (),
     axis: int = 0,
 ) -> _F:
-    """A step that goes through its batch in parts, one after the other, and returns what it returns of the whole batch.
+    """Make a step that goes through its batch in parts, one after the other, with the results of the whole batch.
 
     The step stays as it is: a training step with its loss, its gradient and its optimizer, or inference. It is traced
-    once, for the whole batch. What has a row for each sample is computed for a part at a time. What parts add to a sum
-    over the batch, such as a gradient, is added up (two-byte floats in float32). What follows from these sums, such as
-    the optimizer's update, is computed once. Means stay those of the whole batch, also where parts have unequal numbers
-    of its tokens. Results equal the step's own but for rounding.
+    once, for the whole batch. Values with a row for each sample are computed for a part at a time. The parts' shares of
+    a sum over the batch, such as a gradient, are added up (two-byte floats in float32). Values that follow from these
+    sums, such as the optimizer's update, are computed once. Means stay those of the whole batch, also where parts have
+    unequal numbers of its tokens. Results equal the step's own but for rounding.
 
     Args:
         step: a function of arrays; it may be under `jax.jit`.
         parts: how many; they have equally many samples.
-        batch_argnums: which positional arguments have the batch, in all of their arrays.
-        batch_argnames: the same by the names of parameters, or of single arrays as reports have them, such as
+        batch_argnums: the positional arguments that have the batch, in all of their arrays.
+        batch_argnames: these by the names of parameters, or of single arrays as reports have them, such as
             ``batch[1]`` or ``batch['mask']``; a mapping gives the dimension that is the batch for each name.
         axis: the dimension of these arrays that is the batch, where no mapping gives it.
 
@@ -112,7 +112,7 @@ def _parted(
 
 
 def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str]:
-    """What reports may call an array of the arguments: by its parameter, or where that isn't known by its number."""
+    """The names of an argument's array in reports: by its parameter, or by its number if that isn't known."""
     of_kwargs, key, *rest = path
     at: int | None = None if of_kwargs.idx else key.idx
     name: str | None = key.key if of_kwargs.idx else None
@@ -141,7 +141,7 @@ def _axis(axes: dict[str, int], its: list[str]) -> int | None:
 
 
 def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> int:
-    """How many samples there are."""
+    """The number of samples."""
     found: list[tuple[tuple[int, ...], int]] = [
         (jax.numpy.shape(leaf), at) for leaf, at in zip(leaves, along, strict=True) if at is not None
     ]
@@ -157,7 +157,7 @@ def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> i
 
 def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[int | None]) -> list[Any]:
     """Goes through the parts as many times as sums over the batch follow from one another."""
-    # What each part adds to a result is added up as any sum is.
+    # The parts' shares of a result are added up like any sum.
     results = [program.finished(at) for at in program.results]
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
@@ -168,7 +168,7 @@ def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[i
         sums = [at for at in targets if at in program.sums]
         each = [at for at in targets if at not in program.sums]
         added = [program.sums[at] for at in sums]
-        # What is the same for all parts is computed before them.
+        # Values that all parts share are computed before them.
         steps = program.needed({*added, *each}, set(whole) | set(batch))
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
         ready = program.before_parts(read, set(whole))
@@ -179,7 +179,7 @@ def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[i
 
 
 def _turns(program: Program, results: list[int], known: set[int]) -> list[list[int]]:
-    """What is computed each time that all parts are gone through: sums over the batch, and rows that are returned."""
+    """The values computed in each pass over all parts: sums over the batch, and rows that are returned."""
 
     def of(at: int) -> tuple[set[int], set[int]]:
         """The sums that something follows from, and the costly operations on the way."""
@@ -217,7 +217,7 @@ def _through(
     rows: int,
     axes: dict[int, int],
 ) -> tuple[list[Any], list[Any]]:
-    """Goes through all parts once: what they add up to, and their rows, joined."""
+    """Goes through all parts once: their sums, and their rows, joined."""
     lax, jnp = jax.lax, jax.numpy
     added, each = wanted
 

@@ -13,14 +13,14 @@ from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whol
 from tilewise._modules import module
 
 CHEAP = ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
-"""Of what these make, whatever reads it makes its own piece on the way."""
+"""Primitives fused into their readers: each reader makes its own piece of the result."""
 MOST_CHEAP = 64
-"""So many of them in a row."""
+"""The most of them in a row."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of the batch is computed: its number, traced, and how many there are."""
+    """The part of the batch being computed: its number, traced, and the number of parts."""
 
     number: Any
     parts: int
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """An operation of the rewritten program: what it reads and makes, what computes it, and what it was traced as."""
+    """An operation of the rewritten program: values read and made, the function for them, and the traced equation."""
 
     reads: tuple[int, ...]
     makes: tuple[int, ...]
@@ -38,12 +38,12 @@ class Step:
 
 
 class Program:
-    """A traced program for parts of the batch: values by number, what each has of the samples, and steps in order.
+    """A traced program for parts of the batch: values by number, their shares of the samples, and steps in order.
 
     Args:
         closed: the program, as JAX traces it.
-        shares: what its inputs have.
-        sizes: how many samples there are, and how many parts.
+        shares: the shares of its inputs.
+        sizes: the numbers of samples and of parts.
         is_within: whether it is a step of another program, in which no sum over the batch can be finished.
     """
 
@@ -55,7 +55,7 @@ class Program:
         self.constants: dict[int, Any] = {}
         self.steps: list[Step] = []
         self.sums: dict[int, int] = {}
-        """By what is known once all parts are added up, what a part adds to it."""
+        """By value known once all parts are added up, a part's share of it."""
         self._made: dict[int, tuple[Any, list[int]]] = {}
         self._maker: Any = None
         self._cut: dict[tuple[int, Each | None], int] = {}
@@ -124,7 +124,7 @@ class Program:
         return self._emit(eqn, reads, results, outcome.params)
 
     def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
-        """What solves the equations; what is there for gradients, such as their transpose, is left out."""
+        """The solver's results; the programs for gradients, such as the transpose, are left out."""
         lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
         first = lengths.matvec + lengths.vecmat
         last = first + lengths.solve
@@ -132,7 +132,7 @@ class Program:
         return self.call(solve.jaxpr, solve.consts, reads[first:last] + reads[sides:], eqn)
 
     def _of_sums(self, eqn: Any, reads: list[int], shares: list[Share]) -> list[int] | None:
-        """What can be done with parts' shares of sums before they are added up; `None` where it can't."""
+        """An operation on parts' shares of sums before they are added up; `None` where that is impossible."""
         sums = [isinstance(share, Partial) for share in shares]
         name = eqn.primitive.name
         turn = max(share.turn for share in shares)
@@ -141,10 +141,10 @@ class Program:
         turns = {share.turn for share in shares if isinstance(share, Partial)}
         if turns != {turn}:
             return None
-        # Outside of loops, what isn't a sum itself is done once all parts are added up.
+        # Outside of loops, an operation that also reads other values waits until all parts are added up.
         if self.is_within and name in SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
             return self._emit(eqn, reads, [Partial(turn)], {})
-        # A loop's step rounds what it adds up in any case.
+        # A loop's step rounds its sums in any case.
         is_outside = name in LINEAR and all(sums) and _keeps_precision(eqn)
         if not is_outside and not (self.is_within and name in LINEAR | MOVING):
             return None
@@ -167,7 +167,7 @@ class Program:
         return self._cut[key]
 
     def counted_once(self, at: int) -> int:
-        """What the first part alone has, and others zeros."""
+        """A value that the first part alone has; others have zeros."""
         jnp = module("jax.numpy")
 
         def compute(values: list[Any], part: Part) -> list[Any]:
@@ -176,7 +176,7 @@ class Program:
         return self.step(compute, [at], [(self.avals[at], Partial(self.shares[at].turn))])[0]
 
     def rows(self, at: int, rows: Each) -> int:
-        """A part's rows of what is the same for all parts: made anew where it is but repeated, else cut."""
+        """A part's rows of a value that all parts share: made anew from broadcasts and elementwise steps, else cut."""
         rows = replace(rows, turn=self.shares[at].turn)
         key = at, rows
         if key not in self._cut:
@@ -233,10 +233,10 @@ class Program:
         return list(makes)
 
     def before_parts(self, read: set[int], known: set[int]) -> list[int]:
-        """What is computed once, before all parts, of what each of them reads.
+        """The values read by parts that are computed once, before all of them.
 
-        What takes more bytes than the arrays that it is made of, such as weights out of their quantized form, each part
-        makes anew: it would lie beside all parts. What is made of numbers alone, XLA makes where it is read.
+        Each part makes anew a value that takes more bytes than its source arrays, such as dequantized weights: it would
+        lie beside all parts. XLA makes a value of scalars alone where it is read.
         """
         found: set[int] = set()
         waiting = list(read - known)
@@ -251,7 +251,7 @@ class Program:
         return sorted(found)
 
     def _made_of(self, at: int, known: set[int]) -> set[int] | None:
-        """What is at hand, or costly, that cheap operations make a value of; `None` where others are among them."""
+        """The sources, at hand or costly, from which cheap operations make a value; `None` if others are among them."""
         found, seen, waiting = set[int](), {at}, [at]
         while waiting:
             eqn, reads = self._made.get(waiting.pop(), (None, []))
@@ -271,7 +271,7 @@ class Program:
         return int(aval.size) * int(aval.dtype.itemsize)
 
     def needed(self, wanted: set[int], known: set[int]) -> list[Step]:
-        """The steps that make what is wanted of what is known, in order."""
+        """The steps that make the wanted values from the known ones, in order."""
         wanted = set(wanted) - known
         found: list[Step] = []
         for step in reversed(self.steps):
@@ -281,7 +281,7 @@ class Program:
         return found[::-1]
 
     def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
-        """What is wanted, of what is known."""
+        """The wanted values, computed from the known ones."""
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
             with _internals.traced_as(step.maker):
@@ -325,7 +325,7 @@ def _within(share: Share) -> Share:
 def _carried(
     shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
 ) -> tuple[Program, list[Share]]:
-    """A loop's body, once what it carries has the same of the samples before and after a step."""
+    """A loop's body, once its carried values have equal shares before and after a step."""
     for _ in range(len(shares) + 2):
         body, after = step(shares)
         joined = [merged(one, other) for one, other in zip(shares, after, strict=True)]
@@ -336,7 +336,7 @@ def _carried(
 
 
 def _given(program: Program, at: int, share: Share) -> int:
-    """A value with what a loop carries of the samples in its place."""
+    """A value with the share that a loop carries in its place."""
     own = program.shares[at]
     if isinstance(own, Whole) and isinstance(share, Each):
         return program.rows(at, share)
@@ -346,7 +346,7 @@ def _given(program: Program, at: int, share: Share) -> int:
 
 
 def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share], run: Any) -> list[int]:
-    """A loop as two: what is the same for all parts is computed once, the rest for each part."""
+    """A loop as two: values that all parts share are computed once, the rest for each part."""
     turn = max(program.shares[at].turn for at in reads)
     made: dict[int, int] = {}
     for is_whole in (True, False):
@@ -355,7 +355,7 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
             continue
         results = [(eqn.outvars[at].aval, replace(shares[at], turn=turn)) for at in places]
 
-        # For what is the same for all parts, nothing of samples is read.
+        # The loop for values that all parts share reads nothing of samples.
         is_read = [not is_whole or isinstance(program.shares[at], Whole) for at in reads]
 
         def compute(
@@ -396,7 +396,7 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
         consts, start, xs = _split(values, *counts)
-        # What is asked for may need more of what is carried.
+        # The wanted values may need more of the carried ones.
         carried = _closure(body, [body.results[at] for at in places], counts)
         known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
         rows = {at: value for at, value in zip(body.inputs[sum(counts) :], xs, strict=True) if value is not None}
@@ -423,7 +423,7 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
 
 
 def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[int]:
-    """The places of all that a loop must carry to make what is wanted."""
+    """The places of all values that a loop must carry to make the wanted ones."""
     inputs = {at: place for place, at in enumerate(body.inputs[counts[0] : sum(counts)])}
     places = {place for place, at in enumerate(body.results[: counts[1]]) if at in wanted}
     while True:
@@ -511,7 +511,7 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
             _closed(params["jaxpr"]), [_within(program.shares[at]) for at in reads], program.sizes, is_within=True
         )
     except RefusedError:
-        # What it keeps from being computed twice at once is lost, not its values.
+        # The checkpoint is lost, not its values.
         return program.call(params["jaxpr"], (), reads, eqn)
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What the operations of a traced program do with the samples of a batch, a rule for each."""
+"""Rules for the operations of a traced program: their effect on the samples of a batch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whol
 
 @dataclass
 class Outcome:
-    """What becomes of an operation.
+    """The outcome of an operation's rule.
 
     Attributes:
-        results: what each result has of the samples; their turn is the latest of the operands'.
+        results: each result's share of the samples; their turn is the latest of the operands'.
         operands: the rows that an operand is to have, where it is the same for all parts but has a row for each sample.
         params: parameters that change.
         zeros: the number of an operand that only the first part has, and others zeros of its shape.
@@ -67,15 +67,15 @@ LINEAR = frozenset([
     "add", "add_any", "convert_element_type", "copy", "copy_p", "neg", "reduce_sum", "reshape", "squeeze", "sub",
     "transpose",
 ])  # fmt: skip
-"""Of sums over the batch, what may be done with each part's share of them."""
+"""Operations on sums over the batch that may be done on each part's share."""
 MOVING = frozenset(["broadcast_in_dim", "concatenate", "rev", "slice", "split", "stack", "unstack"])
-"""The same in a loop's step; outside of loops, sums are added up first, which may be smaller."""
+"""Further ones in a loop's step; outside of loops, sums are added up first, which may be smaller."""
 SCALING = frozenset(["mul", "div"])
-"""The same by what is the same for all parts."""
+"""Further ones in a loop's step, by a value that all parts share."""
 COSTLY = frozenset([
     "checkpoint", "cond", "conv_general_dilated", "dot_general", "ragged_dot_general", "remat", "scan", "while",
 ])  # fmt: skip
-"""Nobody wants these done twice."""
+"""Operations that are too costly to do twice."""
 
 Rule = Callable[[Operation], Outcome]
 
@@ -96,7 +96,7 @@ def broadcast_in_dim(op: Operation) -> Outcome:
 
 def reshape(op: Operation) -> Outcome:
     rows, before, after = op.rows(), op.operands[0], op.results[0]
-    # How many elements of slower-varying indices there are, of the same dimension among them.
+    # The number of elements at slower-varying indices, those of this dimension among them.
     slower = math.prod(before[: rows.at + 1]) // (op.samples * rows.inner)
     for at, bound in enumerate(after):
         outside = math.prod(after[:at])
@@ -200,7 +200,7 @@ def window(op: Operation) -> Outcome:
 
 
 def before_the_last(count: int) -> Rule:
-    """What works on the last so many dimensions."""
+    """The rule of operations on the last `count` dimensions."""
 
     def rule(op: Operation) -> Outcome:
         rows = together(op.shares)
@@ -262,7 +262,7 @@ def _product(op: Operation, contracted: Any, batched: Any, places: list[list[int
 def convolution(op: Operation) -> Outcome:
     numbers = op.params["dimension_numbers"]
     left, right, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
-    # Of a grouped convolution's weights, the gradient has groups of features there, and adds up over the batch.
+    # The gradient of a grouped convolution's weights has groups of features there, and adds up over the batch.
     sides = zip(op.shares, (left[1], right[1]), strict=True)
     is_summed = all(share.at == features for share, features in sides if isinstance(share, Each))
     if op.params["batch_group_count"] != 1 and not is_summed:

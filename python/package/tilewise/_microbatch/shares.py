@@ -1,4 +1,4 @@
-"""What a value of a traced program has of the samples of a batch."""
+"""The share of a value of a traced program in the samples of a batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Share:
-    """What a value has of the samples.
+    """A value's share of the samples.
 
     Attributes:
-        turn: how often all parts are gone through before it is known: once for what follows from a sum over them.
+        turn: the passes over all parts before it is known: one if it follows from a sum over them.
     """
 
     turn: int = 0
@@ -22,12 +22,12 @@ class Share:
 
 @dataclass(frozen=True)
 class Whole(Share):
-    """The same for all parts."""
+    """A value that all parts share."""
 
 
 @dataclass(frozen=True)
 class Partial(Share):
-    """What a part adds to a sum over the batch."""
+    """A part's share of a sum over the batch."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Each(Share):
     inner: int = 1
 
     def along(self, at: int) -> Each:
-        """The same rows along another dimension."""
+        """These rows along another dimension."""
         return replace(self, at=at)
 
 
@@ -52,7 +52,7 @@ def together(shares: list[Share], known: int = 0) -> Each:
 
 
 def merged(one: Share, other: Share) -> Share:
-    """What a loop carries that is the one before a step and the other after it."""
+    """The share of a loop's carried value that has one before a step and the other after it."""
     turn = max(one.turn, other.turn)
     if isinstance(one, Whole):
         return replace(other, turn=turn)

@@ -32,9 +32,9 @@ def remat(
     offload: bool = False,
     progress: bool = True,
 ) -> Remat:
-    """Choose what a training step keeps for its backward pass, so that it fits and is as fast as it can be.
+    """Choose the values that a training step keeps for its backward pass, so that it fits and is as fast as possible.
 
-    The step is traced, and a minimum cut says for a price what to keep and what to compute again; an author's own
+    The step is traced, and a minimum cut chooses, for a price, values to keep and to compute again; an author's own
     ``jax.checkpoint`` is one of the choices. The TPU's compiler plans the choices, and compiles the best in full: no
     TPU is needed. The results stay those of the step, but for rounding.
 

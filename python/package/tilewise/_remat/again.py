@@ -14,22 +14,22 @@ from tilewise._remat.costs import is_fused, is_of_gradient
 from tilewise._remat.equations import bytes_of, is_literal, read_by
 
 _NEAR, _FEWER = 8, 8
-"""How many operations before a gradient another one may stand for it; how many times fewer bytes are far fewer."""
+"""The most operations from a gradient back to one that stands for it; the factor by which bytes are far fewer."""
 
 
 @dataclass
 class Forward:
-    """A forward pass of which parts are repeated.
+    """A forward pass with parts that are repeated.
 
     Attributes:
         equations: in order.
         made: by variable, the place of its equation.
-        again: the places of what is repeated.
+        again: the places of repeated equations.
         lost: the variables that the backward pass doesn't find.
         free: those of the places that cost nothing.
         kept: the variables that are kept for the backward pass.
-        bounds: where segments begin, each of which is repeated at once; none, where a part is all that leads to one
-            another without a kept value between.
+        bounds: the places where segments begin, each repeated at once; empty where a part is all equations that lead to
+            one another without a kept value between.
     """
 
     equations: Sequence[Any]
@@ -42,11 +42,11 @@ class Forward:
 
     @functools.cached_property
     def anew(self) -> set[Any]:
-        """What is spread from little, such as a mask that all layers have: shared, it would always be alive."""
+        """Values spread from far fewer bytes, such as a mask of all layers: shared, they would always be alive."""
         return {variable for at in self.again & self.free for variable in spread(self.equations[at])}
 
     def parts(self) -> list[set[int]]:
-        """The places of what is repeated at once, the last part first."""
+        """The places of the equations repeated at once, the last part first."""
         if not self.bounds:
             return list({id(each): each for each in _connected(self).values()}.values())
         found: dict[int, set[int]] = {}
@@ -60,14 +60,14 @@ class Forward:
 
 
 def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: bool) -> list[Any]:
-    """The backward pass, with what it needs again before its first reader.
+    """The backward pass, with repeated equations before their first reader.
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part begins once the
-    gradient that it is read with is there; what is kept is read no earlier either, since what follows from it may be
+    gradient that it is read with is there; kept values are read no earlier either, since values that follow may be
     larger. As with ``jax.checkpoint``, one barrier holds all that a part and its gradient read.
 
     Args:
-        forward: what comes before.
+        forward: the pass before it.
         late: the equations of the backward pass, in order.
         is_tied: whether parts wait for gradients.
         releases: whether they wait, too, for the gradients that are made of something larger than themselves, such as
@@ -93,7 +93,7 @@ class _Backward:
             missing = [atom for atom in equation.invars if self._is_missing(atom)]
             if missing:
                 found += self._again(missing, at)
-            # The last segment of the forward pass reads what is kept as it is there.
+            # The last segment of the forward pass reads kept values as they are.
             of_gradient = is_of_gradient(equation)
             if of_gradient:
                 found += self._behind([atom for atom in read_by([equation]) if atom in self._waiting], at)
@@ -107,9 +107,9 @@ class _Backward:
         return not is_literal(atom) and atom in forward.lost and (atom not in self._new or atom in forward.anew)
 
     def _read(self, atom: Any, of_gradient: bool) -> Any:
-        """What stands for a value: of an argument, for a gradient, what the part read that was made again for it.
+        """The variable that stands for a value: for a gradient's argument, the one that its repeated part read.
 
-        What both make of it, such as a weight gathered from all devices, is then made once. The optimizer reads the
+        Values that both make of it, such as a gathered weight, are then made once. The optimizer reads the
         argument itself, which may be donated.
         """
         if is_literal(atom):
@@ -125,11 +125,11 @@ class _Backward:
         self._made_of.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
 
     def _again(self, missing: list[Any], at: int) -> list[Any]:
-        """What leads to values that are missing."""
+        """The repeated equations that lead to missing values."""
         forward, made = self._forward, self._forward.made
         chosen = {made[atom] for atom in missing}
         if self._is_tied:
-            # Gradients come to the last segment first; what another one shares with it is repeated with it.
+            # Gradients come to the last segment first; equations that another one shares with it are repeated with it.
             for part in self._parts[:1] if forward.bounds else self._parts:
                 if not chosen.isdisjoint(part):
                     chosen |= part
@@ -154,7 +154,7 @@ class _Backward:
         return self._repeat(equations, first)
 
     def _releasing(self, at: int) -> list[Any]:
-        """Gradients to make first: what they are made of, which is larger, can then be freed."""
+        """Gradients to make first: their operands, which are larger, can then be freed."""
         ends = len(self._late)
         found = [each for each in self._made_of if self._last.get(each, ends) >= at]
         for each in found:
@@ -162,7 +162,7 @@ class _Backward:
         return found
 
     def _repeat(self, equations: Sequence[Any], first: Iterable[Any]) -> list[Any]:
-        """Equations with new variables, behind a barrier on all that they read and on what must be there first."""
+        """Equations with new variables, behind a barrier on all that they read and on the values to make first."""
         own = {variable for each in equations for variable in each.outvars}
         leaves = [atom for atom in read_by(equations) if atom not in own]
         first = list(dict.fromkeys(first))
@@ -184,7 +184,7 @@ class _Backward:
         return found
 
     def _behind(self, kept: list[Any], at: int) -> list[Any]:
-        """A barrier before values of which more is made, so that they are read once the gradient is there."""
+        """A barrier before kept values, so that they are read once the gradient is there."""
         self._waiting.difference_update(kept)
         tie = _tie(self._late[at:], self._before, self._forward.lost.union(kept)) if kept else None
         if tie is None or bytes_of(tie) > max(map(bytes_of, self._late[at].outvars)):
@@ -206,13 +206,13 @@ def _barrier() -> Any:
 
 
 def spread(equation: Any) -> list[Any]:
-    """What an equation makes of far fewer bytes."""
+    """The results that an equation makes of far fewer bytes."""
     read = sum(map(bytes_of, equation.invars))
     return [variable for variable in equation.outvars if _FEWER * read <= bytes_of(variable)]
 
 
 def _connected(forward: Forward) -> dict[int, set[int]]:
-    """By equation that is repeated, those that it hangs together with through values that aren't kept."""
+    """By repeated equation, those connected to it through values that aren't kept."""
     again, through = forward.again, forward.lost - forward.anew
     made = {variable: at for at in again for variable in forward.equations[at].outvars if variable in through}
     part = {at: {at} for at in again}
@@ -240,9 +240,9 @@ def _tie(late: Sequence[Any], before: dict[Any, Any], repeated: set[Any]) -> Any
 
 
 def _smaller(gradient: Any, before: dict[Any, Any]) -> Any:
-    """A gradient a few operations before this one that has far fewer bytes, and none that has more between them.
+    """A gradient a few operations before this one that has far fewer bytes, with no larger one between them.
 
-    Nothing is fused through a barrier: what goes through it is written, in the layout of its shape alone.
+    Nothing is fused through a barrier: a value that goes through it is written, in the layout of its shape alone.
     """
     most, waiting = bytes_of(gradient), [gradient]
     for _ in range(_NEAR):

@@ -1,4 +1,4 @@
-"""One choice of what is kept, made in all regions of a step."""
+"""One choice of kept values, made in all regions of a step."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tilewise._remat.segments import segments
 
 @dataclass(frozen=True)
 class Choice:
-    """How to choose what is kept.
+    """The settings of a choice of kept values.
 
     Attributes:
         price: bytes that a second is worth.
-        share: of what is made between two places where all that is alive is kept, how much counts as held while it
-            is repeated; ``None`` for no such places.
+        share: of the bytes made between two places where all live values are kept, the share that counts as held
+            while they are repeated; ``None`` for no such places.
         is_tied: whether a part is repeated only once the gradient has come to it.
         releases: whether it waits for gradients that free more than they hold, too.
-        is_of_loops: whether only what loops stack is chosen anew.
+        is_of_loops: whether only values that loops stack are chosen anew.
         keeps_products: whether products and convolutions are never repeated.
-        offloads: whether what is kept lies in the host's memory.
-        dearer, part: how much of what is repeated at ``price`` and not at this higher one is kept, the last first: one
+        offloads: whether kept values lie in the host's memory.
+        dearer, part: the part that is kept of values repeated at ``price`` and not at this higher one, last first: one
             price keeps all of the values that are alike, such as those of each layer, or none.
     """
 
@@ -50,7 +50,7 @@ class Value:
     """A value that is kept or computed again, and how many times a step does it.
 
     Attributes:
-        variable, equation: the value and its maker; ``None`` for what a loop hands on.
+        variable, equation: the value and its maker; ``None`` for a value that a loop hands on.
         times: how many there are in a step.
         ends_line: whether it is the value of its maker's line of the program.
     """
@@ -68,11 +68,11 @@ class Value:
 
 @dataclass
 class Chosen:
-    """What a choice comes to.
+    """The outcome of a choice.
 
     Attributes:
         kept, again: values.
-        seconds: what repeating takes, as it is guessed.
+        seconds: the guessed time of repeating.
         in_line: how many equations are repeated that are in no loop with its own backward pass.
     """
 
@@ -83,12 +83,12 @@ class Chosen:
 
     @property
     def bytes(self) -> int:
-        """What is kept."""
+        """The bytes of kept values."""
         return sum(each.bytes for each in self.kept)
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """A key that tells it from others."""
         # Variables are new each time that a choice is made; their equations' outputs are in one order.
         return tuple((str(each.variable.aval), each.times) for each in self.kept), len(self.again)
 
@@ -152,7 +152,7 @@ class Chooser:
             if variable in self._stacked:
                 continue
             maker = None if at is None else equations[at]
-            # What nothing of the forward pass reads is a line's value where no other equation of the line follows.
+            # A value that the forward pass doesn't read is a line's value where no other equation of the line follows.
             others = [] if at is None else readers.get(variable, equations[at + 1 : at + 2])
             line = None if maker is None else _internals.place(maker)
             ends = maker is None or not others or any(_internals.place(each) != line for each in others)
@@ -178,7 +178,7 @@ class Chooser:
         return first, loops.behind(forward, backward, stacks)
 
     def _in_line(self, equations: list[Any], ends: set[Any], times: int) -> list[Any]:
-        """What lies before the fullest moment and is read behind it is kept, or computed again there."""
+        """Keeps values made before the fullest moment and read behind it, or computes them again there."""
         if self.choice.is_of_loops:
             return equations
         turn = fullest(equations) + 1

@@ -1,4 +1,4 @@
-"""Whether two programs compute the same, tried on this machine's CPU with numbers of our own."""
+"""Tests whether two programs compute the same, on this machine's CPU with numbers of our own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tilewise._modules import module
 
 _LARGEST_BYTES = 2**32
 _TOLERANCES = {8: 1e-9, 4: 1e-4, 2: 2e-2, 1: 0.25}
-"""Of floating-point numbers by their bytes, beside the largest of an array: sums of parts are rounded otherwise.
+"""Tolerances by bytes of floats, relative to the largest of an array: sums of parts are rounded otherwise.
 
-What is computed with in few bytes is rounded so, whatever the results' type.
+Computation in few bytes is rounded so, whatever the results' type.
 """
 
 

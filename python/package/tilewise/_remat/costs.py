@@ -1,4 +1,4 @@
-"""How long an equation takes, guessed from its shapes; the compiler judges what the guesses choose."""
+"""Times of equations, guessed from their shapes; the compiler judges the choices made by the guesses."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _FREE = frozenset(
     {"broadcast_in_dim", "reshape", "iota", "squeeze", "convert_element_type", "transpose", "name", "copy", "slice"}
     | {"sharding_constraint", "expand_dims", "stop_gradient", "bitcast_convert_type", "rev", "pvary"}
 )
-"""What the compiler fuses into whatever reads it."""
+"""Primitives that the compiler fuses into their readers."""
 _NEVER = frozenset(("while", "infeed", "outfeed", "rng_uniform", "optimization_barrier"))
-"""What isn't repeated: how long it takes isn't known, or it is there to be as it is."""
+"""Primitives that aren't repeated: their time isn't known, or they must stay as they are."""
 _SCATTERED = ("gather", "scatter", "dynamic_update_slice", "sort", "cumsum", "cumlogsumexp", "cummax", "cumprod")
 _SCATTERED_PASSES = 4
-"""Of the memory's rate, what goes through it in no order reaches a part; a guess."""
+"""The factor by which unordered access to memory is slower than its rate; a guess."""
 _COLLECTIVES = ("psum", "all_gather", "all_to_all", "reduce_scatter", "ppermute", "psum_invariant", "pmax")
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What equations take on a TPU.
+    """Times of equations on a TPU.
 
     Attributes:
-        flops, hbm_bytes, link_bytes: what it does in a second.
+        flops, hbm_bytes, link_bytes: its rates per second.
     """
 
     flops: float
@@ -45,7 +45,7 @@ class Costs:
         return cls(*_tilewise.rates(tpu))
 
     def seconds(self, equation: Any) -> float:
-        """How long repeating an equation takes; infinite where it must not be repeated."""
+        """Seconds of repeating an equation; infinite where it must not be repeated."""
         name, params = equation.primitive.name, equation.params
         if equation.effects or name in _NEVER:
             return NEVER
@@ -83,12 +83,12 @@ class Costs:
         return makes / self.hbm_bytes / 4
 
     def _product(self, equation: Any, depth: int, moved: float) -> float:
-        """A product is read by what follows in its own fusion, or made there."""
+        """Seconds of a product, which is read by the operations after it in its own fusion, or made in theirs."""
         flops = 2 * math.prod(equation.outvars[0].aval.shape) * depth
         return float(max(flops / self.flops, moved / 2))
 
     def all_of(self, program: Any) -> float:
-        """How long a program of its own takes."""
+        """Seconds of a program of its own."""
         jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
         return sum(map(self.seconds, jaxpr.eqns))
 

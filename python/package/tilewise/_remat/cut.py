@@ -1,4 +1,4 @@
-"""What to keep and what to compute again, as a minimum cut.
+"""Values to keep and equations to compute again, as a minimum cut.
 
 For each value there is a node *available*, for each equation a node *again*. A cut between the source and the sink
 keeps a value (its bytes), or computes an equation again (its seconds, times a price in bytes a second):
@@ -8,7 +8,7 @@ keeps a value (its bytes), or computes an equation again (its seconds, times a p
 - again(e) → sink: the price of e; never cut where e must not run twice;
 - again(e) → available(w), never cut, for each w that e reads; again(e) → available(v) for each v that it makes.
 
-The cut of a joint graph of both passes is how PyTorch's partitioner chooses what to save
+The cut of a joint graph of both passes is how PyTorch's partitioner chooses values to save
 (`torch._functorch.partitioners.min_cut_rematerialization_partition`).
 """
 
@@ -23,12 +23,12 @@ from tilewise._remat.equations import bytes_of, is_literal
 
 _INFINITE = 2**29
 _WHOLE = 2**28
-"""The largest capacity, far from what 32 bits have: sums of capacities stay below it."""
+"""The largest capacity, far below the limit of 32 bits: sums of capacities stay below it."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What was chosen of a region.
+    """The choice in a region.
 
     Attributes:
         kept: variables.
@@ -48,13 +48,13 @@ def minimum_cut(
     given: Collection[Any] = (),
     fixed: Collection[Any] = (),
 ) -> Cut:
-    """The least of bytes kept and of what repeating is worth.
+    """The cut with the least sum of kept bytes and of the worth of repeated equations.
 
     Args:
         equations: those of the forward pass, in order.
-        wanted: what the backward pass reads of it.
+        wanted: the values that the backward pass reads of it.
         worth: of each equation, the bytes that its seconds are worth; infinite where it must not be repeated.
-        free: what the equations make that is alive without being kept.
+        free: results of the equations that are alive without being kept.
         given: inputs that can be kept, and can't be made again; other inputs cost nothing.
         fixed: values that can be kept, and are not to be made again.
     """
@@ -67,7 +67,7 @@ def minimum_cut(
     def node(key: Any) -> int:
         return numbers.setdefault(key, len(numbers))
 
-    # Only what leads to something wanted is in the graph.
+    # Only equations that lead to a wanted value are in the graph.
     inside: set[int] = set()
     waiting = [each for each in wanted if each in made or each in given]
     ends = {each for each in waiting if each in given}

@@ -1,4 +1,4 @@
-"""A traced step as equations without calls. What an author's checkpoint repeats is there once."""
+"""A traced step as equations without calls. Equations that an author's checkpoint repeats are there once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tilewise._modules import module
 
 CHECKPOINTS = ("checkpoint", "remat", "remat2")
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
-"""What stands for the equations of a program of its own, with the parameter that has it."""
+"""Primitives that stand for the equations of a program of their own, with the parameter that has it."""
 
 BODIES = {**CALLS, "scan": "jaxpr", "shard_map": "jaxpr"}
-"""What has a program of its own and may stay: loops, and calls that say where values lie; with its parameter."""
+"""Primitives that have a program and may stay: loops, and calls that place values; with its parameter."""
 
 _NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
-"""What two of are not one."""
+"""Primitives whose equal equations are never merged."""
 
 
 def is_literal(atom: Any) -> bool:
@@ -34,7 +34,7 @@ def read_by(equations: Iterable[Any]) -> list[Any]:
 
 
 def bytes_of(atom: Any) -> int:
-    """How many bytes an array has, without the padding of a TPU."""
+    """The bytes of an array, without the padding of a TPU."""
     aval = atom.aval
     itemsize = getattr(getattr(aval, "dtype", None), "itemsize", None)
     return 0 if itemsize is None else math.prod(aval.shape) * itemsize
@@ -47,7 +47,7 @@ def _empty() -> Any:
 
 @dataclass
 class Block:
-    """Equations in order, with what goes in and out.
+    """Equations in order, with their inputs and outputs.
 
     Attributes:
         inputs, outputs: variables; an output may be a literal.
@@ -119,7 +119,7 @@ class Reader:
         return makes
 
     def _key(self, equation: Any, reads: list[Any]) -> Any:
-        """What makes an equation one with another; ``None`` where it stays alone."""
+        """A key that equal equations share; ``None`` where an equation is never merged."""
         if equation.effects or equation.primitive.name in _NEVER_TWICE:
             return None
         operands = tuple((str(atom.val), str(atom.aval)) if is_literal(atom) else atom for atom in reads)
@@ -151,7 +151,7 @@ def _is_open(equation: Any) -> bool:
 
 
 def needed(equations: Sequence[Any], wanted: Iterable[Any], known: Callable[[Any], bool]) -> list[Any]:
-    """The equations that make what is wanted of what is known, in order."""
+    """The equations that make the wanted values from the known ones, in order."""
     missing = {each for each in wanted if not is_literal(each) and not known(each)}
     found: list[Any] = []
     for equation in reversed(equations):

@@ -1,6 +1,6 @@
 """Steps as functions of arrays alone, whatever they are written with: plain JAX, Flax NNX, Equinox.
 
-What is private of Flax and Equinox is used here and nowhere else.
+Private parts of Flax and Equinox are used here and nowhere else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Form:
         self._tree, self.leaves, self._rest = self._apart(tuple(args))
 
     def _apart(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], dict[int, Any]]:
-        """The tree, its arrays, and what else is in it by its place."""
+        """The tree, its arrays, and its other leaves by their places."""
         leaves, tree = module("jax").tree.flatten(args)
         rest = {at: leaf for at, leaf in enumerate(leaves) if not self._is_array(leaf)}
         return tree, [leaf for at, leaf in enumerate(leaves) if at not in rest], rest

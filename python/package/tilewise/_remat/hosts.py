@@ -10,7 +10,7 @@ from tilewise._modules import module
 from tilewise._remat.equations import bytes_of, is_literal
 
 _LEAST_BYTES = 2**20
-"""What is smaller is not worth a transfer."""
+"""The least size that is worth a transfer."""
 
 
 def there_and_back(kept: Iterable[Any]) -> tuple[dict[Any, Any], list[Any], list[Any]]:

@@ -1,4 +1,4 @@
-"""A pair of loops, of which the second computes again what the first one doesn't keep for it."""
+"""A pair of loops: the second computes again the values that the first one doesn't keep for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Loops:
     Attributes:
         pair: the pair.
         early, late: its equations, with the choices of the pairs within.
-        cut: what is kept, and what is computed again.
+        cut: the values kept, and the equations computed again.
         host: by kept value its place in the host's memory, the equations that move it there, and those back.
     """
 
@@ -34,7 +34,7 @@ class Loops:
         return [self.host[0].get(each, each) for each in self.cut.kept]
 
     def ahead(self, forward: Any, backward: Any, elsewhere: set[Any]) -> tuple[Any, list[Any]]:
-        """The first loop, which makes its carry, what others read, and what is kept; and the stacks of that."""
+        """The first loop, which makes its carry, values that others read, and kept ones; and the stacks of these."""
         pair, (one, _) = self.pair, self.pair.loops
         constants, inputs = pair.first.constants, pair.first.inputs
         of_first = {*inputs, *(variable for each in pair.early for variable in each.outvars)}
@@ -57,7 +57,7 @@ class Loops:
         return Scan(one.consts, one.carry, body).put_into(forward, forward.invars, outvars), stacks
 
     def behind(self, forward: Any, backward: Any, stacks: list[Any]) -> Any:
-        """The second loop, which needs of the first one's constants and slices, its own, and what was kept."""
+        """The second loop, with the constants and slices that it reads, of both loops, and the kept values."""
         pair, (one, two) = self.pair, self.pair.loops
         inputs, constants = pair.second.inputs, pair.first.constants
         carry, kept = inputs[two.consts : two.consts + two.carry], set(self.cut.kept)
@@ -82,6 +82,6 @@ class Loops:
 
 
 def _operands(inner: list[Any], outer: list[Any], loop: Scan) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """By variable of a loop's body, the constant or what is sliced for it."""
+    """By variable of a loop's body, its constants, and the arrays that are sliced for it."""
     slices = loop.consts + loop.carry
     return dict(zip(inner[: loop.consts], outer, strict=False)), dict(zip(inner[slices:], outer[slices:], strict=True))

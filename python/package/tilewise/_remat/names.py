@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def code(kept: Sequence[RematValue]) -> str:
-    """Lines with ``checkpoint_name``, the policy, and what has no name."""
+    """Lines with ``checkpoint_name``, the policy, and the values without a name."""
     lines: list[str] = []
     names: list[str] = []
     unnamed: list[RematValue] = []

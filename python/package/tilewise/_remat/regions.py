@@ -1,4 +1,4 @@
-"""Where a forward pass meets its backward pass: in line, in pairs of loops, and in the bodies of loops."""
+"""The places where a forward pass meets its backward pass: in line, in pairs of loops, and in the bodies of loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_litera
 
 @dataclass
 class Pair:
-    """Two loops of as many turns in opposite directions: the second one reads what the first one stacks.
+    """Two loops with equal trip counts in opposite directions: the second reads the values that the first stacks.
 
     Attributes:
         at: the places of both in their block.
@@ -23,7 +23,7 @@ class Pair:
         early: the equations of the first that hold no gradient, and those of the second that could be there.
         late: the other equations of the second.
         first, second: the bodies' blocks.
-        stacked: by variable of the block that the first loop stacks, its place among what is stacked.
+        stacked: by variable of the block that the first loop stacks, its place among the stacked ones.
         within: pairs inside of it.
     """
 
@@ -38,7 +38,7 @@ class Pair:
 
     @property
     def carried(self) -> list[Any]:
-        """What the first loop hands on."""
+        """The values that the first loop hands on."""
         one = self.loops[0]
         return self.first.inputs[one.consts : one.consts + one.carry]
 
@@ -75,7 +75,7 @@ def region(block: Block) -> Region:
     paired = {place for pair in pairs for place in pair.at}
     bodies: dict[int, Region] = {}
     for at, equation in enumerate(block.equations):
-        # A loop that goes through parts of a batch has both passes in its body, and so has what runs on each device.
+        # A loop that goes through parts of a batch has both passes in its body, and so has a program of each device.
         program = equation.params.get(BODIES.get(equation.primitive.name, ""))
         if at not in paired and program is not None and _has_gradient(program):
             held = len(block.constants)
@@ -115,7 +115,7 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
     first = reader.block(one.body)
     count = len(first.equations)
     stacked = {variable: place for place, variable in enumerate(forward.outvars[one.carry :])}
-    # What both loops take from the same place is one value.
+    # An operand that both loops take from the same place is one value.
     slices = one.consts + one.carry
     same = {
         atom: first.inputs[place] for place, atom in enumerate(forward.invars[: one.consts]) if not is_literal(atom)
@@ -144,9 +144,9 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
 
 
 def fullest(equations: list[Any]) -> int:
-    """Where most bytes wait for an operation of the gradient, in the order of the trace.
+    """The place where most bytes wait for an operation of the gradient, in the order of the trace.
 
-    What only the optimizer reads, such as the weights' gradients, isn't among them: it has no choice.
+    Values that only the optimizer reads, such as the weights' gradients, aren't among them: they have no choice.
     """
     gradients = list(map(is_of_gradient, equations))
     last: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""What `remat` found: the step, and the choices that it was compared with."""
+"""The result of `remat`: the step, and the choices that it was compared with."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _NOTHING: Mapping[str, Report] = MappingProxyType({})
 
 
 class Remat:
-    """A training step, and what it keeps for its backward pass; ``str`` is a table. Returned by `remat`.
+    """A training step, and the values that it keeps for its backward pass; ``str`` is a table. Returned by `remat`.
 
     Attributes:
         step: the function to use in place of the given one, to be jitted as before.
         report: the audit of it.
-        rows: all that was compared, the smallest first.
+        rows: the compared choices, the step as it is written first, then the smallest.
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -52,7 +52,7 @@ class Remat:
 
     @property
     def rows(self) -> list[RematRow]:
-        """All that was compared, the step as it is written first, then what takes least."""
+        """The compared choices, the step as it is written first, then the smallest."""
         first, *others = (each.row for each in self._tried)
         return [first, *sorted(others, key=lambda row: row.peak_bytes)]
 
@@ -78,29 +78,29 @@ class Remat:
 
     @property
     def peak_bytes(self) -> int:
-        """What the step holds at its peak."""
+        """The bytes that the step holds at its peak."""
         return self._best.row.peak_bytes
 
     @property
     def seconds(self) -> float | None:
-        """How long a run takes, estimated; ``None`` where the program has no cycle counts."""
+        """The estimated seconds of a run; ``None`` where the program has no cycle counts."""
         return self._best.row.seconds
 
     @property
     def kept(self) -> list[RematValue]:
-        """What is kept for the backward pass, the largest first; empty where the step stays as it is written."""
+        """The values kept for the backward pass, the largest first; empty where the step stays as it is written."""
         return [] if self._best.chosen is None else summed(self._best.chosen.kept)
 
     @property
     def recomputed(self) -> list[RematValue]:
-        """What is computed again in the backward pass, the largest first."""
+        """The values computed again in the backward pass, the largest first."""
         return [] if self._best.chosen is None else summed(self._best.chosen.again)
 
     @property
     def code(self) -> str:
-        """How to write the choice into the program, with names and a policy of JAX; what can't be named is said.
+        """Code that writes the choice into the program, with names and a policy of JAX; it lists values without a name.
 
-        A line that makes a kept value gets ``checkpoint_name``. What is inside of a library's function, or of an
+        A line that makes a kept value gets ``checkpoint_name``. A value inside of a library's function, or of an
         expression, has no name to be kept by: `step` keeps it, the code doesn't.
         """
         return names.code(self.kept)
@@ -219,7 +219,7 @@ def _cells(row: RematRow, is_best: bool) -> tuple[str, ...]:
 
 
 def _name(row: RematRow, is_best: bool) -> str:
-    """As a picture has it: what was tried beside has none."""
+    """The name in a picture; only the chosen row and the step as it is written have one."""
     if is_best:
         return "chosen" if row.name == "cut" else f"{row.name}, chosen"
     return row.name if row.name == "as written" else ""

@@ -1,4 +1,4 @@
-"""Which choices are tried, and which of them the compiler finds to fit and to be fast."""
+"""Tries choices, and finds those that fit and are fast by asking the compiler."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tilewise._remat.step import SHARES, Step
 from tilewise._tilewise import Report
 
 PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
-"""Bytes that a second is worth: nothing, then between what the memory moves in a hundredth of it and in ten."""
+"""Bytes that a second is worth: next to nothing, then from a hundredth of the memory's traffic to ten times it."""
 _PARTS, _REFINED = 8, 3
-"""In how many parts, by halving, what this many kinds of choices would keep at the next price is kept."""
+"""The parts, found by halving, in which values of the next price are kept; the kinds of choices refined so."""
 MOST_PROBES, MOST_COMPILED = 40, 3
-"""After how many questions and full compilations the search ends with what it has."""
+"""The most questions and full compilations, after which the search ends with its results so far."""
 _NEARLY, _MOST_STOPS = 1.1, 6
-"""How far above the limit a probe is asked again at the TPU's own, and how often: a tight limit changes schedules."""
+"""The margin of a probe to the limit below which it is asked again at the TPU's own, and how often at most."""
 
 LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
@@ -35,15 +35,15 @@ _SMALLEST = tuple(Choice(0.0, share, is_tied=True, releases=each) for share in S
 
 @dataclass(frozen=True)
 class RematRow:
-    """What the compiler said of one choice of what is kept.
+    """The compiler's answer on one choice of kept values.
 
     Attributes:
-        name: ``as written``, ``cut``: chosen anew, or ``cut, on the host``: with what is kept in the host's memory.
-        peak_bytes: what the program holds at its peak.
+        name: ``as written``, ``cut``: chosen anew, or ``cut, on the host``: with kept values in the host's memory.
+        peak_bytes: the bytes that the program holds at its peak.
         fits: whether that is within the limit.
         seconds: how long a run takes, estimated; ``None`` where it was not compiled in full, or has no cycle counts.
         floor_seconds: how long it takes at least, with every operation at full rate.
-        kept_bytes: what is kept for the gradient, without padding; ``None`` of the step as it is written.
+        kept_bytes: the bytes kept for the gradient, without padding; ``None`` of the step as it is written.
         repeated: how many operations of the trace are repeated; likewise.
         compiled: whether it was compiled in full.
 
@@ -64,7 +64,7 @@ class RematRow:
 
 @dataclass
 class Tried:
-    """A program, what was said of it, and the last choice that came to it; ``None`` of the step as it is written."""
+    """A program, the answer on it, and the last choice that led to it; ``None`` for the step as it is written."""
 
     name: str
     step: Callable[..., Any]
@@ -79,12 +79,12 @@ class Tried:
 
 @dataclass(frozen=True)
 class Asked:
-    """Where choices are tried.
+    """The question that choices are tried for.
 
     Attributes:
         args, options, tpu, topology: as `audit` takes them.
         limit: bytes.
-        offload: whether what is kept may lie in the host's memory.
+        offload: whether kept values may lie in the host's memory.
         timeout: seconds of one question; then its choice is left.
     """
 
@@ -101,9 +101,9 @@ class Search:
     """Asks the compiler about choices of a step.
 
     Args:
-        asked: where.
+        asked: the question.
         step: the step.
-        say: told what is going on.
+        say: called with the progress, in words.
         cache: earlier answers; ``None`` for none.
     """
 
@@ -159,7 +159,7 @@ class Search:
         return best
 
     def _try(self, compiler: Compiler, choice: Choice) -> Tried | None:
-        """What the compiler says of a choice, once for those that come to one program."""
+        """The compiler's answer on a choice, asked once for those that lead to one program."""
         block, chosen = self._step.chosen(choice)
         key = (chosen.key, chosen.in_line and (choice.is_tied, choice.releases), choice.offloads)
         if key not in self._seen and self._probes < MOST_PROBES:
@@ -177,7 +177,7 @@ class Search:
         return self._by_floor(lambda each: each.row.fits)
 
     def _by_floor(self, is_wanted: Callable[[Tried], bool]) -> list[Tried]:
-        """Those that are wanted, what is fastest at full rates first."""
+        """Those that are wanted, the fastest at full rates first."""
         return sorted(filter(is_wanted, self.tried), key=lambda each: each.floor)
 
     def _best(self, compiler: Compiler, most_compiled: int) -> Tried:
@@ -219,7 +219,7 @@ class Search:
         return fitting[0] if fitting else min(self.tried, key=lambda each: each.row.peak_bytes)
 
     def _ask_again(self, compiler: Compiler, tried: Tried, mode: Mode) -> None:
-        """Puts what the compiler says at the TPU's own limit in place of what it said of a probe."""
+        """Replaces the answer to a probe by the compiler's at the TPU's own limit."""
         program, answer = self._answer(compiler, tried.step, mode)
         report = answer.report
         if report is None or report.peak_bytes is None:
@@ -264,7 +264,7 @@ class Search:
 
 
 def _dearer(choice: Choice) -> list[Choice]:
-    """This choice with more and more of what the next of `PRICES` keeps."""
+    """This choice with more and more of the values that the next of `PRICES` keeps."""
     above = next((each for each in PRICES if choice.price < each), None)
     return [] if above is None else [replace(choice, dearer=above, part=at / _PARTS) for at in range(1, _PARTS)]
 
@@ -285,7 +285,7 @@ def _are_near(one: RematRow, other: RematRow) -> bool:
 
 
 class Outcomes:
-    """What came of those that were asked at the TPU's own limit.
+    """The outcomes of choices that were asked at the TPU's own limit.
 
     Args:
         limit: bytes.
@@ -296,16 +296,16 @@ class Outcomes:
         self._rows: list[tuple[RematRow, bool]] = []
 
     def add(self, probe: RematRow, row: RematRow) -> None:
-        """Notes what was said of one, and of its probe."""
+        """Notes the row of a choice, and that of its probe."""
         self._rows.append((probe, row.fits))
         if probe.fits and not row.fits:
             self._beyond = max(self._beyond, row.peak_bytes - probe.peak_bytes)
 
     def foretell(self, probe: RematRow) -> bool:
-        """Whether they tell what would come of another: of one like it, or that it would miss the limit likewise."""
+        """Whether they tell the outcome of another: that of one like it, or that it would miss the limit likewise."""
         if probe.fits and probe.peak_bytes + self._beyond > self._limit:
             return True
-        # What missed the limit doesn't speak for one like it that holds less.
+        # A choice that missed the limit tells nothing of one like it that holds less.
         return any(
             _are_near(probe, other) and (fits or not probe.fits or probe.peak_bytes >= other.peak_bytes)
             for other, fits in self._rows

@@ -1,4 +1,4 @@
-"""Where a forward pass that is written out is cut into segments, each of which is repeated on its own."""
+"""Cuts a forward pass that is written out into segments, each repeated on its own."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 def segments(
     early: Sequence[Any], seconds: Sequence[float], ends: Collection[Any], share: float
 ) -> tuple[set[Any], list[int]]:
-    """What is alive between segments, and where each begins: of the ways to cut, the one that holds least.
+    """The values alive between segments, and the places where each begins, of the cut that holds the fewest bytes.
 
-    A way holds what it keeps, and a share of what its last segment makes and of what the largest of the others does.
-    What costs nothing to make again, such as a mask that is broadcast or a copy in another precision, is neither kept
-    nor counted: what it is made of is.
+    A cut holds its kept values, and a share of the bytes that its last segment and the largest of the others make.
+    Values that cost nothing to make again, such as a broadcast mask or a copy in another precision, are neither kept
+    nor counted: their operands are.
 
     Args:
         early: the equations of the forward pass, in order.
-        seconds: of each, how long it takes.
-        ends: what is alive without being kept.
-        share: of a segment's bytes, how many are alive while it is repeated.
+        seconds: the time of each.
+        ends: values that are alive without being kept.
+        share: the share of a segment's bytes that is alive while it is repeated.
     """
     spans, made = _alive(early, seconds, ends)
     change = [0] * (len(early) + 1)
@@ -39,7 +39,7 @@ def segments(
         places = cheapest(weight, made, made[-1] / parts, share)
         kept = {each for each, (first, last) in spans.items() if any(first <= at < last for at in places)}
         bounds = [0, *(made[at + 1] for at in places)]
-        # The last segment isn't repeated: what it makes is there once.
+        # The last segment isn't repeated: its results are there once.
         longest = max((two - one for one, two in itertools.pairwise(bounds)), default=0)
         held = sum(map(bytes_of, kept)) + share * (longest + made[-1] - bounds[-1])
         if held < least:
@@ -69,13 +69,13 @@ def _alive(
 
 
 def cheapest(weight: Sequence[int], made: Sequence[int], segment: float, share: float) -> list[int]:
-    """The places of least weight, ascending, such that no segment that ends at one makes more; the last one may.
+    """The places of least weight, ascending, such that a segment that ends at one makes no more than `segment`.
 
     Args:
-        weight: of each place, what is alive there.
-        made: what is made before each place, and in all.
-        segment: what a segment may make.
-        share: what the last segment makes beyond that weighs so much.
+        weight: the bytes alive at each place.
+        made: the bytes made before each place, and in all.
+        segment: the most bytes that a segment may make.
+        share: the weight of each byte that the last segment makes beyond that, which it may.
     """
     best: list[tuple[int, int]] = []
     # Places before the present one that a segment may begin behind, the least sum first.
@@ -94,7 +94,7 @@ def cheapest(weight: Sequence[int], made: Sequence[int], segment: float, share: 
         while window and best[window[-1]][0] >= best[at][0]:
             window.pop()
         window.append(at)
-    # Where nothing is alive, nothing is cut.
+    # No cut where nothing is alive.
     ends = (-1, *(place for place, held in enumerate(weight) if held))
 
     def cost(end: int) -> float:

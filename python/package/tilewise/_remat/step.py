@@ -1,4 +1,4 @@
-"""A training step as it is traced, and what a choice of what it keeps makes of it."""
+"""A training step as it is traced, and the program that a choice of kept values makes of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tilewise._remat.regions import Region, region
 from tilewise._topologies import slice_with
 
 POLICIES = ("full", "dots")
-"""What ``jax.checkpoint`` keeps around each layer: its operands alone, or results of products, too."""
+"""Values that ``jax.checkpoint`` keeps around each layer: its operands alone, or results of products, too."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Step:
 
     Attributes:
         written: the step as it is.
-        form: what it is written with.
+        form: the step as a function of arrays alone.
         region: its equations, where both passes meet.
         tpu: the generation that it is traced for.
     """
@@ -53,7 +53,7 @@ class Step:
         return cls(written, form, found, tpu)
 
     def chosen(self, choice: Choice) -> tuple[Block, Chosen]:
-        """The step's equations with this choice, and what that comes to."""
+        """The step's equations with this choice, and the choice's outcome."""
         chooser = Chooser(Costs.of(self.tpu), choice)
         return chooser.program(self.region), chooser.chosen
 
@@ -82,4 +82,4 @@ class Step:
 
 
 SHARES = (0.25, 0.12, 0.06)
-"""Of a segment's bytes, how much counts as held while it is repeated: the more, the shorter segments are."""
+"""Shares of a segment's bytes that count as held while it is repeated: the larger, the shorter segments are."""

@@ -1,4 +1,4 @@
-"""What `remat` keeps and computes again, by the lines that make it."""
+"""Values that `remat` keeps and computes again, by the lines that make them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RematValue:
         shape: of one, such as ``bf16[16,1024,1024]``.
         count: how many there are.
         bytes: of all of them, without padding.
-        operation: JAX's name of the operation that makes it; ``carry`` of what a loop hands on.
+        operation: JAX's name of the operation that makes it; ``carry`` for a value that a loop hands on.
         file, line: of the user's program; ``None`` where JAX knows none.
         ends_line: whether it is the value of that line.
 

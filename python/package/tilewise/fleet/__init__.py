@@ -1,7 +1,7 @@
 """Many programs and large checkpoints, on many machines. Extra: ``tilewise[fleet]``.
 
 `audit` audits the dumps of thousands of jobs into a Parquet dataset; `relayout` converts a sharded checkpoint that is
-larger than memory. Ray or Dask distributes the work and retries what fails, each as it is configured; install ``ray``
+larger than memory. Ray or Dask distributes the work and retries failed tasks, each as it is configured; install ``ray``
 or ``dask[distributed]``. The engine ``"threads"`` needs neither. Every worker needs this package.
 """
 

@@ -62,7 +62,7 @@ PROGRAMS = pa.schema(
         ("error", pa.string()),
     ]
 )
-# What a row has from the attributes of the same names.
+# Columns of a row from the report's attributes of the same names.
 _REPORTED = tuple(name for name in PROGRAMS.names if hasattr(Report, name) and name not in ("source", "warnings"))
 _ADVICE = ("kind", "instruction", "sentence", "peak_bytes_saved")
 _ORDER = [("job", "ascending"), ("source", "ascending"), ("module", "ascending")]
@@ -133,7 +133,7 @@ def audit(
         for number, table in _engines.run(engine, partial(_audit_batch, work, False), batches):
             done[number] = table
             count(len(batches[number]))
-    # Which file of a batch took its worker down, only each on its own can tell.
+    # Each file of a batch runs alone, to find the one that took its worker down.
     alone = [[entry] for number, batch in enumerate(batches) if number not in done for entry in batch]
     singles = dict(_engines.run(engine, partial(_audit_batch, work, True), alone))
     lost = [_unlucky(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
@@ -146,7 +146,7 @@ def audit(
 
 @dataclass(frozen=True)
 class _Work:
-    """What tasks have in common."""
+    """The settings that tasks share."""
 
     out: str | None
     buffers: bool
@@ -187,7 +187,7 @@ class _Work:
         return table
 
     def tidy(self, current: Mapping[str, str | None]) -> None:
-        """Removes rows of other versions of these sources, and what a task wrote again after its result was lost."""
+        """Removes rows of other versions of these sources, and rows that a task wrote again after a lost result."""
         for name in ("buffers", "programs") if self.out is not None else ():
             first: dict[tuple[str, str | None], str] = {}
             for fragment in self._dataset(name):
@@ -279,7 +279,7 @@ def _failed(entry: Input, error: str) -> dict[str, Any]:
 
 
 def _unlucky(entry: Input, error: str) -> dict[str, Any]:
-    """A row for what may be no fault of the file."""
+    """A row for a failure that may be no fault of the file."""
     return {**_failed(entry, error), "version": None}
 
 

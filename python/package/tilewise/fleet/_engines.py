@@ -1,4 +1,4 @@
-"""Where tasks run: in threads, or on the workers of Ray or Dask. Retries are the engines' own."""
+"""Runs tasks: in threads, or on the workers of Ray or Dask. Retries are the engines' own."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[i
             else:
                 _LOG.warning("a task failed", exc_info=error)
     finally:
-        # Nobody waits for the rest once the caller has given up.
+        # The rest isn't needed once the caller has given up.
         pool.shutdown(cancel_futures=True)
 
 
@@ -69,7 +69,7 @@ def _ray(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, 
             else:
                 yield number, result
     finally:
-        # Nobody waits for the rest once the caller has given up.
+        # The rest isn't needed once the caller has given up.
         for left in numbers:
             ray.cancel(left)
 

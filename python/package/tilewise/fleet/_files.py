@@ -17,7 +17,7 @@ Options = Mapping[str, Any]
 _FINAL = re.compile(r"\.hlo(\.txt)?(\.gz)?$|[._](after_optimizations|after_codegen)\.txt(\.gz)?$")
 _FINAL_PROTO = re.compile(r"(\.hlo|[._]after_optimizations\.hlo)\.pb$")
 _MAGIC = re.compile(r"[*?\[]")
-# What stores call the mark of a file's content, the most exact first.
+# Stores' names of the mark of a file's content, the most exact first.
 _MARKS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "mtime", "LastModified", "last_modified", "updated")
 
 

@@ -34,7 +34,7 @@ _UNFINISHED = ".tilewise-unfinished"
 
 @dataclass(frozen=True)
 class Relayout:
-    """What `relayout` did."""
+    """The result of `relayout`."""
 
     #: Files written.
     files: int
@@ -181,7 +181,7 @@ def _targets(tensors: list[Tensor], plan: Mapping[str, Layout | str]) -> dict[st
 
 
 def _slices(tensor: Tensor, to: Shape | None, source: str, target: str, start: int, most: int) -> Iterator[_Slice]:
-    """Slices of at most so many bytes, in the order of the result's bytes."""
+    """Slices of at most `most` bytes, in the order of the result's bytes."""
     size = tensor.end - tensor.start
     if to is None or tensor.shape is None or tensor.shape == to:
         for at in range(0, size, most):
@@ -247,7 +247,7 @@ def _part(shape: Shape, dimensions: list[int]) -> Shape:
 
 
 class _Journal:
-    """What is done: a line a slice, with its checksum, after a line that says of what."""
+    """The finished slices: a line each, with its checksum, after a line with the fingerprint of the work."""
 
     def __init__(self, folder: str, fingerprint: str) -> None:
         self._folder, self._fingerprint = folder, fingerprint
@@ -283,7 +283,7 @@ class _Journal:
         return {}
 
     def _allocate(self, headers: Mapping[str, tuple[bytes, int]]) -> None:
-        """Files with their headers, and with room for what follows."""
+        """Files with their headers, and with room for the tensors."""
         for name, (header, size) in headers.items():
             with open(os.open(os.path.join(self._folder, name), os.O_RDWR | os.O_CREAT, 0o666), "r+b") as target:
                 target.write(header)
@@ -342,7 +342,7 @@ def _shapes(part: _Slice) -> tuple[Shape, Shape]:
 
 
 def _runs(part: _Slice) -> Iterator[tuple[int, int]]:
-    """Where the slice's bytes are in the source, and how many."""
+    """The offsets and lengths of the slice's bytes in the source."""
     whole = Shape(part.from_shape or "")
     if part.start == (0,) * whole.rank and part.stop == whole.dimensions:
         yield part.source_start, whole.physical_bytes
@@ -371,7 +371,7 @@ def _read(url: str, runs: Any, options: dict[str, Any]) -> _Bytes:
 
 
 def _compare(data: _Bytes, source: Shape, result: _Bytes, to: Shape, check: Literal["sample", "all"]) -> int | None:
-    """How many elements were compared; `None` if one differs."""
+    """The number of compared elements; `None` if one differs."""
     dimensions = [int(bound or 0) for bound in to.dimensions]
     count = math.prod(dimensions)
     bits = to.layout.element_size_in_bits or 8

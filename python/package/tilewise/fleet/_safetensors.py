@@ -23,7 +23,7 @@ INDEX = ".safetensors.index.json"
 # The format's own limit.
 _LONGEST_HEADER = 100_000_000
 
-# The same as of the command line.
+# Equal to the command line's.
 _TYPES = {
     "BOOL": "pred",
     "I8": "s8",
@@ -67,7 +67,7 @@ class File:
 
     name: str
     url: str
-    # Of which the header is: differs after the file has changed.
+    # The file's version that the header is of: differs after the file has changed.
     version: str
     tensors: tuple[Tensor, ...]
     metadata: dict[str, str]
@@ -166,7 +166,7 @@ def header(
 
 
 def is_row_major(shape: Shape) -> bool:
-    """Whether a buffer in this layout is what the format calls a tensor."""
+    """Whether a buffer in this layout is a tensor as the format has it."""
     plain = shape.without_layout().with_layout(Layout.row_major(shape.rank))
     return shape.layout == plain.layout and shape.physical_bytes == plain.physical_bytes
 

@@ -1,4 +1,4 @@
-//! `tilewise audit AFTER --against BEFORE`: a program beside another one or its plan lock.
+//! `tilewise audit AFTER --against BEFORE`: a program compared with another one or with its plan lock.
 
 use super::{Args, AuditFormat, Found, Request, dump, judge, sink::written};
 use crate::{
@@ -47,7 +47,7 @@ fn show(comparison: Comparison, format: AuditFormat, output: &mut Output) -> io:
 
 type Compared = (Comparison, Box<AuditOutput>, Option<String>);
 
-/// The comparison with what it is of, and its page if that is asked for.
+/// The comparison, the audit of the program after the change, and the page if requested.
 fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
     let usage = |message: String| Err((String::new(), Failure::new("usage", message)));
     let is_page = args.out.as_deref().is_some_and(|out| out.extension().is_some_and(|end| end == "html"))
@@ -70,7 +70,7 @@ fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
         if is_page {
             return usage("a page is of two programs; a lock has only what is compared".into());
         }
-        // If all programs of the lock are of one TPU, it is that of a program whose text names none.
+        // If all programs of the lock are for one TPU, a program whose text names none is for it, too.
         let tpus: BTreeSet<_> = lock.programs.values().filter_map(|program| program.tpu.as_deref()).collect();
         if let (None, [tpu]) = (request.tpu, &Vec::from_iter(tpus)[..]) {
             request.tpu = tpu.parse().ok();
@@ -109,10 +109,10 @@ fn listed(lock: &Lock) -> String {
     }
 }
 
-/// Bytes of a lock, which has a KiB a program.
+/// The most bytes of a lock, which has about a KiB per program.
 const LONGEST_LOCK: u64 = 64 << 20;
 
-/// The lock in a file; `None` in another file, and in what can be read only once.
+/// The lock in a file; `None` for another file, and for a stream that can be read only once.
 fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
     let is_named = path.extension().is_some_and(|end| end == "lock");
     if !is_named && !path.is_file() {
@@ -126,14 +126,14 @@ fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
     }
 }
 
-/// The repository that a file is in; its folder, where there is none. Files in a lock are relative to it.
+/// The repository of a file, or else its folder. Files in a lock are relative to it.
 fn repository(path: &Path) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
     let is_root = |folder: &&Path| [".git", ".hg", "pyproject.toml"].iter().any(|name| folder.join(name).exists());
     path.ancestors().skip(1).find(is_root).or(path.parent()).map(Path::to_path_buf)
 }
 
-/// The one program in a file.
+/// The only program in a file; an error if there are more or none.
 fn program(request: &Request<'_>, path: &Path) -> Result<Box<AuditOutput>, (String, Failure)> {
     let source = path.display().to_string();
     let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref(), &request.args.limits())

@@ -11,14 +11,14 @@ use tilewise_audit::Failure;
 use tilewise_audit::dump::{self, FileKind, Selected, Selection};
 use tilewise_hlo::Module;
 
-/// Bytes of a file that tell what it is: a header with the layouts of thousands of arguments may be this long.
+/// Bytes that are read to find a file's kind: a header with the layouts of thousands of arguments may be this long.
 const HEAD: u64 = 1 << 20;
 
-/// Bytes that tell that a file is a profile.
+/// Bytes that are read to recognise a profile.
 const PROFILE_HEAD: u64 = 1 << 10;
 
-/// The programs in what was asked for: of a folder, the final ones; of a profile, each. What was taken and left of a
-/// folder is said. With the name of a `module`, only profiles' programs of that name.
+/// The programs at `paths`: the final ones of a folder, and all of a profile. Prints the files taken and left of a
+/// folder. With the name of a `module`, only profiles' programs of that name.
 pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>, limits: &Limits) -> Vec<InputResult> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -40,7 +40,7 @@ fn in_folder(folder: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec
 
 /// The file, or the programs in it if it is a profile.
 fn in_file(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<InputResult>, Failure> {
-    // Bytes read from a pipe are gone.
+    // Bytes of a pipe can be read only once.
     let head = path.is_file().then(|| tilewise_hlo::read_head(path, PROFILE_HEAD).ok()).flatten();
     if head.is_some_and(|head| tilewise_hlo::is_profile(&head)) {
         return Ok(Input::of_profile(path, module, limits)?.into_iter().map(Ok).collect());
@@ -51,19 +51,19 @@ fn in_file(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<Inp
     Ok(vec![Ok(Input::of_file(path.to_owned(), limits))])
 }
 
-/// The files of a folder that are audited, in their order, but for profiles.
+/// The audited files of a folder, in their order, except profiles; then the unreadable ones.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let Dump { taken, unreadable, .. } = Dump::of(folder, None, &Limits::NONE)?;
     let taken = taken.into_iter().filter(|input| input.profiled.is_none()).map(|input| input.path);
     Ok(taken.chain(unreadable.into_iter().map(|(path, _)| path)).collect())
 }
 
-/// The final programs in a folder and the folders in it.
+/// The final programs in a folder and its subfolders.
 struct Dump {
     taken: Vec<Input>,
     /// Files that can't be read: each may be a program.
     unreadable: Vec<(PathBuf, Failure)>,
-    /// How many files of which kind are none.
+    /// The number of other files, by kind.
     left: BTreeMap<&'static str, usize>,
 }
 
@@ -129,7 +129,7 @@ impl Dump {
         Ok(Self { taken, unreadable, left: left.collect() })
     }
 
-    /// Says on standard error what was taken of the folder, and what was left.
+    /// Lists the files taken and left of the folder on standard error.
     fn report(&self, folder: &Path) {
         let Self { taken, left, .. } = self;
         let programs = if taken.len() == 1 { "program" } else { "programs" };
@@ -157,7 +157,7 @@ fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>, limits:
     plans.find(|path| read(path).is_some_and(|plan| dump::is_plan_of(&plan, &module)))
 }
 
-/// What a folder and the folders in it hold.
+/// The files in a folder and its subfolders.
 #[derive(Default)]
 struct Listed {
     /// Sorted.
@@ -166,7 +166,7 @@ struct Listed {
     unreadable: Vec<(PathBuf, io::Error)>,
 }
 
-/// The files in a folder and the folders in it, `most` at the most. Links to folders are not followed.
+/// Lists the files in a folder and its subfolders, at most `most`. Links to folders are not followed.
 ///
 /// # Errors
 /// The folder itself can't be listed, or holds more.

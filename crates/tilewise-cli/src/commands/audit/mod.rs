@@ -221,32 +221,32 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     sink.end(output)
 }
 
-/// Whether two paths are of one file.
+/// Whether two paths lead to one file.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let found = [one, other].map(std::fs::canonicalize);
     matches!(found, [Ok(one), Ok(other)] if one == other)
 }
 
-/// What is in a file, or in those of a folder that hold final programs.
+/// The contents of a file, or of a folder's files with final programs.
 #[cfg(feature = "mcp")]
 pub(crate) fn programs_in(path: &Path, module: Option<&str>, limits: &Limits) -> Vec<Result<Content, Failure>> {
     let inputs = dump::inputs(&[path.to_owned()], module, limits).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }
 
-/// What was found in a file.
+/// The audit of a program or of a plan.
 enum Found {
     Program(Box<AuditOutput>),
     /// A plan without its program.
     Plan(AssignmentReport),
 }
 
-/// What is asked of each file.
+/// The options for each file.
 struct Request<'a> {
     args: &'a Args,
     /// The TPU that programs are for.
     tpu: Option<Generation>,
-    /// Whether there is something to say of a plan without its program.
+    /// Whether a plan without its program can be reported.
     takes_plans: bool,
 }
 
@@ -295,7 +295,7 @@ impl Request<'_> {
     }
 }
 
-/// Shows what was found, with what is to be said of it on standard error.
+/// Shows a result, with its warnings and verdict on standard error.
 fn show(
     source: &str,
     found: Result<Found, Failure>,
@@ -323,8 +323,8 @@ fn show(
     sink.write(&audited, output)
 }
 
-/// Says on standard error what is to be said of a program, unless its headline does, and raises the exit status if it was asked to be
-/// flagged.
+/// Prints a program's warnings and the reasons to flag it on standard error, without a misfit that its headline shows,
+/// and raises the exit status if there is a reason.
 fn judge(audited: &AuditOutput, args: &Args, has_headline: bool, output: &mut Output) {
     let source = &audited.report.source;
     for doubt in &audited.report.warnings {

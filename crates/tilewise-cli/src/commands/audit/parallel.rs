@@ -12,12 +12,12 @@ use std::{
     thread,
 };
 
-/// Results that wait for one before them, for each thread: a program's report keeps its text.
+/// Results per thread that may wait for an earlier one: a program's report keeps its text in memory.
 const AHEAD: usize = 2;
 
 /// Does the work for every item, on all cores, and shows the results in their order.
 ///
-/// After a second a progress line stands on the terminal, unless the results go there.
+/// After a second a progress line is shown on the terminal, unless the results go there.
 pub(super) fn each<I: Sync, T: Send>(
     items: &[I],
     size: impl Fn(&I) -> u64 + Sync,

@@ -10,19 +10,19 @@ use tilewise_audit::{Content, Failure, dump};
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Profile, ProfiledProgram};
 use tilewise_report::style::bytes;
 
-/// Which files are read, and how much of them.
+/// Limits on the files that are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Bytes of a file, decompressed.
     pub(crate) file_bytes: u64,
     /// Files of a folder.
     pub(crate) files: usize,
-    /// The folders below which files are read: absolute, without links. `None` is anywhere.
+    /// The folders below which files are read: absolute, without links. `None` allows any folder.
     pub(crate) roots: Option<Arc<[PathBuf]>>,
 }
 
 impl Limits {
-    /// All that there is.
+    /// No limit but that on decompression.
     pub(crate) const NONE: Self = Self { file_bytes: DECOMPRESSION_LIMIT, files: usize::MAX, roots: None };
 
     /// The file or folder that a path leads to, absolute and without links where only some folders are read.
@@ -62,17 +62,17 @@ impl Limits {
     }
 }
 
-/// A file to audit, and of a dump the file with the compiler's own plan of the same program; or a program of a profile.
+/// A file to audit, and in a dump the file with the compiler's own plan of the same program; or a program of a profile.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
-    /// Of a profile's program, as if the profile were a folder.
+    /// The file; for a profile's program, a path as if the profile were a folder.
     pub(super) path: PathBuf,
     pub(super) buffer_assignment: Option<PathBuf>,
     pub(super) profiled: Option<ProfiledProgram>,
     limits: Limits,
 }
 
-/// An input, or the source and the reason of one that can't be read.
+/// An input, or the source and the failure of an unreadable one.
 pub(super) type InputResult = Result<Input, (String, Failure)>;
 
 impl Input {
@@ -80,7 +80,7 @@ impl Input {
         Self { path, buffer_assignment: None, profiled: None, limits: limits.clone() }
     }
 
-    /// The programs of a profile, or only those that a name means.
+    /// The programs of a profile, or only those with the name `module`.
     pub(super) fn of_profile(path: &Path, module: Option<&str>, limits: &Limits) -> Result<Vec<Self>, Failure> {
         let profile = Profile::decode(read_bytes(path, limits.file_bytes)?, limits.file_bytes)?;
         let programs = profile.iter().flat_map(|profile| &profile.programs);
@@ -107,7 +107,7 @@ impl Input {
         self.profiled.as_ref().map_or_else(of_file, |program| program.size() as u64)
     }
 
-    /// What is in the file: at least one program or plan, or an error, which names the file first.
+    /// The contents of the file: at least one program or plan, or an error that begins with the file's name.
     pub(super) fn contents(&self) -> Vec<Result<Content, Failure>> {
         match self.document() {
             Ok(document) => {

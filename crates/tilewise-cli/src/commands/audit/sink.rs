@@ -1,4 +1,4 @@
-//! Where audits go, and in which format: chosen once, from the arguments.
+//! The destination and the format of audits, chosen once from the arguments.
 
 use super::{Args, AuditFormat};
 use crate::{
@@ -18,11 +18,11 @@ use tilewise_report::{
     AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Picture, ProgramLines, Sarif, Text, Trace,
 };
 
-/// A format on its way to standard output or to a file.
+/// A format and its destination: standard output or a file.
 pub(super) struct Sink<'a> {
     exporter: Box<dyn Exporter>,
     destination: Destination<'a>,
-    /// Whether each program's own headline says whether it fits.
+    /// Whether the output has a headline for each program, with its verdict.
     has_headlines: bool,
 }
 
@@ -35,7 +35,7 @@ enum Destination<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// What the arguments ask for, of these files.
+    /// The sink that the arguments choose, for these files.
     pub(super) fn of(args: &'a Args, sources: &[Cow<'_, str>]) -> Result<Self, Failure> {
         let inputs = sources.len();
         let is_page = args.out.as_ref().is_some_and(|path| path.extension() == Some("html".as_ref()));
@@ -79,7 +79,7 @@ impl<'a> Sink<'a> {
         Ok(Self { exporter, destination, has_headlines })
     }
 
-    /// Whether each program's own headline says whether it fits.
+    /// Whether the output has a headline for each program, with its verdict.
     pub(super) fn has_headlines(&self) -> bool {
         self.has_headlines
     }
@@ -97,7 +97,7 @@ impl<'a> Sink<'a> {
         self.run(output, |exporter, out| exporter.end(out))
     }
 
-    /// Writes an audit, or says why the format can't have it.
+    /// Writes an audit, or the failure if the format doesn't accept it.
     pub(super) fn write(&mut self, audited: &AuditOutput, output: &mut Output) -> io::Result<()> {
         if let Err(failure) = self.exporter.accepts(audited) {
             return output.failure(&audited.report.source, failure);
@@ -124,7 +124,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Writes a file of what was found in a source, and says so.
+/// Writes a file and a note with its path; a failure names `source`.
 pub(super) fn written(path: &Path, bytes: &[u8], source: &str, output: &mut Output) -> io::Result<()> {
     match file::write(path, bytes) {
         Ok(()) => output.note(&format!("wrote {}", path.display())),

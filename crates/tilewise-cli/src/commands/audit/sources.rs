@@ -1,4 +1,4 @@
-//! Lines of the reader's source, from files below a folder that the reader names: a program's text may name any path.
+//! Lines of the user's source, from files below a folder that the user names: a program's text may name any path.
 
 use std::{
     fs, io,
@@ -18,13 +18,13 @@ impl Sources {
     /// The folder at a path.
     ///
     /// # Errors
-    /// What isn't a folder.
+    /// The path isn't a folder, or can't be resolved.
     pub fn at(path: &str) -> io::Result<Self> {
         let root = fs::canonicalize(path)?;
         if root.is_dir() { Ok(Self { root }) } else { Err(io::Error::other("not a folder")) }
     }
 
-    /// The text of the file below the folder whose path has most of the named one's end.
+    /// The text of the file below the folder whose path is the longest suffix of `named`.
     #[must_use]
     pub fn text(&self, named: &str) -> Option<String> {
         let bytes = fs::read(self.file(Path::new(named))?).ok()?;
