@@ -137,8 +137,8 @@ impl Message {
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
         } else if row("results").is_some_and(is)
-            || used.bytes() <= SMALL
-            || room.is_some_and(|room| used.bytes() <= room / SMALL_PART)
+            || !self.holds_the_most()
+                && (used.bytes() <= SMALL || room.is_some_and(|room| used.bytes() <= room / SMALL_PART))
         {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
@@ -146,6 +146,12 @@ impl Message {
         } else {
             None
         }
+    }
+
+    /// Whether PyTorch's own arrays take more than all else, as far as the message tells.
+    fn holds_the_most(&self) -> bool {
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
+        fact("held").is_some_and(|held| held > 1 << 30 && held > fact("free").unwrap_or(0))
     }
 
     /// Rematerialization's warning in the same text. Its target is the memory less arguments and results.

@@ -88,6 +88,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let asked = message.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
     match message.facts.size("cached") {
+        _ if message.cause() == Some(Verdict::Reservation) => vec![TorchProcesses, TorchCheckpoint],
         Some(cached) if cached.bytes() >= asked => vec![TorchFragmented, TorchCheckpoint, TorchProcesses],
         Some(_) => vec![TorchCheckpoint, TorchFragmented, TorchProcesses],
         None => vec![TorchCheckpoint, TorchProcesses],

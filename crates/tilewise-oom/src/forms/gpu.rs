@@ -85,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
             "+total allocation {total:size}",
             "+executable_name {module:name}",
             "+of which {free:size} is free",
+            "+total capacity {held:size} already allocated {free:size} free",
             "+already allocated {free:size} free",
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",

@@ -15,11 +15,23 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              out of the program",
         )
         .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
-        ElsewhereFinding::Processes { is_likely: true } => Words::new(
-            "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds 75 % \
-             already reserved)",
-        )
-        .growth(about),
+        ElsewhereFinding::Processes { is_likely: true } => {
+            let words = Words::new(
+                "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds \
+                 75 % already reserved)",
+            );
+            match about.framework {
+                Some(Framework::Jax) => words.code(
+                    None,
+                    "nvidia-smi  # of an NVIDIA card\n\
+                     export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
+                ),
+                Some(Framework::TensorFlow) => {
+                    words.code(None, "nvidia-smi  # of an NVIDIA card\nexport TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it")
+                }
+                _ => words,
+            }
+        }
         ElsewhereFinding::Processes { .. } => {
             Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
                 .task("See which other processes hold the device's memory")
@@ -57,7 +69,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let smaller = format!("{how}{}", start.unwrap_or_default());
             let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
             match largest.as_ref().and_then(|largest| largest.transform) {
-                _ if !is_listed => look_inside(&format!("the message lists no arrays. What shrinks it: {smaller}"), None, about),
+                // Samples and layers are a guess about a program of which nothing is known.
+                _ if !is_listed => look_inside("the message lists no arrays", None, about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
                 Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
@@ -132,19 +145,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
     }
 }
 
-impl Words {
-    /// Adds the setting by which a framework takes memory as it needs it.
-    fn growth(self, about: &Recommendation) -> Self {
-        match about.framework {
-            Some(Framework::Jax) => {
-                self.code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each")
-            }
-            Some(Framework::TensorFlow) => self.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
-            _ => self,
-        }
-    }
-}
-
 pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
         Some(UntiledMachine::Host) => "on the host",
@@ -180,7 +180,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
         }
-        Some(Verdict::Reservation) => " The request was small; something else already holds the memory.".to_owned(),
+        Some(Verdict::Reservation) => {
+            " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
+        }
         Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
         _ => String::new(),
     };

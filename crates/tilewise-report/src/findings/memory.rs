@@ -58,7 +58,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
         MessageLacks::Rest => {
             "the message lists the largest arrays alone, and these changes together free less than is missing"
         }
-        _ => "the message doesn't tell what the arrays are for that it lists",
+        _ => "no change is known for the arrays that the message lists",
     };
     // Only the program shows which part of it grows with the batch.
     let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {

@@ -272,7 +272,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             let is_part = |size: &Option<PrintedSize>| size.as_ref().is_some_and(|size| Some(size.bytes()) < room);
             let is_beside = budget.others_bytes.is_some() || is_part(&message.limit) || is_part(&message.used);
             let or_else = if is_beside { "" } else { ", or it is too large by itself" };
-            format!("The program compiled, but when it ran other arrays and programs held the memory{held}{or_else}.")
+            format!("The program compiled, but found no room beside the arrays and programs that were there{held}{or_else}.")
         }
         Verdict::KernelMemory => kernel(message),
         Verdict::Spills => {

@@ -70,7 +70,7 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };
     let others = [("others", "held by arrays and programs", budget.others_bytes)];
     let program = if budget.temporary_bytes.is_some() {
-        "program code"
+        "the rest of the program, such as its code"
     } else {
         "the program, which the message doesn't break down"
     };

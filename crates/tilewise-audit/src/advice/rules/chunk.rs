@@ -2,6 +2,7 @@
 
 use super::{
     attention::is_scores, batch::Batch, copied_weights::is_copied_argument, logits::is_logits, narrow::is_converted,
+    repeated_layers::OF_LAYERS,
 };
 use crate::{
     advice::{
@@ -74,9 +75,9 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
         temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
-    // Nothing tells which dimension of arrays of one shape without names is what.
+    // Nothing tells which dimension of one array without a name is what, and many equal ones are of layers.
     let is_unnamed = |row: &&ListedArray<'_>| row.op_name().is_empty() && row.shape == rows[0].shape;
-    if rows.iter().all(is_unnamed) {
+    if rows.iter().all(is_unnamed) && (rows.len() == 1 || rows.len() >= OF_LAYERS) {
         return None;
     }
     let size = common_size(&rows)?;

@@ -15,6 +15,9 @@ use crate::{
 };
 use tilewise_memory::{Machine, Role};
 
+/// The least number of equal arrays that are taken for layers': fewer may be the operands of one operation.
+pub(super) const OF_LAYERS: usize = 4;
+
 pub(crate) struct LayersKeepValues;
 
 impl Rule for LayersKeepValues {
@@ -32,8 +35,6 @@ impl Rule for LayersKeepValues {
 
 /// Large arrays of one shape and without names in a message: a model has one of each layer alive at once only for its gradient.
 fn equal_arrays(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Proposal> {
-    /// Fewer may be the operands of one operation.
-    const LEAST: usize = 4;
     let unnamed = |array: &&ListedArray<'_>| array.role == Role::Temporary && array.op_name().is_empty();
     let like = |first: &ListedArray<'_>| {
         let shape = first.shape;
@@ -43,7 +44,7 @@ fn equal_arrays(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<P
     let listed = total(message.temporaries.iter().copied(), Allocation::taken_bytes);
     let held = total(equal.iter().map(|array| array.row), Allocation::taken_bytes);
     let is_most = u128::from(held) * 100 >= u128::from(listed) * u128::from(evidence.thresholds().most);
-    if equal.len() < LEAST || !is_most {
+    if equal.len() < OF_LAYERS || !is_most {
         return None;
     }
     let finding = Finding::EqualArrays(equal.len());
