@@ -1,4 +1,4 @@
-"""Judges the advice of `tilewise audit`: what it promises against what the compiler says once it is followed.
+"""Judges the advice of `tilewise audit`: its promises against the compiler's figures once it is followed.
 
 Each case is compiled as written, and with an expert's changes in its source. Advice that its own code tells how to
 follow, without touching the program, is followed by the judge; the rest is measured by the change of its kind and
@@ -22,9 +22,9 @@ from statistics import median
 
 HERE = Path(__file__).parent
 COMPARE = [HERE / "compare.py", HERE / "widen.py"]
-"""What decides how results are compared."""
+"""The files that decide how results are compared."""
 FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
-"""What decides how advice is followed."""
+"""The files that decide how advice is followed."""
 UNSEEN = {
     ("models",): "up to six",
     ("trainings",): "four",
@@ -43,11 +43,11 @@ MIB = 1 << 20
 KEPT = 0.8
 """The least share of a promise that must come true."""
 KEPT_OF_BOUND = 0.5
-"""The same of what is promised as a bound."""
+"""The least share of a promised bound or estimate that must come true."""
 BEYOND = 1.1
-"""How much more than it frees a bound may promise."""
+"""The most that a bound may promise, as a multiple of the bytes that it frees."""
 CLOSE = 0.2
-"""How far what an exact promise frees may be from it."""
+"""The largest relative difference of freed bytes from an exact promise."""
 HOLDING = 0.9
 """The least share of the advice that must hold."""
 NOTABLE = 0.2
@@ -69,7 +69,7 @@ def options():
 
 
 def digest_of(*texts):
-    """What tells whether any of them has changed."""
+    """A digest that changes with any of the texts."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
@@ -78,9 +78,9 @@ class NotMeasured(Exception):
 
 
 def asked(options, case, advice=()):
-    """What `compile.py` says of a case, or of advice followed; kept until something that decides it changes.
+    """The output of `compile.py` for a case, or for advice followed; kept until something that decides it changes.
 
-    That it took too long is kept as well, until it may take longer.
+    A timeout is kept as well, until the limit is raised.
     """
     lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code")}) + "\n" for given in advice)
     digest = digest_of(case["digest"], lines, *(path.read_text() for path in FOLLOW if advice))
@@ -108,7 +108,7 @@ def asked(options, case, advice=()):
 
 
 def compared(options, case, advice):
-    """What `compare.py` says of the code of advice that computes something."""
+    """The output of `compare.py` for the code of advice that computes something."""
     lines = "".join(
         json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice
     )
@@ -139,7 +139,7 @@ def computes(given):
 
 
 def audit(options, case, text):
-    """What `tilewise audit` says of one of a case's programs."""
+    """The output of `tilewise audit` for one of a case's programs."""
     command = [options.tilewise, "audit", "--format", "json", "--tpu", case["tpu"], options.folder / text]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
@@ -153,7 +153,7 @@ def longer(before, after):
     before, after = before.get("time"), after.get("time")
     if not before or not after or not before["estimate_seconds"]:
         return None
-    # What the compiler has no cycles for, and loops of which nobody knows how often they run.
+    # Operations without the compiler's cycles, and loops of unknown trip counts.
     left_out = [
         ({row["kind"]: row["operations"] for row in time["unpriced"]}, time["is_at_least"]) for time in (before, after)
     ]
@@ -169,7 +169,7 @@ def is_runnable(given):
 
 @dataclass
 class Verdict:
-    """A piece of advice, and what became of it."""
+    """A piece of advice, and its outcome."""
 
     kind: str
     target: str
@@ -180,7 +180,7 @@ class Verdict:
     how: str = ""
     """Whether its code was run, or which change was measured in its place."""
     owed: int = 0
-    """What is promised by all the advice up to this that one change follows."""
+    """The bytes promised by all the advice up to this that one change follows."""
     freed: int | None = None
     best: int | None = None
     """The most that following it in any way freed."""
@@ -189,18 +189,18 @@ class Verdict:
     longer: float | None = None
     """By which share the estimated time of a run changes; `None` where the two can't be compared."""
     limit: float = 0
-    """The most that it may free by what is promised: of parts of a batch, in any number of them."""
+    """The most that it may free by its promise: for parts of a batch, with any number of them."""
     is_comparable: bool = True
     """Whether it was measured in the program that it is promised of: one in which all advice before it is followed."""
 
     @property
     def certainty(self):
-        """How much of what it promises is known."""
+        """The prefix of promised bytes that are a bound or an estimate."""
         return "up to " if self.is_bound else "about " if self.is_estimate else ""
 
     @property
     def holds(self):
-        """Whether what it promises comes true."""
+        """Whether its promise comes true."""
         if self.certainty:
             fits = self.promised <= BEYOND * self.best + MIB
             return fits and self.freed >= KEPT_OF_BOUND * self.owed
@@ -208,12 +208,12 @@ class Verdict:
 
     @property
     def is_exact(self):
-        """Whether it frees what it promises, neither much less nor much more."""
+        """Whether it frees the promised bytes, neither much less nor much more."""
         return abs(self.freed - self.owed) <= CLOSE * self.owed
 
     @property
     def is_beaten(self):
-        """Whether what it promises as a bound is none."""
+        """Whether it frees more than its promised bound."""
         return self.is_bound and self.is_comparable and self.freed > BEYOND * self.limit + MIB
 
     @property
@@ -223,14 +223,14 @@ class Verdict:
 
 
 def in_any_number_of_parts(given):
-    """How many times as much more parts of a batch may free as those that a promise is of."""
+    """The factor by which more parts of a batch may free more than the parts that a promise is for."""
     parts = re.search(r"(\d+) (?:(?:parts|blocks) free this much|chunks need)", given["sentence"])
     parts = int(parts[1]) if parts else 2 if "halves free this much" in given["sentence"] else None
     return parts / (parts - 1) if parts else 1
 
 
 def judged(options, case, advice, ran):
-    """The verdicts on advice; `ran` is what `compile.py` says of the code of each piece, where that can be run."""
+    """The verdicts on advice; `ran` is the output of `compile.py` for the code of each piece, where that can be run."""
     verdicts, owed, limits, before, report = [], Counter(), Counter(), case["total"], case["report"]
     for given, followed in zip(advice, ran, strict=True):
         about = given["kind"], given["target"]
@@ -267,7 +267,7 @@ def judged(options, case, advice, ran):
 
 
 def measured(options, name, tpu, about):
-    """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
+    """A case for one generation: its total, the bytes that its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
     case = {"name": name, "tpu": tpu, "label": label} | {key: about[key] for key in ("digest", "origin", "is_public")}
     rows = asked(options, case)
@@ -292,7 +292,7 @@ def measured(options, name, tpu, about):
 
 
 def attempted(options, name, tpu, about):
-    """The same, or why there is no such case, as a sentence."""
+    """A measured case, or the reason for its absence, as a sentence."""
     try:
         return measured(options, name, tpu, about)
     except NotMeasured as error:
@@ -349,7 +349,7 @@ def table(cases):
 
 
 def not_measured(found):
-    """What isn't measured: whole programs, and single changes of others; a line each of a list in Markdown."""
+    """Whole programs, and single changes of others, that aren't measured: a line each of a list in Markdown."""
     for case in found:
         if isinstance(case, str):
             yield f"- {case}"
@@ -359,7 +359,7 @@ def not_measured(found):
 
 
 def summary(cases):
-    """What all of it comes to, in lines, and whether that is enough."""
+    """A summary of all cases, in lines, and whether they are good enough."""
     lines, is_enough = summary_of(cases)
     sets = [("Of programs of public libraries alone, most of them written after the rules:", lambda case: case["is_public"])]
     for modules, led in UNSEEN.items():
@@ -374,7 +374,7 @@ def summary(cases):
 
 
 def summary_of(cases):
-    """The same of some cases."""
+    """A summary of some cases, and whether they are good enough."""
     verdicts = [verdict for case in cases for verdict in case["verdicts"]]
     known = [verdict for verdict in verdicts if verdict.freed is not None]
     holding, harmful = sum(verdict.holds for verdict in known), sum(verdict.harms for verdict in known)

@@ -1,4 +1,4 @@
-"""What `tw.remat` finds for steps of libraries, beside what their users would choose by hand; TABLE.md has the rows.
+"""Compares the choices of `tw.remat` for steps of libraries with their users' by hand; TABLE.md has the rows.
 
 For each choice that fits, its own memory is the limit, in whole MiB. Nothing runs on a TPU: bytes are the compiler's,
 times are estimated from its cycle counts.
@@ -57,7 +57,7 @@ def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
     _, choices, slice_ = steps.STEPS[name]
     topology = None if slice_ is None else f"{tpu}:{slice_}"
     known: list[tuple[str, tuple[int, float | None] | None]] = []
-    # "none" last: what follows is of that step.
+    # "none" last: the code below is about that step.
     for choice in (*choices, "none"):
         # A library that calls `jax.jit` itself would give the trace of another choice.
         jax.clear_caches()
@@ -81,7 +81,7 @@ def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
         asked = time.monotonic() - begun
         # The compiler's own answer, of the program in full.
         ours = (found.peak_bytes, found.seconds) if found.seconds else priced(found.step, args, options, tpu, topology)
-        # The best of what is as small, by hand.
+        # The times of choices by hand that are as small.
         times = [each[1] for _, each in known if each is not None and each[0] <= price[0] and each[1] is not None]
         holds = ours is not None and ours[0] <= limit and bool(times) and (ours[1] or 1e9) <= NEAR * min(times)
         yield {

@@ -1,4 +1,4 @@
-"""Training steps of models that libraries have, each with the choices of what is kept that its users have.
+"""Training steps of libraries' models, each with its users' choices of kept values.
 
 A step is made by ``make(NAME, CHOICE)``: the function, abstract arguments and options of ``jax.jit``.
 """
@@ -45,7 +45,7 @@ def descent(loss: Callable[..., Any], params: Any, *batch: Any) -> Step:
 
 @contextlib.contextmanager
 def policy_of_nnx(choice: str) -> Iterator[None]:
-    """What ``nnx.remat`` keeps where a model calls it."""
+    """Sets the policy of ``nnx.remat`` where a model calls it."""
     from flax import nnx
 
     own = nnx.remat
@@ -367,7 +367,7 @@ STEPS: dict[str, tuple[Callable[..., Step], tuple[str, ...], str | None]] = {
     "equimo_vit": (equimo_vit, ("full", "dots_no_batch"), None),
     "maxtext_decoder": (maxtext_decoder, ("full", "minimal", "save_qkv_proj"), None),
 }
-"""By name: what makes a step, its users' choices, and the slice."""
+"""By name: the function that makes a step, its users' choices, and the slice."""
 
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -384,6 +384,6 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def make(name: str, choice: str = "none", small: bool = False) -> Step:
-    """A step with a choice of what is kept."""
+    """A step with a choice of kept values."""
     sizes = next((sizes for begin, sizes in SMALL.items() if name.startswith(begin)), {}) if small else {}
     return STEPS[name][0](choice=choice, **sizes)
