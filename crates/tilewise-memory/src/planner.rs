@@ -226,7 +226,7 @@ impl Planner {
         memory_space: u8,
         mut values: Vec<ValueId>,
     ) -> Option<SpacePlan> {
-        values.sort_by_cached_key(|value| (self.buffers.ranges[*value].start, value.index(), 0));
+        values.sort_by_cached_key(|value| (self.buffers.ranges[*value].start, value.index()));
         let layout = self.lay_out(assignment, parts, packing, memory_space)?;
         let assigned: Vec<AssignedValue> =
             values.iter().filter_map(|value| self.assigned(assignment, &layout, *value)).collect();
@@ -315,7 +315,7 @@ impl Planner {
 
     /// The peak: its time, the resident buffers, and the others alive then.
     fn peak(&self, layout: &Layout, values: &[ValueId], resident: Vec<LiveBuffer>) -> Option<Peak> {
-        let order = |value: &ValueId| (self.buffers.ranges[*value].start, value.index(), 0);
+        let order = |value: &ValueId| (self.buffers.ranges[*value].start, value.index());
         let buffer = |(value, bytes): (ValueId, u64)| {
             let value = values.binary_search_by_key(&order(&value), order).ok()?;
             Some(LiveBuffer { value, bytes })

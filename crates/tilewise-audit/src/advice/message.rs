@@ -83,7 +83,7 @@ pub(crate) fn total<'a>(rows: impl IntoIterator<Item = &'a Allocation>, bytes: i
     rows.into_iter().map(bytes).fold(0, u64::saturating_add)
 }
 
-/// The source line of the first row; `None` if it has none.
+/// The source line of the first row that has one.
 pub(crate) fn first_line<'a>(rows: impl IntoIterator<Item = &'a Allocation>) -> Option<SourceLine> {
-    rows.into_iter().next().and_then(|row| row.source.clone())
+    rows.into_iter().find_map(|row| row.source.clone())
 }

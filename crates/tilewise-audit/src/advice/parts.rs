@@ -17,6 +17,10 @@ const PICTURE: usize = 4;
 pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, at: usize, parts: u64) -> Option<u64> {
     let mut bounds = array.bounds.clone();
     bounds[at] = bounds[at].div_ceil(parts);
+    if program.machine.generation().is_none() {
+        // Without tiles a part takes its share.
+        return program.default_bytes(array.element_type(), &bounds);
+    }
     let in_order = |order: &[usize]| {
         let part = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
         Some(part.as_array()?.sizes().ok()?.physical_bytes)

@@ -6,7 +6,7 @@ use crate::{
     program::{PlannedProgram, has_gradient, is_name, name, root, traced},
 };
 use std::collections::{HashMap, HashSet};
-use tilewise::{ElementType, Shape, tpu};
+use tilewise::{ElementType, Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Module, Opcode,
     dataflow::{Dataflow, OpId, Position},
@@ -164,9 +164,15 @@ impl<'m> ProgramModel<'m> {
         self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
     }
 
-    /// Bytes of an array in the default layout.
+    /// Bytes of an array in the machine's default layout, which has tiles on TPUs alone.
     pub(crate) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
-        let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;
+        let shape = match self.machine.generation() {
+            Some(generation) => tpu::default_layout(element_type, bounds, generation).ok()?,
+            None => {
+                let shape = Shape::array(element_type, bounds.iter().copied()).ok()?;
+                shape.with_layout(Layout::row_major(bounds.len())).ok()?
+            }
+        };
         Some(shape.as_array()?.sizes().ok()?.physical_bytes)
     }
 
