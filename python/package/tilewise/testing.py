@@ -71,7 +71,7 @@ def assert_no_copies(
 ) -> None:
     """Fail if a program copies: if XLA brings arrays into another order, or makes them twice.
 
-    Transfers of the same bytes into another memory, as XLA prefetches operands into VMEM, are no copies.
+    Transfers of the same bytes into another memory, as XLA prefetches operands into VMEM, aren't copies.
 
     Args:
         program: whatever `audit` takes, a function among them, or a `Report`.
