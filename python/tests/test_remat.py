@@ -281,6 +281,10 @@ def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
     assert outcomes.foretell(row(991))
     assert not outcomes.foretell(row(991, 0.9))
     assert not outcomes.foretell(row(900))
+    # What takes far more than its probe has another schedule: it tells nothing of the others.
+    outcomes = Outcomes(1000)
+    outcomes.add(row(985), row(1150))
+    assert not outcomes.foretell(row(986, 2.0))
     # Those without cycle counts are alike if their bytes are.
     outcomes.add(row(500, None), row(500, None))
     assert outcomes.foretell(row(501, None))

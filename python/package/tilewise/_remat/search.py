@@ -27,6 +27,9 @@ MOST_PROBES, MOST_COMPILED = 40, 3
 _NEARLY, _MOST_STOPS = 1.1, 6
 """The margin of a probe to the limit below which it is asked again at the TPU's own, and how often at most."""
 
+_HAIR = 0.01
+"""The part of bytes or seconds by which two programs may differ and be one for the search."""
+
 LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
 
@@ -281,7 +284,7 @@ def _different(tried: list[Tried]) -> list[Tried]:
 def _are_near(one: RematRow, other: RematRow) -> bool:
     """Whether they differ by at most a hundredth in bytes and in time, and both fit or neither."""
     pairs = (one.peak_bytes, other.peak_bytes), (one.floor_seconds or 0.0, other.floor_seconds or 0.0)
-    return one.fits == other.fits and all(abs(this - that) <= 0.01 * that for this, that in pairs)
+    return one.fits == other.fits and all(abs(this - that) <= _HAIR * that for this, that in pairs)
 
 
 class Outcomes:
@@ -298,8 +301,10 @@ class Outcomes:
     def add(self, probe: RematRow, row: RematRow) -> None:
         """Notes the row of a choice, and that of its probe."""
         self._rows.append((probe, row.fits))
-        if probe.fits and not row.fits:
-            self._beyond = max(self._beyond, row.peak_bytes - probe.peak_bytes)
+        beyond = row.peak_bytes - probe.peak_bytes
+        # One that takes much more has another schedule, which the others needn't have.
+        if probe.fits and not row.fits and beyond <= _HAIR * self._limit:
+            self._beyond = max(self._beyond, beyond)
 
     def foretell(self, probe: RematRow) -> bool:
         """Whether they tell the outcome of another: that of one like it, or that it would miss the limit likewise."""
