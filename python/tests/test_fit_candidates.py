@@ -64,6 +64,15 @@ def unrolled(weights: Any, x: Any, y: Any) -> Any:
     return jnp.mean((x - y) ** 2)
 
 
+def looped(weights: Any, x: Any, y: Any) -> Any:
+    """Layers that are written out, with a loop in each, as those of Mamba-2."""
+    for w in weights:
+        rows = x.swapaxes(0, 1)
+        before = jax.lax.scan(lambda state, row: (jnp.tanh(state + row), state), jnp.zeros_like(rows[0]), rows)[1]
+        x = x + jnp.tanh(jax.nn.gelu(before.swapaxes(0, 1) @ w) @ w)
+    return jnp.mean((x - y) ** 2)
+
+
 def numbers(batch: int) -> list[Any]:
     random = np.random.default_rng(1)
     return [jnp.asarray(random.normal(size=each.shape) / 8, jnp.float32) for each in make(batch)[1]]
@@ -79,6 +88,7 @@ def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e"
         pytest.param({"remat": "dots"}, None, marks=pytest.mark.slow),
         pytest.param({"remat": "full"}, None, marks=pytest.mark.slow),
         ({"remat": "full"}, unrolled),
+        pytest.param({"remat": "full"}, looped, marks=pytest.mark.slow),
         pytest.param({"microbatch": 4}, counting, marks=pytest.mark.slow),
         # Statistics of the batch are gone through first.
         ({"microbatch": 2}, normalised),
@@ -95,6 +105,15 @@ def test_rewritten_steps_compute_the_same(settings: dict[str, Any], loss: Any) -
     for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     assert made.f.__name__ == "step"
+
+
+def test_layers_around_loops_are_repeated() -> None:
+    def products(**settings: Any) -> int:
+        made = changed(functools.partial(make, loss=looped), **settings)
+        block = Reader().block(jax.make_jaxpr(made.f)(*made.args))
+        return sum(each.primitive.name == "dot_general" for each in block.equations)
+
+    assert products(remat="full") > products(remat="none")
 
 
 def kept(made: candidates.Made) -> int:

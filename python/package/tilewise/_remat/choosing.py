@@ -74,12 +74,19 @@ class Chosen:
         kept, again: values.
         seconds: the guessed time of repeating.
         in_line: how many equations are repeated that are in no loop with its own backward pass.
+        in_line_bytes: the bytes of their results.
     """
 
     kept: list[Value] = field(default_factory=list[Value])
     again: list[Value] = field(default_factory=list[Value])
     seconds: float = 0.0
     in_line: int = 0
+    in_line_bytes: int = 0
+
+    @property
+    def is_in_line(self) -> bool:
+        """Whether most of the repeated bytes are in line, as where layers are written out and loops are within them."""
+        return 2 * self.in_line_bytes > sum(each.bytes for each in self.again)
 
     @property
     def bytes(self) -> int:
@@ -197,6 +204,7 @@ class Chooser:
         self._note(cut.kept, early, cut.again, seconds, times)
         again = set(cut.again)
         self.chosen.in_line += len(again)
+        self.chosen.in_line_bytes += times * sum(bytes_of(early[at].outvars[0]) for at in again)
         lost = {variable for at in again for variable in early[at].outvars} - set(cut.kept) - ends
         free = {at for at in again if seconds[at] == 0}
         forward = Forward(early, made, again, lost, free, cut.kept, bounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise._device import traced_for
@@ -70,12 +70,12 @@ class Step:
         Raises:
             Error: that repeats nothing.
         """
-        is_of_loops = self.region.has_pairs
         share = None if policy == "dots" else SHARES[0]
-        choice = Choice(
-            1.0, share, is_tied=True, releases=True, is_of_loops=is_of_loops, keeps_products=policy == "dots"
-        )
+        choice = Choice(1.0, share, is_tied=True, releases=True, keeps_products=policy == "dots")
         block, chosen = self.chosen(choice)
+        if self.region.has_pairs and not chosen.is_in_line:
+            # The layers are the steps of loops.
+            block, chosen = self.chosen(replace(choice, is_of_loops=True))
         if not chosen.again:
             raise Error(f"remat={policy} repeats nothing", kind="remat")
         return self.function(block)
