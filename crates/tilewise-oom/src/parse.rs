@@ -61,11 +61,14 @@ impl Message {
     }
 }
 
-/// The folder of `--xla_dump_to=FOLDER`.
+/// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is none.
 fn dump_of(text: &str) -> Option<String> {
     let (_, folder) = text.split_once("--xla_dump_to=")?;
-    let end = folder.find(|c: char| c.is_whitespace() || "\"'`,;)$".contains(c)).unwrap_or(folder.len());
-    (end > 0).then(|| folder[..end].to_owned())
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=~".contains(c);
+    let end = folder.find(|c| !is_plain(c)).unwrap_or(folder.len());
+    let is_ended = folder[end..].chars().next().is_none_or(|c| c.is_whitespace() || "\"'`,)".contains(c));
+    (is_ended && folder.starts_with(|c: char| c.is_ascii_alphanumeric() || "/.~".contains(c)))
+        .then(|| folder[..end].to_owned())
 }
 
 /// Block sizes of the kernel in a message about a core's memory: the kernel whose stack doesn't fit, otherwise that of
