@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-/// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is none.
+/// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
 fn dump_of(text: &str) -> Option<String> {
     let (_, folder) = text.split_once("--xla_dump_to=")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=~".contains(c);

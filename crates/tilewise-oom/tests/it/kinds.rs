@@ -449,7 +449,7 @@ fn variables_of_a_command_name_the_framework_and_the_dump() {
     ));
     assert_eq!((message.framework, message.dump.as_deref()), (Some(Framework::TorchXla), Some("gs://b/hlo")));
     assert_eq!((parse(error).framework, parse(error).dump), (None, None));
-    // What a shell would take apart, a template's field, another option.
+    // Names that a shell takes apart, a template's field, another option.
     for folder in ["/tmp/d|halt", "a&halt", "$(halt)", "{folder}", "/tmp/{run}", "<folder>", "", "-rf"] {
         assert_eq!(parse(&format!("XLA_FLAGS=--xla_dump_to={folder}\n{error}")).dump, None, "{folder}");
     }
