@@ -9,9 +9,11 @@ import math
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,11 +24,12 @@ from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.compared import difference
 from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
+from tilewise._remat.deciding import Decision, Outcomes
 from tilewise._remat.equations import Reader, bytes_of
 from tilewise._remat.regions import region
-from tilewise._remat.search import Outcomes, RematRow
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
+from tilewise._remat.tried import RematRow, Tried
 from tilewise._remat.values import summed
 
 jax = pytest.importorskip("jax")
@@ -289,6 +292,39 @@ def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
     outcomes.add(row(500, None), row(500, None))
     assert outcomes.foretell(row(501, None))
     assert not outcomes.foretell(row(501))
+
+
+def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
+    def tried(peak_bytes: int, floor: float) -> Tried:
+        row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
+        program: Any = SimpleNamespace(is_sharded=False)
+        return Tried("cut", print, None, program, cast("Any", None), cast("Any", None), floor, row)
+
+    def decided(full: Mapping[int, int | None], most: int = 3) -> tuple[int, bool, list[int]]:
+        """The bytes of the best, whether it is compiled, and the probes of those that were; `full` has its bytes."""
+        asked: list[int] = []
+
+        def ask(each: Tried, mode: str) -> None:
+            probe = each.row.peak_bytes
+            found = full[probe] if mode == "full" else probe
+            if mode == "full":
+                asked.append(probe)
+            if found is None:
+                each.row, each.has_failed = replace(each.row, fits=False), True
+            else:
+                fits = found <= 1000
+                each.row = replace(each.row, peak_bytes=found, fits=fits, compiled=mode == "full" and fits, seconds=1.0)
+
+        every = [tried(2000, 0.1), *(tried(990 - 80 * at, 0.2 + at) for at in range(6))]
+        best = Decision(every, 1000, most, shrinks=False, can_stop=True, ask=ask, say=lambda words: None).made()
+        return best.row.peak_bytes, best.row.compiled, asked
+
+    # Full compilations take 210 bytes more than probes.
+    above: dict[int, int | None] = {990 - 80 * at: 1200 - 80 * at for at in range(6)}
+    assert decided(above) == (800, True, [990, 910, 830, 590])
+    assert decided(dict.fromkeys(above, 1500)) == (1500, False, [990, 910, 830, 590, 670, 750])
+    assert decided(dict.fromkeys(above), most=1) == (670, False, [990, 590])
+    assert decided(above, most=0) == (990, False, [])
 
 
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:

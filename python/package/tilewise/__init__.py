@@ -54,7 +54,7 @@ from tilewise._machines import Machines, OnMachine, compare_machines
 from tilewise._microbatch import microbatch
 from tilewise._remat import remat
 from tilewise._remat.result import Remat
-from tilewise._remat.search import RematRow
+from tilewise._remat.tried import RematRow
 from tilewise._remat.values import RematValue
 from tilewise._tilewise import (
     CHECKED_WITH,

@@ -13,7 +13,8 @@ from tilewise._limits import in_words
 from tilewise._modules import module
 from tilewise._remat import names
 from tilewise._remat.compared import difference, sample
-from tilewise._remat.search import Asked, RematRow, Tried
+from tilewise._remat.search import Asked
+from tilewise._remat.tried import RematRow, Tried
 from tilewise._remat.values import RematValue, summed
 
 if TYPE_CHECKING:

@@ -1,0 +1,141 @@
+"""Decides between choices by compiling the few in full that may be the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tilewise._compiler import Mode
+from tilewise._remat.tried import HAIR, RematRow, Tried, are_near
+
+_NEARLY, _MOST_STOPS = 1.1, 6
+"""The margin of a probe to the limit below which it is asked again at the TPU's own, and how often at most."""
+
+
+class Decision:
+    """Compiles in full those that may be the fastest, the fastest at full rates first.
+
+    Args:
+        tried: the choices, the step as it is written first.
+        limit: bytes.
+        most: the most full compilations; where none of them fits, as many of the smallest choices follow.
+        shrinks: whether the compiler's own rematerialization may make the step fit as it is written.
+        can_stop: whether the plan of a program on one chip is to be had without its code.
+        ask: replaces the answer to a probe by the compiler's at the TPU's own limit.
+        say: called with the progress, in words.
+    """
+
+    def __init__(
+        self,
+        tried: Sequence[Tried],
+        limit: int,
+        most: int,
+        *,
+        shrinks: bool,
+        can_stop: bool,
+        ask: Callable[[Tried, Mode], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._tried, self._limit, self._can_stop, self._ask, self._say = tried, limit, can_stop, ask, say
+        self._shrunk = tried[0] if shrinks else None
+        self._most = most + shrinks
+        self._compiled, self._stops = 0, 0
+        self._best: Tried | None = None
+        self._outcomes = Outcomes(limit)
+
+    def made(self) -> Tried:
+        """The fastest that fits; where none does, the smallest."""
+        for each in self._likely():
+            if self._compiled >= self._most or self._is_beaten(each):
+                break
+            if not self._outcomes.foretell(each.row) and self._may_fit(each):
+                self._compile(each)
+        return self._best or self._smallest()
+
+    def _likely(self) -> list[Tried]:
+        likely = by_floor(each for each in self._tried if each.row.peak_bytes <= _NEARLY * self._limit)
+        if self._shrunk is None:
+            return likely
+        return [self._shrunk, *(each for each in likely if each is not self._shrunk)]
+
+    def _is_beaten(self, tried: Tried) -> bool:
+        """Whether a choice that was compiled is as fast as this one at full rates."""
+        seconds = None if self._best is None else self._best.row.seconds
+        return seconds is not None and seconds <= tried.floor
+
+    def _may_fit(self, tried: Tried) -> bool:
+        """Whether its plan fits; one near the limit is asked again, for a probe's schedule may be another."""
+        probe = tried.row
+        if tried is self._shrunk or _NEARLY * probe.peak_bytes <= self._limit:
+            return True
+        if self._can_stop and self._stops < _MOST_STOPS and not tried.program.is_sharded:
+            self._stops += 1
+            self._ask(tried, "stop")
+        if not tried.row.fits:
+            self._outcomes.add(probe, tried.row)
+        return tried.row.fits
+
+    def _compile(self, tried: Tried) -> None:
+        probe = tried.row
+        self._compiled += 1
+        self._say(f"compiling choice {self._compiled} in full, of {max(self._compiled, self._most)} at most")
+        self._ask(tried, "full")
+        self._outcomes.add(probe, tried.row)
+        if tried.row.compiled and (self._best is None or _seconds(tried) < _seconds(self._best)):
+            self._best = tried
+
+    def _smallest(self) -> Tried:
+        """The smallest; it is compiled in full, too, before it is said to fit."""
+        for _ in range(self._most):
+            fitting = [each for each in self._tried if each.row.fits]
+            if not fitting:
+                break
+            self._compile(min(fitting, key=_peak))
+            if self._best is not None:
+                return self._best
+        fitting = by_floor(each for each in self._tried if each.row.fits)
+        if fitting and not self._most:
+            return fitting[0]
+        return min([each for each in self._tried if not each.has_failed] or self._tried, key=_peak)
+
+
+class Outcomes:
+    """The outcomes of choices that were asked at the TPU's own limit.
+
+    Args:
+        limit: bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._beyond = limit, 0
+        self._rows: list[tuple[RematRow, bool]] = []
+
+    def add(self, probe: RematRow, row: RematRow) -> None:
+        """Notes the row of a choice, and that of its probe."""
+        self._rows.append((probe, row.fits))
+        beyond = row.peak_bytes - probe.peak_bytes
+        # One that takes much more has another schedule, which the others needn't have.
+        if probe.fits and not row.fits and beyond <= HAIR * self._limit:
+            self._beyond = max(self._beyond, beyond)
+
+    def foretell(self, probe: RematRow) -> bool:
+        """Whether they tell the outcome of another: that of one like it, or that it would miss the limit likewise."""
+        if probe.fits and probe.peak_bytes + self._beyond > self._limit:
+            return True
+        # A choice that missed the limit tells nothing of one like it that holds less.
+        return any(
+            are_near(probe, other) and (fits or not probe.fits or probe.peak_bytes >= other.peak_bytes)
+            for other, fits in self._rows
+        )
+
+
+def by_floor(tried: Iterable[Tried]) -> list[Tried]:
+    """The fastest at full rates first."""
+    return sorted(tried, key=lambda each: each.floor)
+
+
+def _seconds(tried: Tried) -> float:
+    return tried.row.seconds or float("inf")
+
+
+def _peak(tried: Tried) -> int:
+    return tried.row.peak_bytes
