@@ -315,7 +315,7 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
                 fits = found <= 1000
                 each.row = replace(each.row, peak_bytes=found, fits=fits, compiled=mode == "full" and fits, seconds=1.0)
 
-        every = [tried(2000, 0.1), *(tried(990 - 80 * at, 0.2 + at) for at in range(6))]
+        every = [tried(2000, 0.1), *(tried(990 - 80 * at, 0.2 + at / 10) for at in range(6))]
         best = Decision(every, 1000, most, shrinks=False, can_stop=True, ask=ask, say=lambda words: None).made()
         return best.row.peak_bytes, best.row.compiled, asked
 
@@ -325,6 +325,8 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
     assert decided(dict.fromkeys(above, 1500)) == (1500, False, [990, 910, 830, 590, 670, 750])
     assert decided(dict.fromkeys(above), most=1) == (670, False, [990, 590])
     assert decided(above, most=0) == (990, False, [])
+    # Those far behind one that was compiled aren't.
+    assert decided({990 - 80 * at: 990 - 80 * at for at in range(6)}) == (990, True, [990])
 
 
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:
