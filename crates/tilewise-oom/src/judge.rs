@@ -119,8 +119,8 @@ impl Message {
     }
 
     fn cause_on_gpu(&self) -> Option<Verdict> {
-        // The module lies outside the pool that the process set aside for itself.
-        if self.facts.has("loaded") {
+        // Modules and NCCL's buffers lie outside the pool that the process set aside for itself.
+        if self.facts.has("loaded") || self.facts.has("communicator") {
             return Some(Verdict::Reservation);
         }
         if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {
@@ -136,16 +136,22 @@ impl Message {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
-        } else if row("results").is_some_and(is)
-            || !self.holds_the_most()
-                && (used.bytes() <= SMALL || room.is_some_and(|room| used.bytes() <= room / SMALL_PART))
-        {
+        } else if row("results").is_some_and(is) || !self.holds_the_most() && self.asks_little() {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
             Some(Verdict::Size)
         } else {
             None
         }
+    }
+
+    /// Whether the request is small, by itself or beside the pool: then others hold the memory.
+    #[must_use]
+    pub fn asks_little(&self) -> bool {
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
+        let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
+        let asked = self.used.as_ref().map(PrintedSize::bytes);
+        asked.is_some_and(|asked| asked <= SMALL || room.is_some_and(|room| asked <= room / SMALL_PART))
     }
 
     /// Whether PyTorch's own arrays take more than all else, as far as the message tells.

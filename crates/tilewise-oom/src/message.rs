@@ -57,7 +57,7 @@ pub struct Message {
     pub framework: Option<Framework>,
     /// The server whose log the text is, if the text names one.
     pub server: Option<Server>,
-    /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory.
+    /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory, or a GPU's kernel.
     pub named: Named,
     /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
@@ -82,6 +82,8 @@ pub struct Named {
     pub spills: bool,
     /// A kernel: Pallas, Mosaic or a custom call.
     pub kernel: bool,
+    /// A kernel of Pallas.
+    pub pallas: bool,
 }
 
 impl Named {
@@ -90,6 +92,7 @@ impl Named {
         Self {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
+            pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
         }
     }
 }
@@ -152,6 +155,30 @@ impl Message {
         })
     }
 
+    /// The function of JAX's own that is the whole program: `_normal`, which draws an array, `_identity_fn`, which moves
+    /// one, or a single operation. `None` for a reader's program: its function has loops, calls or transformations in
+    /// it, or no underscore before its name.
+    ///
+    /// ```
+    /// let load = "Attempting to reserve 9.62G at the bottom of memory. That was not possible. There are 7.14G free.";
+    /// let of_jax = tilewise_oom::Message::parse(&format!("Error loading program 'jit__identity_fn': {load}"))?;
+    /// assert_eq!(of_jax.function_of_jax(), Some("_identity_fn"));
+    /// assert_eq!(tilewise_oom::Message::parse(load)?.function_of_jax(), None);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn function_of_jax(&self) -> Option<&str> {
+        let of_module = match self.module.as_deref() {
+            Some(module) => Some(module.strip_prefix("jit_").filter(|name| name.starts_with('_'))?),
+            None => None,
+        };
+        let names = self.entries.iter().filter_map(|entry| entry.operator.as_ref()?.op_name());
+        let names: Vec<&str> = names.filter(|name| name.starts_with("jit(")).collect();
+        let of_names: Option<Vec<&str>> = names.into_iter().map(function_of_jax).collect();
+        let of_names = of_names?;
+        of_module.or_else(|| of_names.first().copied())
+    }
+
     /// The number of the memory space, as layouts write it in `S(n)`: `hbm` 0, `vmem` 1, `cmem` 3, `smem` 4, `host` 5.
     ///
     /// The numbers are those of [`tilewise::tpu::memory_space_name`].
@@ -167,4 +194,13 @@ impl Message {
         let name = self.memory_space.as_deref()?;
         (0..=5).find(|number| tilewise::tpu::memory_space_name(*number) == name)
     }
+}
+
+/// The function of JAX's own that an operation's name shows as the program: `jit(_normal)/jit(main)/erf_inv`, or
+/// `jit(concatenate)/concatenate`, which is called outside of any function.
+fn function_of_jax(op_name: &str) -> Option<&str> {
+    let (name, path) = op_name.strip_prefix("jit(")?.split_once(")/")?;
+    let is_own = |part: &str| part.starts_with("jit(") || !part.contains('(') && part != "while";
+    let is_single = path.trim_start_matches("jit(main)/") == name;
+    (is_single || name.starts_with('_') && path.split('/').all(is_own)).then_some(name)
 }

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
+use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
@@ -41,7 +42,8 @@ impl Message {
         let log = text;
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
-        let messages = read_all(&text, is_log, device);
+        let mut messages = read_all(&text, is_log, device);
+        messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
@@ -50,7 +52,7 @@ impl Message {
             Self {
                 framework,
                 server,
-                named: if is_of_core { named } else { Named::default() },
+                named: if is_of_core || message.form == Form::SharedMemory { named } else { Named::default() },
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,
@@ -59,6 +61,25 @@ impl Message {
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
+}
+
+/// A shell's word on a process that was killed: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
+fn shells_word(text: &str) -> Option<Message> {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_of_shell = |line: &str| {
+        let line = line.trim();
+        let mut behind_number = line.split_whitespace().skip_while(|word| !is_number(word)).skip(1);
+        matches!(line, "Killed" | "Killed: 9")
+            || line.starts_with("zsh: killed ")
+            || line.contains(": line ") && behind_number.next() == Some("Killed")
+    };
+    text.lines().any(is_of_shell).then(|| {
+        let mut message = Message::new(Form::Host);
+        let shell = Fact { name: "shell", value: FactValue::Text("Killed".to_owned()) };
+        (message.truncated, message.facts) = (false, Facts(vec![shell]));
+        message.memory_space = Some("host".to_owned());
+        message
+    })
 }
 
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.

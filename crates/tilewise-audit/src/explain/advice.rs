@@ -64,6 +64,11 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         return vec![run_time::cores(listing.message)];
     }
     let is_bare = listing.allocations.is_empty();
+    let own = listing.message.function_of_jax().filter(|_| advice.is_empty());
+    if let Some(name) = own {
+        // There is no program of the reader's to look into.
+        return vec![new(MemoryFinding::OwnFunction { name: name.to_owned() }, Target::Value)];
+    }
     if advice.is_empty() {
         advice.extend(one_array(listing, &budget).map(|finding| new(finding, Target::Value)));
     }

@@ -38,8 +38,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, Verdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
         (_, Verdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
         (_, Verdict::RematLimit) => {
-            let shard = message.facts.size("below_zero").map(|_| new(Finding::ReplicatedState, Target::Argument));
-            shard.into_iter().chain([new(Finding::ExhaustedRematerialization, Target::Value)]).collect()
+            // Where arguments and results exceed the memory, what the program keeps beside them decides nothing.
+            vec![match message.facts.size("below_zero") {
+                Some(_) => new(Finding::ReplicatedState, Target::Argument),
+                None => new(Finding::ExhaustedRematerialization, Target::Value),
+            }]
         }
         (Form::BufferAssignment, Verdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
         (_, Verdict::Fits) => Vec::new(),

@@ -53,12 +53,16 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
         }
         (Some(UntiledMachine::Host), _) if message.facts.get("session").is_some() => vec![HostCode],
+        (Some(UntiledMachine::Host), _) if message.facts.get("shell").is_some() => vec![HostKilled],
         (Some(UntiledMachine::Host), _) => vec![Host { is_group: message.is_of_group() }],
         (Some(UntiledMachine::Tenstorrent), cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
         _ if message.framework == Some(Framework::Torch) => torch(listing),
-        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => vec![Pool],
+        (_, Some(Verdict::Reservation)) if message.facts.get("communicator").is_some() => {
+            vec![Pool { is_of_nccl: true }]
+        }
+        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => vec![Pool { is_of_nccl: false }],
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],
@@ -80,7 +84,8 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
     let times = figures.map_or(2, |(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
     let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
-    SharedMemory { parts: times.clamp(2, 1 << 16).next_power_of_two(), fusion }
+    let is_of_pallas = message.named.pallas;
+    SharedMemory { parts: times.clamp(2, 1 << 16).next_power_of_two(), fusion, is_of_pallas }
 }
 
 /// Findings on PyTorch's own allocator.

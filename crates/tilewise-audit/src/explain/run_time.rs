@@ -27,16 +27,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let is_program = message.module.as_deref().is_some_and(is_of_reader) || message.requirement.is_some();
+    let is_program = message.requirement.is_some() || message.module.is_some() && message.function_of_jax().is_none();
     advice.push(new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value));
     advice.extend(last);
     advice
-}
-
-/// Whether a program is the user's own, with samples and layers: JAX's functions, such as `jit__identity_fn`, which
-/// moves an array, begin with an underscore.
-fn is_of_reader(module: &str) -> bool {
-    !module.starts_with("jit__")
 }
 
 /// The room that a server leaves for programs; `None` unless its log shows a sized cache: statistics, or a load.

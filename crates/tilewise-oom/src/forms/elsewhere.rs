@@ -29,6 +29,7 @@ pub(super) const RULES: &[Rule] = &[
             "oom_kill",
             "[JIT session {session:name}] Cannot allocate memory",
             "LLVM {session:name} Unable to allocate section memory",
+            "LLVM compilation {session:name} Cannot allocate memory",
         ],
         ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
     },

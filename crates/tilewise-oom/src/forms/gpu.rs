@@ -63,6 +63,7 @@ pub(super) const RULES: &[Rule] = &[
             "HIP out of memory [Tried to allocate {used:size}]",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
+            "NCCL operation {communicator:name} … Cuda failure out of memory",
             "*CUDA_ERROR_OUT_OF_MEMORY",
             "*hipErrorOutOfMemory",
             "*torch cuda OutOfMemoryError",

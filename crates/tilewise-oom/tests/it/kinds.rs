@@ -466,3 +466,50 @@ fn padding_is_at_least_that_of_the_list() {
     // 512 · (104 · 30080 - 100 · 30000) · 4 bytes, where the totals differ by 0.24 GiB.
     assert_eq!(parse(text).budget().padding_bytes.map(|bytes| bytes >> 20), Some(250));
 }
+
+/// PyTorch's own arrays hold the memory where they take most of it, however small the request.
+#[test]
+fn pytorchs_own_arrays_hold_the_memory() {
+    let text = |held: &str, free: &str| {
+        format!(
+            "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.64 GiB of \
+             which {free} is free. Of the allocated memory {held} is allocated by PyTorch, and 87.98 MiB is reserved by PyTorch but \
+             unallocated."
+        )
+    };
+    assert_eq!(parse(&text("22.99 GiB", "12.31 MiB")).cause(), None);
+    assert_eq!(parse(&text("600.00 MiB", "12.31 MiB")).cause(), Some(Verdict::Reservation));
+}
+
+/// The shell's word on a killed process is no message of a compiler, and tells of no memory for certain.
+#[test]
+fn a_shells_word_is_read_where_nothing_else_is() {
+    for text in [
+        "Restoring checkpoint.\nKilled\n",
+        "run.sh: line 3: 17 Killed                  python train.py",
+        "zsh: killed     python train.py",
+    ] {
+        let message = parse(text);
+        assert_eq!((message.form, message.machine()), (Form::Host, Some(UntiledMachine::Host)), "{text}");
+        assert_eq!(message.facts.text("shell"), Some("Killed"), "{text}");
+    }
+    let others = parse("Killed\nOut of memory while trying to allocate 99 bytes.");
+    assert_eq!((others.form, others.facts.text("shell")), (Form::Device, None));
+    for text in ["Killed process 9", "the job was\nKilled by me", "line 3: Killed"] {
+        assert!(Message::parse(text).is_err(), "{text}");
+    }
+}
+
+/// NCCL's buffers lie beside the pool; LLVM's code on the host.
+#[test]
+fn what_lies_beside_the_pool_finds_no_memory() {
+    let nccl = parse(
+        "INTERNAL: x.cc:5: NCCL operation ncclCommInitRank(&comm, n, id, rank) failed: unhandled cuda error. Last NCCL warning(error) \
+         log entry (may be unrelated) 'Cuda failure 'out of memory''.",
+    );
+    assert_eq!((nccl.machine(), nccl.cause()), (Some(UntiledMachine::Gpu), Some(Verdict::Reservation)));
+    assert!(nccl.facts.text("communicator").is_some());
+    assert!(Message::parse("NCCL operation ncclCommInitRank(&comm) failed: unhandled cuda error.").is_err());
+    let code = parse("execution_engine.cc:54] LLVM compilation error: Cannot allocate memory");
+    assert_eq!((code.machine(), code.facts.text("session")), (Some(UntiledMachine::Host), Some("error")));
+}

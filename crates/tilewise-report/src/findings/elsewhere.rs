@@ -10,10 +10,13 @@ use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
-        ElsewhereFinding::Pool => Words::new(
+        ElsewhereFinding::Pool { is_of_nccl } => Words::new(if *is_of_nccl {
+            "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: \
+             two on one set the memory aside twice"
+        } else {
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
-             out of the program",
-        )
+             out of the program"
+        })
         .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
         ElsewhereFinding::Processes { is_likely: true } => {
             let words = Words::new(
@@ -112,6 +115,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              not the device's",
         )
         .code(None, "free -g; ps aux --sort=-rss | head"),
+        ElsewhereFinding::HostKilled => Words::new(
+            "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
+             container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
+        )
+        .task("Look in the kernel's log whether memory was the reason")
+        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max"),
         ElsewhereFinding::HostCode => Words::new(
             "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
              gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
@@ -166,6 +175,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
                 )
             }
         }
+        Form::Host if message.facts.get("shell").is_some() => {
+            "A process was killed, most often since the host ran out of memory.".to_owned()
+        }
         Form::Host if message.used.is_none() => killed(message),
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
@@ -173,6 +185,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let why = match message.cause() {
         Some(Verdict::Size) => too_large(message),
         Some(Verdict::Arguments) => " Arguments and results alone exceed what the scheduler may use.".to_owned(),
+        Some(Verdict::Reservation) if message.facts.get("communicator").is_some() => {
+            " NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
+                .to_owned()
+        }
         Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => {
             " The program itself found no memory: it lies beside the pool that the process set aside for its arrays."
                 .to_owned()
@@ -180,8 +196,11 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
         }
-        Some(Verdict::Reservation) => {
+        Some(Verdict::Reservation) if message.asks_little() => {
             " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
+        }
+        Some(Verdict::Reservation) => {
+            " The results found no room beside what was there before, of this process or another.".to_owned()
         }
         Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
         _ => String::new(),

@@ -27,7 +27,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              operations apart with `jax.lax.optimization_barrier`"
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
-        ElsewhereFinding::SharedMemory { parts, .. } => {
+        ElsewhereFinding::SharedMemory { parts, is_of_pallas, .. } => {
             let how = if *parts == 2 { "Halve".to_owned() } else { format!("Divide by {parts}") };
             let words = Words::new(format!(
                 "{how} what the blocks of the kernel hold together, or take fewer stages (`num_stages`), if it is one of Triton or \
@@ -40,6 +40,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     "import triton",
                     "triton.Config({'BLOCK_M': 64, 'BLOCK_N': 64}, num_stages=1)  # the kernel's own names",
                 ),
+                _ if !is_of_pallas => words,
                 _ => words.code(
                     "from jax.experimental.pallas import triton as plgpu",
                     "params = plgpu.CompilerParams(num_stages=1)  # pallas_call(…, compiler_params=params)",

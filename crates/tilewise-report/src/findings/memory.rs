@@ -34,6 +34,18 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 ),
             )
         }
+        MemoryFinding::OwnFunction { name } => Words::new(format!(
+            "Make the array in parts: the program is JAX's own `{name}`, called outside of `jax.jit`, which makes the array whole \
+             on one device, beside the others of its computation. Inside of `jax.jit` with `out_shardings` each device makes its \
+             part; fewer elements at once, or a smaller type, help on one device"
+        ))
+        .task(format!("Make the array in parts: JAX's own `{name}` is the whole program"))
+        .jax(
+            about,
+            SHARDING,
+            "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
+             x = jax.jit(make, out_shardings=NamedSharding(mesh, PartitionSpec('x')))()  # make: a function of the call",
+        ),
         MemoryFinding::OffHost { bytes: taken } => {
             let taken = taken.map(|taken| format!(", {},", bytes(taken))).unwrap_or_default();
             Words::new(format!(

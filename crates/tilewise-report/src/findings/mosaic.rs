@@ -153,6 +153,17 @@ fn operand_layout(finding: &OperandLayout) -> Words {
         let bitcast = if relation.is_bitcast() { "a bitcast" } else { "no bitcast" };
         format!("; from XLA's layout to the kernel's it is {bitcast}: {}", in_words(&relation))
     });
+    let sizes = finding.layouts.iter().flat_map(|layouts| layouts.iter()).map(|layout| layout.as_array()?.sizes().ok());
+    let is_whole =
+        finding.layouts.is_some() && sizes.into_iter().all(|sizes| sizes.is_some_and(|of| of.padding_bytes() == 0));
+    if is_whole {
+        return Words::new(format!(
+            "Compile the kernel with the JAX and libtpu that it was written for, and report it with both layouts: {which} fills its \
+             tiles, so padding changes nothing; PyTorch may bring another libtpu, and lowers no kernel itself{}",
+            bytes.unwrap_or_default()
+        ))
+        .task("Compile the kernel with the JAX and libtpu that it was written for");
+    }
     Words::new(format!(
         "Pad {which} to whole tiles, or give it the rank that the kernel was written for, so that both layouts have one tile; a kernel \
          of JAX that PyTorch calls needs the same shapes there{}",

@@ -1,10 +1,6 @@
 //! Rematerialization that stopped above its target.
 
-use super::{
-    Words,
-    code::{JAX, SHARDING},
-    words::printed,
-};
+use super::{Words, code::JAX, words::printed};
 use crate::style::bytes;
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Message, PrintedSize};
@@ -15,14 +11,17 @@ const LITTLE: u64 = 50;
 /// Advice if arguments and results exceed the memory by themselves.
 pub(super) fn shard(about: &Recommendation) -> Words {
     Words::new(
-        "Divide arguments and results between devices, or keep those that last, such as optimizer state, in the host's memory: \
-         together they exceed the memory, whatever the program does",
+        "Pass and return less: arguments and results together exceed the memory, whatever the program does. Look for the largest, \
+         such as a replay buffer, a cache or a table; divide them between devices where there are several, or keep those that last, \
+         such as optimizer state, in the host's memory",
     )
+    .task("Make arguments and results smaller, or divide them between devices")
     .jax(
         about,
-        SHARDING,
-        "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
-         state = jax.device_put(state, NamedSharding(mesh, PartitionSpec('x')))",
+        JAX,
+        "# args: of the call\n\
+         sizes = jax.tree.leaves_with_path(jax.tree.map(lambda x: (x.nbytes, x.shape), args), is_leaf=lambda x: isinstance(x, tuple))\n\
+         for path, size in sorted(sizes, key=lambda of: of[1], reverse=True)[:20]: print(jax.tree_util.keystr(path), *size)",
     )
 }
 
@@ -55,7 +54,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let mut cause = match below_zero {
         Some(missing) => format!(
             "The target is the memory less arguments and results, and is below zero: these alone are {} more than the \
-             compiler counts on.",
+             compiler counts on. Where the GPU's memory goes on in the host's (unified memory), it may run all the same.",
             bytes(missing.bytes())
         ),
         None => {

@@ -65,6 +65,8 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let is_of_one = explanation.message.form == Form::Scoped;
     let mut causes: Vec<PeakCause> = groups
         .into_iter()
+        // The array in a kernel's row lies elsewhere: only a printed size is the kernel's.
+        .filter(|(row, ..)| !is_of_one || row.entry.size.is_some())
         .map(|(row, count, taken)| if is_of_one { of_kernel(row, taken) } else { of_row(row, count, taken) })
         .collect();
     causes.extend(unlisted(explanation, &budget));

@@ -385,6 +385,39 @@ fn equal_arrays_without_names_are_of_layers_first() {
     assert!(!screen.contains("batch"), "{screen}");
 }
 
+/// JAX's own functions run alone, outside of the reader's programs: they have no samples, and nothing to look into.
+#[test]
+fn an_array_that_jax_itself_makes_has_no_batch() {
+    let over = "Ran out of memory in memory space hbm. Used 46.60G of 31.25G hbm. Exceeded hbm capacity by 15.35G.\n\n  Largest \
+                program allocations in hbm:\n\n";
+    let list = |names: [&str; 2]| {
+        let row = |name: &str| {
+            format!(
+                "  1. Size: 15.00G\n     Operator: op_name=\"{name}\"\n     Shape: f32[4096,983040]{{1,0:T(8,128)}}\n     \
+                 ==========================\n"
+            )
+        };
+        format!("{over}{}", names.map(row).concat())
+    };
+    for (function, text) in [
+        ("_normal", list(["jit(_normal)/jit(main)/jit(_normal_real)/erf_inv", "jit(_normal)/jit(main)/mul"])),
+        ("concatenate", list(["jit(concatenate)/jit(main)/concatenate", "jit(concatenate)/concatenate"])),
+    ] {
+        let (task, screen) = first_change(&text);
+        assert!(task.starts_with("Make the array in parts"), "{screen}");
+        assert!(!screen.contains("batch") && !screen.contains("dump"), "{screen}");
+        assert!(task.contains(function), "{screen}");
+    }
+    for names in [
+        ["jit(_step)/jit(main)/jvp(f)/dot_general", "jit(_step)/jit(main)/mul"],
+        ["jit(step)/jit(main)/jit(_normal)/mul", "jit(step)/jit(main)/mul"],
+        ["jit(_step)/while/body/dot_general", "jit(_step)/mul"],
+    ] {
+        let (_, screen) = first_change(&list(names));
+        assert!(!screen.contains("JAX's own"), "{screen}");
+    }
+}
+
 #[test]
 fn a_server_is_left_less_to_hold() {
     let (task, screen) = first_change(
@@ -401,6 +434,65 @@ fn a_dump_that_is_there_is_not_made_again() {
     assert!(screen.contains("tilewise audit /tmp/d") && !screen.contains("export"), "{screen}");
     let (_, screen) = first_change(over);
     assert!(screen.contains("export XLA_FLAGS"), "{screen}");
+}
+
+/// The array in a kernel's row lies in HBM: a cut message doesn't tell what the kernel takes.
+#[test]
+fn an_operand_is_no_kernels_memory() {
+    let cut = "Ran out of memory in memory space vmem while allocating on stack for %update.1 = bf16[710080,64,128]{2,1,0:T(8,128)(2,1)} \
+               custom-call(%a, %b), custom_call_target=\"tpu_custom_call\"";
+    let (_, screen) = first_change(cut);
+    assert!(!screen.contains("GiB") && !screen.contains("Why"), "{screen}");
+}
+
+#[test]
+fn a_whole_operand_is_not_padded() {
+    let refused = |shape: &str| {
+        format!(
+            "Mosaic failed to compile TPU kernel: Failed to verify layout for Mosaic kernel operand 3: XLA layout does not match MLIR \
+             layout for an operand of shape {shape}: expected {{1,0:T(128)S(1)}}, got {{1,0:T(8,128)S(1)}}"
+        )
+    };
+    let (task, screen) = first_change(&refused("f32[16,3072]"));
+    assert!(task.starts_with("Compile the kernel") && !screen.contains("jnp.pad"), "{screen}");
+    assert!(first_change(&refused("f32[13,3072]")).1.contains("jnp.pad"));
+}
+
+/// Arguments and results exceed the memory, whatever is recomputed, and one device divides nothing.
+#[test]
+fn arguments_that_exceed_the_memory_are_made_smaller() {
+    let (task, screen) = first_change(
+        "Can't reduce memory use below -12.50GiB (-13421772800 bytes) by rematerialization; only reduced to 19.00GiB (20401094656 \
+         bytes), down from 19.00GiB (20401094656 bytes) originally",
+    );
+    assert!(task.starts_with("Make arguments and results smaller"), "{screen}");
+    assert!(!screen.contains("checkpoint") && screen.contains("unified memory"), "{screen}");
+}
+
+#[test]
+fn results_that_find_no_room_are_no_small_request() {
+    let (_, screen) = first_change(
+        "Out of memory while trying to allocate 14745600000 bytes.\nBufferAssignment stats:\n  parameter allocation: 802.3KiB\n  \
+         maybe_live_out allocation: 13.73GiB\n  preallocated temp allocation: 7.92MiB\n  total allocation: 13.74GiB\n",
+    );
+    assert!(!screen.contains("small") && screen.contains("results found no room"), "{screen}");
+}
+
+#[test]
+fn pallas_is_named_where_the_text_names_it() {
+    let launch = "INTERNAL: Shared memory requested exceeds device resources.; current tracing scope: custom-call.371";
+    assert!(!first_change(launch).1.contains("plgpu"));
+    assert!(first_change(&format!("{launch}\nin pallas_call")).1.contains("plgpu"));
+}
+
+/// TensorFlow's programs are compiled on a TPU's host, which flags of the job don't reach.
+#[test]
+fn tensorflow_is_told_of_no_dump() {
+    let over = "Ran out of memory in memory space hbm. Used 46.60G of 31.25G hbm. Exceeded hbm capacity by 15.35G.";
+    let (task, screen) =
+        first_change(&format!("tensorflow.python.framework.errors_impl.ResourceExhaustedError: {over}"));
+    assert!(task.contains("tf.recompute_grad") && !screen.contains("xla_dump_to"), "{screen}");
+    assert!(first_change(over).1.contains("xla_dump_to"));
 }
 
 #[test]

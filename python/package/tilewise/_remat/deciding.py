@@ -96,7 +96,7 @@ class Decision:
             self._best = tried
 
     def _smallest(self) -> Tried:
-        """The smallest; it is compiled in full, too, before it is said to fit."""
+        """The smallest, compiled in full, too."""
         for _ in range(self._most):
             fitting = [each for each in self._tried if each.row.fits]
             if not fitting:

@@ -26,6 +26,11 @@ pub enum MemoryFinding {
         /// Devices to divide it between, so that each has room beside its part.
         devices: Option<u64>,
     },
+    /// One function of JAX's own makes an array, outside of the reader's programs.
+    OwnFunction {
+        /// Its name, such as `_normal`.
+        name: String,
+    },
     /// The program's values in host memory don't fit there.
     OffHost {
         /// Bytes they take; `None` if the message has no figure.
@@ -432,8 +437,11 @@ pub enum CacheFinding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElsewhereFinding {
-    /// Compiled programs find no memory beside the pool.
-    Pool,
+    /// Memory beside the pool ran out.
+    Pool {
+        /// Whether it is NCCL's buffers, rather than compiled programs.
+        is_of_nccl: bool,
+    },
     /// Other processes hold the GPU's memory.
     Processes {
         /// Whether this is the likeliest cause.
@@ -458,6 +466,8 @@ pub enum ElsewhereFinding {
         /// Whether the limit is that of a control group, such as a container.
         is_group: bool,
     },
+    /// A process was killed, by its shell's word alone.
+    HostKilled,
     /// The host had no memory for a compiled program's machine code.
     HostCode,
     /// The pool of pinned host memory is full.
@@ -475,6 +485,8 @@ pub enum ElsewhereFinding {
         parts: u64,
         /// The fusion of XLA's own that the message names.
         fusion: Option<String>,
+        /// Whether the text names Pallas.
+        is_of_pallas: bool,
     },
     /// Another implementation of the kernel, or of the fusion, needs less shared memory.
     OtherKernel,
@@ -508,7 +520,9 @@ impl MemoryFinding {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
             Self::Results { .. } => Change::Free,
-            Self::OneArray { .. } | Self::Arguments { .. } | Self::OffHost { .. } => Change::Shard,
+            Self::OneArray { .. } | Self::OwnFunction { .. } | Self::Arguments { .. } | Self::OffHost { .. } => {
+                Change::Shard
+            }
         }
     }
 }

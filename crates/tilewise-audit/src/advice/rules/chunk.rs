@@ -71,6 +71,9 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
 
 /// The proposal for a message: a dimension of most listed temporaries that no other rule covers.
 fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Proposal> {
+    if message.listing.message.function_of_jax().is_some() {
+        return None;
+    }
     let has_own_rule = |array: &ListedArray<'_>| is_copied_argument(array.row) || is_logits(array) || is_scores(array);
     let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
