@@ -215,6 +215,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
+        Some(UntiledMachine::Host) if message.facts.get("shell").is_some() => {
+            "That is the shell's word, which gives no reason."
+        }
         Some(UntiledMachine::Host) => "The device's memory did not run out.",
         _ if message.entries.is_empty() => "This isn't a TPU message.",
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",

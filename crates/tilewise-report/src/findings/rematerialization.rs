@@ -20,8 +20,8 @@ pub(super) fn shard(about: &Recommendation) -> Words {
         about,
         JAX,
         "# args: of the call\n\
-         sizes = jax.tree.leaves_with_path(jax.tree.map(lambda x: (x.nbytes, x.shape), args), is_leaf=lambda x: isinstance(x, tuple))\n\
-         for path, size in sorted(sizes, key=lambda of: of[1], reverse=True)[:20]: print(jax.tree_util.keystr(path), *size)",
+         arrays = sorted(jax.tree.leaves_with_path(args), key=lambda of: -of[1].nbytes)\n\
+         for path, x in arrays[:20]: print(jax.tree_util.keystr(path), x.nbytes, x.shape)",
     )
 }
 
