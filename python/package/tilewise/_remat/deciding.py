@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from tilewise._compiler import Mode
+from tilewise._remat.choosing import Choice
 from tilewise._remat.tried import HAIR, RematRow, Tried, are_near
 
 _NEARLY, _MOST_STOPS = 1.1, 6
 """The margin of a probe to the limit below which it is asked again at the TPU's own, and how often at most."""
 
-_BEHIND = 1.05
-"""The seconds at full rates, beside those of one that was compiled, from which another of its kind isn't: of five
-searches, the second and third compilation brought 1.1 % at most, and none of them where it was further behind."""
-
 
 class Decision:
-    """Compiles in full those that may be the fastest, the fastest at full rates first.
+    """Compiles in full those that may be the fastest, of each kind the fastest at full rates.
+
+    Kinds differ in how much longer a run takes than at full rates, by a quarter in some steps; choices of one kind
+    differ by a hundredth or two.
 
     Args:
         tried: the choices, the step as it is written first.
@@ -43,33 +43,27 @@ class Decision:
         self._shrunk = tried[0] if shrinks else None
         self._most = most + shrinks
         self._compiled, self._stops = 0, 0
-        self._done: list[Tried] = []
         self._best: Tried | None = None
+        self._ratios: dict[Choice | None, float] = {}
         self._outcomes = Outcomes(limit)
 
     def made(self) -> Tried:
         """The fastest that fits; where none does, the smallest."""
-        for each in self._likely():
-            if self._compiled >= self._most or self._is_beaten(each):
+        likely = by_floor(each for each in self._tried if each.row.peak_bytes <= _NEARLY * self._limit)
+        if self._shrunk is not None and self._shrunk not in likely:
+            likely.append(self._shrunk)
+        while likely and self._compiled < self._most:
+            each = min(likely, key=self._expected)
+            if self._best is not None and _seconds(self._best) <= self._expected(each):
                 break
-            if not self._is_behind(each) and not self._outcomes.foretell(each.row) and self._may_fit(each):
+            likely.remove(each)
+            if not self._outcomes.foretell(each.row) and self._may_fit(each):
                 self._compile(each)
         return self._best or self._smallest()
 
-    def _likely(self) -> list[Tried]:
-        likely = by_floor(each for each in self._tried if each.row.peak_bytes <= _NEARLY * self._limit)
-        if self._shrunk is None:
-            return likely
-        return [self._shrunk, *(each for each in likely if each is not self._shrunk)]
-
-    def _is_beaten(self, tried: Tried) -> bool:
-        """Whether a choice that was compiled is as fast as this one at full rates."""
-        seconds = None if self._best is None else self._best.row.seconds
-        return seconds is not None and seconds <= tried.floor
-
-    def _is_behind(self, tried: Tried) -> bool:
-        """Whether one of its kind that was compiled and fits is far faster at full rates."""
-        return any(each.name == tried.name and _BEHIND * each.floor <= tried.floor for each in self._done)
+    def _expected(self, tried: Tried) -> float:
+        """The seconds of a run, by one of its kind that was compiled; those at full rates if none was."""
+        return 0.0 if tried is self._shrunk else tried.floor * self._ratios.get(tried.kind, 1.0)
 
     def _may_fit(self, tried: Tried) -> bool:
         """Whether its plan fits; one near the limit is asked again, for a probe's schedule may be another."""
@@ -91,7 +85,9 @@ class Decision:
         self._outcomes.add(probe, tried.row)
         if not tried.row.compiled:
             return
-        self._done.append(tried)
+        if tried.floor < float("inf"):
+            ratio = _seconds(tried) / tried.floor
+            self._ratios[tried.kind] = min(ratio, self._ratios.get(tried.kind, ratio))
         if self._best is None or _seconds(tried) < _seconds(self._best):
             self._best = tried
 

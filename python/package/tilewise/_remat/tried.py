@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise._compiler import Answer
@@ -61,6 +61,11 @@ class Tried:
     row: RematRow
     choice: Choice | None = None
     has_failed: bool = False
+
+    @property
+    def kind(self) -> Choice | None:
+        """The kind of its choice, whatever its price and its segments; ``None`` for the step as it is written."""
+        return None if self.choice is None else replace(self.choice, price=0.0, share=None, dearer=0.0, part=0.0)
 
 
 def are_near(one: RematRow, other: RematRow) -> bool:
