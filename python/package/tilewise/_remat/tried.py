@@ -64,7 +64,7 @@ class Tried:
 
     @property
     def kind(self) -> Choice | None:
-        """The kind of its choice, whatever its price and its segments; ``None`` for the step as it is written."""
+        """The kind of its choice: all but its price and its segments; ``None`` for the step as it is written."""
         return None if self.choice is None else replace(self.choice, price=0.0, share=None, dearer=0.0, part=0.0)
 
 
