@@ -288,6 +288,8 @@ def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
     outcomes = Outcomes(1000)
     outcomes.add(row(985), row(1150))
     assert not outcomes.foretell(row(986, 2.0))
+    # Nor of one like it: two that took 5.23 GiB each in their probes came to 5.59 and 4.98 of 5.11 GiB.
+    assert not outcomes.foretell(row(986))
     # Those without cycle counts are alike if their bytes are.
     outcomes.add(row(500, None), row(500, None))
     assert outcomes.foretell(row(501, None))

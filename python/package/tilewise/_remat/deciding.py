@@ -119,10 +119,12 @@ class Outcomes:
 
     def add(self, probe: RematRow, row: RematRow) -> None:
         """Notes the row of a choice, and that of its probe."""
-        self._rows.append((probe, row.fits))
         beyond = row.peak_bytes - probe.peak_bytes
-        # One that takes much more has another schedule, which the others needn't have.
-        if probe.fits and not row.fits and beyond <= HAIR * self._limit:
+        if not row.fits and beyond > HAIR * self._limit:
+            # One that takes much more has another schedule, which the others needn't have.
+            return
+        self._rows.append((probe, row.fits))
+        if probe.fits and not row.fits:
             self._beyond = max(self._beyond, beyond)
 
     def foretell(self, probe: RematRow) -> bool:
