@@ -130,9 +130,7 @@ impl Message {
         let row = |name: &str| self.usage.as_ref()?.get(name);
         // The figures are rounded, and the allocator rounds up.
         let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
-        let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
-        let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
-        if room.or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
+        if self.room().or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
@@ -145,11 +143,16 @@ impl Message {
         }
     }
 
+    /// Bytes of the pool, or of the whole memory.
+    fn room(&self) -> Option<u64> {
+        let pool = self.facts.size("pool").map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
+        pool.or(self.capacity.as_ref().map(PrintedSize::bytes))
+    }
+
     /// Whether the request is small, by itself or beside the pool: then others hold the memory.
     #[must_use]
     pub fn asks_little(&self) -> bool {
-        let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
-        let room = fact("pool").or(self.capacity.as_ref().map(PrintedSize::bytes));
+        let room = self.room();
         let asked = self.used.as_ref().map(PrintedSize::bytes);
         asked.is_some_and(|asked| asked <= SMALL || room.is_some_and(|room| asked <= room / SMALL_PART))
     }

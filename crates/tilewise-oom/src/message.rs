@@ -156,8 +156,8 @@ impl Message {
     }
 
     /// The function of JAX's own that is the whole program: `_normal`, which draws an array, `_identity_fn`, which moves
-    /// one, or a single operation. `None` for a reader's program: its function has loops, calls or transformations in
-    /// it, or no underscore before its name.
+    /// one, or a single operation. `None` for a reader's program: its function has modules, loops or transformations
+    /// in it, or no underscore before its name.
     ///
     /// ```
     /// let load = "Attempting to reserve 9.62G at the bottom of memory. That was not possible. There are 7.14G free.";
@@ -200,7 +200,10 @@ impl Message {
 /// `jit(concatenate)/concatenate`, which is called outside of any function.
 fn function_of_jax(op_name: &str) -> Option<&str> {
     let (name, path) = op_name.strip_prefix("jit(")?.split_once(")/")?;
-    let is_own = |part: &str| part.starts_with("jit(") || !part.contains('(') && part != "while";
+    let (scopes, operation) = path.rsplit_once('/').unwrap_or(("", path));
+    // Modules, loops and transformations are of a reader's program.
+    let is_own = |scope: &str| scope.is_empty() || scope.starts_with("jit(");
     let is_single = path.trim_start_matches("jit(main)/") == name;
-    (is_single || name.starts_with('_') && path.split('/').all(is_own)).then_some(name)
+    let is_bare = !operation.contains('(') && scopes.split('/').all(is_own);
+    (is_single || name.starts_with('_') && is_bare).then_some(name)
 }

@@ -35,7 +35,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::OwnFunction { name } => Words::new(format!(
-            "Make the array in parts: the program is JAX's own `{name}`, called outside of `jax.jit`, which makes the array whole \
+            "Make the array in parts: the program is `{name}` alone, by its name one of JAX's own, called outside of `jax.jit`, which makes the array whole \
              on one device, beside the others of its computation. Inside of `jax.jit` with `out_shardings` each device makes its \
              part; fewer elements at once, or a smaller type, help on one device"
         ))

@@ -5,6 +5,7 @@ use super::{
     code::{JAX_AND_NUMPY, NUMPY},
 };
 use crate::shape::{in_words, relation};
+use tilewise::Shape;
 use tilewise_audit::recommendation::finding::{MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 use tilewise_oom::{Facts, Form, Message, meaning_of_code};
 
@@ -153,10 +154,10 @@ fn operand_layout(finding: &OperandLayout) -> Words {
         let bitcast = if relation.is_bitcast() { "a bitcast" } else { "no bitcast" };
         format!("; from XLA's layout to the kernel's it is {bitcast}: {}", in_words(&relation))
     });
-    let sizes = finding.layouts.iter().flat_map(|layouts| layouts.iter()).map(|layout| layout.as_array()?.sizes().ok());
-    let is_whole =
-        finding.layouts.is_some() && sizes.into_iter().all(|sizes| sizes.is_some_and(|of| of.padding_bytes() == 0));
-    if is_whole {
+    let fills = |layout: &Shape| {
+        layout.as_array().and_then(|array| array.sizes().ok()).is_some_and(|sizes| sizes.padding_bytes() == 0)
+    };
+    if finding.layouts.as_deref().is_some_and(|layouts| layouts.iter().all(fills)) {
         return Words::new(format!(
             "Compile the kernel with the JAX and libtpu that it was written for, and report it with both layouts: {which} fills its \
              tiles, so padding changes nothing; PyTorch may bring another libtpu, and lowers no kernel itself{}",

@@ -54,7 +54,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let mut cause = match below_zero {
         Some(missing) => format!(
             "The target is the memory less arguments and results, and is below zero: these alone are {} more than the \
-             compiler counts on. Where the GPU's memory goes on in the host's (unified memory), it may run all the same.",
+             compiler counts on. On a GPU with unified memory it may run all the same.",
             bytes(missing.bytes())
         ),
         None => {

@@ -1,6 +1,6 @@
 //! A slice as a decision diagram over the digits of the layout.
 //!
-//! Levels go from the digit with the largest stride down to the smallest. On each level a *node* stands for the rest of
+//! Levels go from the digit with the largest stride down to the smallest. On each level a *node* is the rest of
 //! the slice once the digits above have their values. Values with the same rest lead to the same node, so there are a
 //! handful of nodes whatever the size of the array: for each level and each dimension "at the slice's first value",
 //! "inside", and "at its last". From the lowest level up, every node gets the number of its runs, their start and their

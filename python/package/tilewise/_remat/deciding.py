@@ -15,7 +15,7 @@ _NEARLY, _MOST_STOPS = 1.1, 6
 class Decision:
     """Compiles in full those that may be the fastest, of each kind the fastest at full rates.
 
-    Kinds differ in how much longer a run takes than at full rates, by a quarter in some steps; choices of one kind
+    Kinds differ in how much longer a run takes than at full rates, by a fifth in some steps; choices of one kind
     differ by a hundredth or two.
 
     Args:
@@ -85,8 +85,8 @@ class Decision:
         self._outcomes.add(probe, tried.row)
         if not tried.row.compiled:
             return
-        if tried.floor < float("inf"):
-            ratio = _seconds(tried) / tried.floor
+        if tried.row.seconds is not None and 0.0 < tried.floor < float("inf"):
+            ratio = tried.row.seconds / tried.floor
             self._ratios[tried.kind] = min(ratio, self._ratios.get(tried.kind, ratio))
         if self._best is None or _seconds(tried) < _seconds(self._best):
             self._best = tried
