@@ -56,11 +56,11 @@ def main():
                 pieces = [piece for piece in before.advice if piece.kind == kind]
                 advice = [piece.peak_bytes_saved or 0 for piece in pieces]
                 certainty = "about" if any(piece.is_estimate for piece in pieces) else "up to"
-                is_named = any(f"jax.{kind}" in note for note in before.notes)
+                is_named = any(f"jax.{kind}" in (cause.remedy or "") for cause in before.causes)
                 saved = before.peak_bytes - report.peak_bytes
                 if not (advice or is_named) or saved <= 0 or saved < KEPT * sum(advice):
                     failed.append(f"{name}: {words}")
-                promised, freed = f"{certainty} {sized(sum(advice))}" if advice else "named in the notes", sized(saved)
+                promised, freed = f"{certainty} {sized(sum(advice))}" if advice else "named as a remedy", sized(saved)
             fits = {True: "yes", False: "no", None: ""}[report.fits]
             print(f"| {name} | {words} | {sized(report.peak_bytes)} | {promised} | {freed} | {fits} |", flush=True)
     sys.exit("\n".join(failed) if failed else 0)

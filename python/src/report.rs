@@ -26,7 +26,7 @@ use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Machine, Report};
 use tilewise_cli::Sources;
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, Headline, Quotes, ReportView, WriteText, note, notebook};
+use tilewise_report::{AuditOutput, Headline, Quotes, ReportView, WriteText, notebook};
 
 /// Sets the function that a report is of, for its `check`.
 #[pyfunction]
@@ -235,13 +235,6 @@ impl PyReport {
     fn advice(&self, py: Python<'_>) -> Vec<PyRecommendation> {
         let advice = || self.audited.report.advice().iter().map(PyRecommendation::of).collect();
         py.detach(|| self.advice.get_or_init(advice)).clone()
-    }
-
-    /// The kinds of arrays that fill the memory at the peak, the largest first, and the remedies for each.
-    #[getter]
-    fn notes(&self, py: Python<'_>) -> Vec<String> {
-        let report = &self.audited.report;
-        py.detach(|| report.notes().iter().map(|one| note(one, report.machine)).collect())
     }
 
     /// Every `copy` between two layouts, in the order of the text.

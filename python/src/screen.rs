@@ -86,6 +86,8 @@ pub(crate) struct PyCause {
     axes: Vec<(Option<String>, u64)>,
     /// Its description, without a full stop.
     sentence: String,
+    /// A change that makes them take less, without a price; `None` if there is none.
+    remedy: Option<String>,
     /// The places of a row that hold data, and all that the row takes; `None` where most of it isn't padding.
     filled: Option<(u64, u64)>,
     /// The line that makes the largest array.
@@ -113,6 +115,7 @@ impl PyCause {
             arrays: cause.arrays,
             axes: cause.axes.iter().map(named).collect(),
             sentence: cause.sentence.clone(),
+            remedy: cause.remedy.map(str::to_owned),
             filled: cause.filled.map(|[filled, places]| (filled, places)),
             source: cause.source.as_ref().map(PySourceLine::of),
             quote: cause.quote.clone(),

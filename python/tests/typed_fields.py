@@ -111,7 +111,6 @@ def calls_of_tables(table: tw.Table, tree: tw.TreePrediction, leaf: tw.TreeLeaf)
 
 def calls_of_reports(report: tw.Report, explanation: tw.Explanation, picture: tw.Drawing) -> None:
     assert_type(report.table(all=True) + explanation.table(width=80) + picture.to_text(width=80), str)
-    assert_type(report.notes, "list[str]")
     assert_type(report.to_html(), str)
     assert_type(picture.to_png(scale=1.0), bytes)
     difference: tw.Comparison = report.diff(report)

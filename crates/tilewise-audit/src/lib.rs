@@ -9,8 +9,7 @@
 //! - The module [`dump`] detects a file's kind from its first bytes, and selects a dump's final programs with the
 //!   compiler's plans.
 //! - [`Report::advice`] recommends changes to the program: [`Recommendation`]s, priced by planning its memory again.
-//!   [`Report::notes`] breaks its peak memory down by kind. [`Report::copy_reasons`] explains its copies, and which of
-//!   them another layout at the interface removes.
+//!   [`Report::copy_reasons`] explains its copies, and which of them another layout at the interface removes.
 //! - [`Report::time`] breaks down the time of a run, estimated from the compiler's own cycle counts.
 //! - [`Together`] sums the memory of programs that are loaded at once, and counts the pages of their cache that fit.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
@@ -37,7 +36,7 @@ pub mod recommendation {
     pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
 }
 
-pub use advice::{CopyEnd, CopyEndKind, CopyReason, Note, Recommendation, Width};
+pub use advice::{CopyEnd, CopyEndKind, CopyReason, Recommendation};
 pub use copies::{CopyClass, CopyLine, CopyRow, Obstacle, copies_by_line};
 pub use dump::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use explain::{Explanation, Mismatch, MismatchCause, explain};
@@ -51,7 +50,7 @@ pub use report::{
     Agreement, Audit, BoundaryChange, BufferRow, Concerned, ForcedBy, KernelArray, KernelRow, KernelSide, Meaning,
     MemoryBounds, ModuleRow, Neighbour, Neighbours, Origin, Origins, OtherCompiler, OwnerName, Owners, Pass, PeakGroup,
     PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning, Resident, Sent, SpacePeak, SpaceTotal,
-    Span, StandingRow, Timeline, TimelinePiece, Work, audit,
+    Span, StandingRow, Timeline, TimelinePiece, Width, Work, audit,
 };
 pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {

@@ -61,7 +61,7 @@ pub use export::Html;
 pub use export::Parquet;
 pub use export::{Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace};
 pub use failure::{excerpt, failure_text};
-pub use findings::{RemedyWords, Words, causes_in_words, next_step, note, warning, why, words};
+pub use findings::{RemedyWords, Words, causes_in_words, next_step, warning, why, words};
 pub use json::{AsJson, Item, JsonLine, to_visible_json};
 pub use kernel::KernelBudget;
 pub use lock::Lock;

@@ -36,7 +36,7 @@ impl AuditOutput {
         Summary::of(&self.report).quoting(&self.quotes)
     }
 
-    /// The summary without the parts that need other plans of the program: changes, contents and copies.
+    /// The summary without the parts that need other plans of the program: changes, remedies and copies.
     #[must_use]
     pub fn summary_at_once(&self) -> Summary<'_> {
         Summary::at_once(&self.report).quoting(&self.quotes)

@@ -326,6 +326,11 @@ class Cause:
         The text of that line, if the program's function is at hand.
         """
     @property
+    def remedy(self, /) -> str | None:
+        """
+        A change that makes them take less, without a price; `None` if there is none.
+        """
+    @property
     def sentence(self, /) -> str:
         """
         Its description, without a full stop.
@@ -1780,11 +1785,6 @@ class Report(Table):
     def no_time(self, /) -> str | None:
         """
         Why there is no `time`; `None` where there is one.
-        """
-    @property
-    def notes(self, /) -> list[str]:
-        """
-        The kinds of arrays that fill the memory at the peak, the largest first, and the remedies for each.
         """
     @property
     def output_bytes(self, /) -> int:

@@ -1,7 +1,7 @@
 // What to change: the first of it in the story, all of it below.
 
 import { el, shortPath, sourceLabel } from "../dom";
-import { advised, clauses, code, prose, said } from "../said";
+import { advised, clauses, code, prose } from "../said";
 import type { Audit, PlannedChange } from "./data";
 import { aliveAt, arrays, type Row } from "./rows";
 
@@ -26,10 +26,10 @@ export function firstOf(audit: Audit): HTMLElement | null {
   );
 }
 
-/// The changes in full, in the order in which to try them; folded where none is needed.
+/// The changes in full, in the order in which to try them, and those without a price; folded where none is needed.
 export function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
-  const all = planned(audit);
-  if (!all.length) return null;
+  const [all, remedies] = [planned(audit), audit.summary?.remedies ?? []];
+  if (!all.length && !remedies.length) return null;
   const list = el(
     "ol",
     {},
@@ -52,18 +52,13 @@ export function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | 
     }),
   );
   const isFolded = audit.summary?.headline.is_comfortable;
-  const body = isFolded ? el("details", {}, el("summary", {}, "Make it smaller: optional"), list) : [el("h2", {}, "The changes in full"), list];
+  const lists = [all.length > 0 && list, remedies.length > 0 && el("ul", {}, remedies.map((remedy) => el("li", {}, prose(`${remedy}.`))))];
+  const title = all.length ? "The changes in full" : "To make it smaller";
+  const body = isFolded ? el("details", {}, el("summary", {}, "Make it smaller: optional"), lists) : [el("h2", {}, title), lists];
   return el("section", { class: "advice", "aria-label": "What to change" }, body);
 }
 
 /// A row of what is in no timeline.
 export function bare(known: Partial<Row> & { owner: string; shape: string }): Row {
   return { name: shortPath(known.owner), path: "", module: "", instruction: "", role: "temporary", count: 1, bytes: 0, padding: 0, pieces: [], ...known };
-}
-
-/// What fills the memory, where no recommendation frees much of it.
-export function contents({ summary }: Audit): HTMLElement | null {
-  const all = summary?.contents ?? [];
-  if (!all.length) return null;
-  return el("section", { "aria-label": "What fills the memory" }, el("h2", {}, "What fills the memory"), el("ul", {}, all.map((remark) => el("li", {}, said(remark)))));
 }

@@ -201,7 +201,8 @@ export interface Summary {
   time: Remark[];
   peak: Remark[];
   notes: Remark[];
-  contents: Remark[];
+  /// Changes without a price.
+  remedies: string[];
   copies: Copies | null;
 }
 

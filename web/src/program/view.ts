@@ -2,7 +2,7 @@
 
 import { bytes, el, fill, fromRoot, grouped, intoView, shortPath, sourceLabel, table, tabs, type Source } from "../dom";
 import { prose, said, type Pictures } from "../said";
-import { advice, bare, contents, firstOf } from "./advice";
+import { advice, bare, firstOf } from "./advice";
 import type { Audit, Cause, Kernel, Remark, Summary, Timeline } from "./data";
 import { detail } from "./detail";
 import type { Neighbours } from "./graph";
@@ -105,7 +105,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   const element = el("article", { class: "program", "aria-busy": "true" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
   const rest = () => {
     fill(first, firstOf(audit));
-    fill(changes, advice(audit, choose), contents(audit));
+    fill(changes, advice(audit, choose));
     fill(tables, kernelTables(report.kernels), otherTables(audit, choose));
   };
   if (options.rest) fill(changes, el("p", { class: "muted" }, "Computing advice …"));

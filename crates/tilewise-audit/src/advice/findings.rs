@@ -1,9 +1,8 @@
-//! Advice, notes and copy reasons of a program, computed together: advice and copy reasons share the layout requests.
+//! Advice and copy reasons of a program, computed together: advice and copy reasons share the layout requests.
 
 use super::{
     copy_reasons::{CopyReason, reasons},
     message::MessageModel,
-    notes::{Note, notes},
     pricing::{recommend, recommend_for_message},
     program::ProgramModel,
     recommendation::Recommendation,
@@ -14,20 +13,18 @@ use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     pub(crate) advice: Vec<Recommendation>,
-    pub(crate) notes: Vec<Note>,
     pub(crate) copy_reasons: Vec<CopyReason>,
 }
 
 impl Findings {
     pub(crate) fn new(planned: &PlannedProgram, copies: &[CopyRow]) -> Self {
         let Some(program) = ProgramModel::new(planned, copies) else {
-            return Self { advice: Vec::new(), notes: Vec::new(), copy_reasons: reasons(planned, copies, None) };
+            return Self { advice: Vec::new(), copy_reasons: reasons(planned, copies, None) };
         };
         // Layouts can be requested where they have tiles.
         let requests = planned.machine.generation().map(|_| LayoutRequests::new(&program)).unwrap_or_default();
         Self {
             advice: recommend(&program, &rules(&requests)),
-            notes: notes(&program),
             copy_reasons: reasons(planned, copies, Some((&program, &requests))),
         }
     }

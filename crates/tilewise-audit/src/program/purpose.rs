@@ -1,7 +1,5 @@
 //! Purposes of arrays; those of arguments follow from their names.
 
-use super::root;
-
 /// The purpose of an array. That of an argument follows from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -43,7 +41,7 @@ impl Purpose {
     /// ```
     #[must_use]
     pub fn of_argument(name: &str) -> Self {
-        of_argument(name).0
+        of_argument(name)
     }
 
     /// A stable name in snake case, for machines.
@@ -66,39 +64,31 @@ impl Purpose {
     }
 }
 
-/// The purpose of an argument, and the length of the prefix of its name that shows it: `state.opt_state` of
-/// `state.opt_state[0].mu['w']`.
-pub(crate) fn of_argument(name: &str) -> (Purpose, usize) {
-    let mut end = 0;
-    for word in name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
+/// The purpose of an argument.
+pub(crate) fn of_argument(name: &str) -> Purpose {
+    for (at, word) in name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').enumerate()
+    {
         let bare = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let lower = bare.to_ascii_lowercase();
         let is_weight = || lower.strip_prefix('w').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
         let purpose = match &*lower {
-            "opt" | "optim" | "optimizer" | "mu" | "nu" | "momentum" | "velocity" => Some(Purpose::OptimizerState),
-            word if word.contains("opt_state") || word.contains("adam") => Some(Purpose::OptimizerState),
-            "kv" | "past_key_values" => Some(Purpose::Cache),
-            word if word.contains("cache") => Some(Purpose::Cache),
-            "kernel" | "embedding" | "model" => Some(Purpose::Parameter),
-            word if word.contains("param") || word.contains("weight") || is_weight() => Some(Purpose::Parameter),
-            "p" if end == 0 && bare.len() < name.len() => Some(Purpose::Parameter),
+            "opt" | "optim" | "optimizer" | "mu" | "nu" | "momentum" | "velocity" => Purpose::OptimizerState,
+            word if word.contains("opt_state") || word.contains("adam") => Purpose::OptimizerState,
+            "kv" | "past_key_values" => Purpose::Cache,
+            word if word.contains("cache") => Purpose::Cache,
+            "kernel" | "embedding" | "model" => Purpose::Parameter,
+            word if word.contains("param") || word.contains("weight") || is_weight() => Purpose::Parameter,
+            "p" if at == 0 && bare.len() < name.len() => Purpose::Parameter,
             // Haiku's name of a bias.
-            "b" if word.starts_with("b'") => Some(Purpose::Parameter),
-            _ => None,
+            "b" if word.starts_with("b'") => Purpose::Parameter,
+            _ => continue,
         };
-        if let Some(purpose) = purpose {
-            let said = end + bare.len();
-            // A key in brackets extends to the closing one.
-            let is_key = name[..said].rfind('[') > name[..said].rfind(']');
-            let bracket = name[said..].find(']').filter(|_| is_key);
-            return (purpose, bracket.map_or(said, |at| said + at + 1));
-        }
-        end += word.len();
+        return purpose;
     }
-    (Purpose::OtherArgument, root(name).len())
+    Purpose::OtherArgument
 }
 
 /// Whether an argument is neither a weight nor a state, by its name.
 pub(crate) fn is_input(name: &str) -> bool {
-    of_argument(name).0 == Purpose::OtherArgument
+    of_argument(name) == Purpose::OtherArgument
 }

@@ -37,6 +37,34 @@ pub enum Meaning<'a> {
     Purpose(Purpose),
 }
 
+/// The width of the elements in most bytes of some arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    /// 8 bits or fewer.
+    Byte,
+    /// 16 bits or fewer, such as bfloat16.
+    Half,
+    /// More than 16 bits.
+    Full,
+}
+
+impl PeakGroup<'_> {
+    /// The width of most of its elements.
+    #[must_use]
+    pub fn width(&self) -> Width {
+        let bits = |row: &PeakRow| row.shape.element_type().map_or(u32::MAX, |of| of.bits());
+        let is_up_to = |most: u32| {
+            let narrow = self.rows.iter().filter(|row| bits(row) <= most);
+            narrow.map(|row| row.bytes).fold(0, u64::saturating_add) > self.bytes / 2
+        };
+        match [8, 16].map(is_up_to) {
+            [true, _] => Width::Byte,
+            [_, true] => Width::Half,
+            _ => Width::Full,
+        }
+    }
+}
+
 impl Meaning<'_> {
     /// A stable name in snake case, for machines.
     #[must_use]

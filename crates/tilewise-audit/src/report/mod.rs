@@ -21,7 +21,7 @@ mod warning;
 mod work;
 
 pub use audit::{Audit, audit};
-pub use groups::{Meaning, PeakGroup};
+pub use groups::{Meaning, PeakGroup, Width};
 pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, Remedy};
 pub use neighbours::{Neighbour, Neighbours};
 pub use peak::{PeakRow, SpacePeak};

@@ -2,7 +2,11 @@
 
 use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
 use std::collections::HashSet;
-use tilewise_hlo::{Instruction, Opcode, dataflow::Dataflow};
+use tilewise::ElementType;
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Dataflow, Use},
+};
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
 /// Facts about a program that determine the purposes of its arrays.
@@ -19,7 +23,7 @@ impl<'f> Purposes<'f> {
         let module = flow.module();
         let arguments = module.entry().into_iter().flat_map(|entry| entry.instructions().collect::<Vec<_>>());
         let weights = arguments
-            .filter(|at| at.opcode() == Opcode::Parameter && of_argument(&name(at)).0 == Purpose::Parameter)
+            .filter(|at| at.opcode() == Opcode::Parameter && of_argument(&name(at)) == Purpose::Parameter)
             .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
             .flatten();
         let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
@@ -29,7 +33,7 @@ impl<'f> Purposes<'f> {
 
     pub(super) fn of_value(&self, value: &AssignedValue, instruction: &Instruction<'_>) -> Purpose {
         match value.role {
-            Role::Argument => of_argument(&name(instruction)).0,
+            Role::Argument => of_argument(&name(instruction)),
             Role::Output => Purpose::Result,
             Role::Temporary => self.of_temporary(value, instruction),
             _ => Purpose::Intermediate,
@@ -75,8 +79,24 @@ impl<'f> Purposes<'f> {
         match made.opcode() {
             _ if is_backward(&name) && is_of_weight() => Purpose::Gradient,
             Opcode::While | Opcode::Parameter => Purpose::LoopCarry,
+            _ if self.is_workspace(value, &made) => Purpose::Workspace,
             _ => Purpose::Intermediate,
         }
+    }
+
+    /// Whether an array is a library's workspace: flat bytes that only library routines read, and no other operation
+    /// fills.
+    fn is_workspace(&self, value: &AssignedValue, made: &Instruction<'_>) -> bool {
+        let is_library = |at: &Instruction<'_>| at.opcode() == Opcode::CustomCall;
+        let is_flat = value.shape().is_some_and(|shape| {
+            shape.dimensions().len() == 1 && matches!(shape.element_type(), Some(ElementType::S8 | ElementType::U8))
+        });
+        let mut readers = self.flow.readers(value.position).filter_map(|found| match found {
+            Use::Read(op) => self.flow.instruction(op),
+            _ => None,
+        });
+        let is_filled = made.operands().next().is_some() && !is_library(made);
+        is_flat && !is_filled && readers.all(|reader| is_library(&reader))
     }
 }
 

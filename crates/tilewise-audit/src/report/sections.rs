@@ -7,9 +7,9 @@ use super::{
     work::{Work, work},
 };
 use crate::{
-    advice::{CopyReason, Findings, Note, Recommendation},
+    advice::{CopyReason, Findings, Recommendation},
     copies::{self, CopyRow},
-    program::{PlannedProgram, SourceLine, call_stack, has_sparse_core},
+    program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, is_recomputed, op_name},
 };
 use std::sync::OnceLock;
 use tilewise::tpu::Libtpu;
@@ -153,6 +153,18 @@ impl Report {
         self.planned.module.source()
     }
 
+    /// Whether the program takes a gradient.
+    #[must_use]
+    pub fn has_gradient(&self) -> bool {
+        has_gradient(&self.planned.module)
+    }
+
+    /// Whether the program computes values again for its gradient, under `jax.checkpoint`.
+    #[must_use]
+    pub fn has_checkpoint(&self) -> bool {
+        self.planned.module.instructions().any(|at| op_name(&at).is_some_and(|name| is_recomputed(&name)))
+    }
+
     /// The total of a memory space, if the module has buffers there.
     #[must_use]
     pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {
@@ -186,13 +198,6 @@ impl Report {
     #[must_use]
     pub fn advice(&self) -> &[Recommendation] {
         &self.findings().advice
-    }
-
-    /// The contents of the program's memory at its peak, by kind, the largest first; empty for a module without plan.
-    /// They have no price: remedies would change what is computed, or where.
-    #[must_use]
-    pub fn notes(&self) -> &[Note] {
-        &self.findings().notes
     }
 
     /// The reason for each of [`copies`](Self::copies), in their order.

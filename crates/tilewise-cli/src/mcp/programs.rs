@@ -145,7 +145,7 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
             "source": peak.source.as_ref().map(AsJson),
         })),
         "changes": summary.changes,
-        "contents": summary.contents.into_iter().map(|remark| remark.words).collect::<Vec<_>>(),
+        "remedies": summary.remedies,
         "alive": alive,
         "alive_more": peak.map_or(0, |peak| peak.rows.len().saturating_sub(ROWS)),
         "warnings": report.warnings.iter().map(warning).collect::<Vec<_>>(),

@@ -19,7 +19,7 @@ const RIDDLES: [(&str, &str); 8] = [
 
 /// Phrases of comments for which the field has a noun, and the most lines that may have them. A ceiling only falls.
 const IN_COMMENTS: [(&str, usize); 6] =
-    [("What ", 97), ("The same", 15), ("so many", 1), ("so much", 0), ("nobody", 9), ("is none", 7)];
+    [("What ", 94), ("The same", 15), ("so many", 1), ("so much", 0), ("nobody", 9), ("is none", 7)];
 
 /// Folders whose comments are counted.
 const SOURCES: [&str; 7] = ["crates", "testing", "xtask", "bench", "fuzz", "conformance", "python/src"];

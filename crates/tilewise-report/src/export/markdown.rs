@@ -42,8 +42,8 @@ impl Exporter for Markdown {
         for (at, change) in summary.changes.iter().enumerate() {
             write_change(at + 1, change, out)?;
         }
-        for remark in &summary.contents {
-            writeln!(out, "{}\n", text(&remark.words))?;
+        for remedy in &summary.remedies {
+            writeln!(out, "- {}\n", text(remedy))?;
         }
         write_copies(&output.report.kernels(), out)?;
         let peak = output.report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());

@@ -3,7 +3,7 @@
 use super::{Json, all, one};
 use crate::{
     ReportView,
-    findings::{RemedyWords, next_step, note, warning, why, words},
+    findings::{RemedyWords, next_step, warning, why, words},
     style::{owner_label, owner_name},
     summary::{Headline, MessageSummary, PeakCause, PlannedChange, causes, changes},
     table::TableRow,
@@ -53,7 +53,6 @@ fields!(ReportView<'_>, view, {
     reported_temporary_bytes: view.report.reported_temporary_bytes(),
     memory_spaces: all(&view.report.memory_spaces),
     advice: all(view.report.advice()),
-    notes: view.report.notes().iter().map(|one| note(one, view.report.machine)).collect::<Vec<_>>(),
     buffers: all(&view.buffers().collect::<Vec<_>>()),
     copies: all(&explained(view.report)),
     moved_bytes: view.report.moved_bytes(),

@@ -1,5 +1,6 @@
 //! The causes of a program's memory: the groups of arrays that hold most of its peak, each in a sentence.
 
+use super::remedies::remedy;
 use crate::{
     Quotes, axis,
     style::{bytes, file_and_line, grouped, percent},
@@ -25,6 +26,8 @@ pub struct PeakCause {
     pub axes: Vec<CauseAxis>,
     /// Its description, without a full stop.
     pub sentence: String,
+    /// The task that makes them take less, without a price; `None` if there is none.
+    pub remedy: Option<&'static str>,
     /// The places of a row that hold data, and all that the row takes, if most of it is padding.
     pub filled: Option<[u64; 2]>,
     /// The line that makes the largest of them.
@@ -65,7 +68,7 @@ pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
         return Vec::new();
     };
     let total = plan.total_bytes();
-    let mut all: Vec<PeakCause> = peak.groups().iter().filter_map(|group| of_group(group, total)).collect();
+    let mut all: Vec<PeakCause> = peak.groups().iter().filter_map(|group| of_group(group, report, total)).collect();
     all.extend(gaps(peak, total));
     all.sort_by_key(|cause| std::cmp::Reverse(cause.bytes));
     let mut told = 0;
@@ -93,6 +96,7 @@ fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
         arrays: 0,
         axes: Vec::new(),
         sentence,
+        remedy: None,
         filled: None,
         source: None,
         quote: None,
@@ -105,7 +109,7 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
+fn of_group(group: &PeakGroup<'_>, report: &Report, total: u64) -> Option<PeakCause> {
     let largest = group.rows.first()?;
     let dimensions = largest.named_dimensions();
     let source = group.rows.iter().find_map(|row| row.source.clone());
@@ -116,6 +120,7 @@ fn of_group(group: &PeakGroup<'_>, total: u64) -> Option<PeakCause> {
         arrays: group.count,
         axes: dimensions.into_iter().map(|(name, size)| CauseAxis { name: name.cloned(), size }).collect(),
         sentence: format!("{}{}", sentence(group, largest), padded(group)),
+        remedy: remedy(group, report),
         filled: filled(&largest.causes).filter(|_| matches!(group.meaning, Meaning::Padding(_))),
         place: source.as_ref().map(file_and_line).unwrap_or_default(),
         source,

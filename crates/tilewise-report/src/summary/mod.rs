@@ -7,6 +7,7 @@ mod headline;
 mod machine;
 mod message;
 mod quoted;
+mod remedies;
 mod span;
 mod stack;
 mod time;
@@ -26,7 +27,7 @@ pub(crate) use time::{NOT_MEASURED, kind_name};
 pub(crate) use told::name_of;
 
 use crate::style::{Tone, bytes, bytes_both, line_of, percent};
-use crate::{Quotes, findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
+use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
@@ -74,8 +75,9 @@ pub struct Summary<'a> {
     pub time: Vec<Remark>,
     /// Other facts: of other memory spaces, of the plan, or of all arrays if there is no plan.
     pub notes: Vec<Remark>,
-    /// The contents of its memory, by kind, unless recommendations together free more than a quarter of it.
-    pub contents: Vec<Remark>,
+    /// Remedies without a price for the largest causes, unless recommendations together free more than a quarter of the
+    /// program's memory.
+    pub remedies: Vec<&'static str>,
     /// The copies that cost; `None` where none does.
     pub copies: Option<CopySummary<'a>>,
 }
@@ -109,7 +111,13 @@ impl<'a> Summary<'a> {
         let at_once = Self::at_once(report);
         let changes = changes(report);
         let shortfall = changes::shortfall(&changes, report);
-        Self { changes, shortfall, contents: contents(report), copies: CopySummary::of(report), ..at_once }
+        Self {
+            changes,
+            shortfall,
+            remedies: remedies(&at_once.causes, report),
+            copies: CopySummary::of(report),
+            ..at_once
+        }
     }
 
     /// The summary with these lines of source.
@@ -122,7 +130,7 @@ impl<'a> Summary<'a> {
     }
 
     /// The summary without the parts that need other plans of the program, which take most of the time: changes,
-    /// contents and copies.
+    /// remedies and copies.
     #[must_use]
     pub fn at_once(report: &'a Report) -> Self {
         let (plan, source) = (report.plan().ok(), visible(&report.source));
@@ -146,7 +154,7 @@ impl<'a> Summary<'a> {
                 || as_it_runs(report).into_iter().chain(of_all_arrays(report)).collect(),
                 |plan| notes(report, plan),
             ),
-            contents: Vec::new(),
+            remedies: Vec::new(),
             copies: None,
         }
     }
@@ -307,8 +315,8 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// The report's notes on a program's memory, unless the recommendations together free much of it.
-fn contents(report: &Report) -> Vec<Remark> {
+/// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters.
+fn remedies(causes: &[PeakCause], report: &Report) -> Vec<&'static str> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
@@ -316,8 +324,14 @@ fn contents(report: &Report) -> Vec<Remark> {
     if freed > report.memory_bounds.at_most_bytes / MUCH {
         return Vec::new();
     }
-    let words = |one| format!("{}.", note(one, report.machine));
-    report.notes().iter().map(|one| Remark { words: words(one), tone: Tone::Plain }).collect()
+    let most = causes.iter().map(|cause| cause.bytes).max().unwrap_or_default();
+    let mut found: Vec<&str> = Vec::new();
+    for remedy in causes.iter().filter(|cause| cause.bytes >= most / 2).filter_map(|cause| cause.remedy) {
+        if !found.contains(&remedy) {
+            found.push(remedy);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -123,6 +123,7 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
             arrays: 0,
             axes: Vec::new(),
             sentence: sentence.to_owned(),
+            remedy: None,
             filled: None,
             source: None,
             quote: None,
@@ -156,6 +157,7 @@ fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
         kind: "kernel",
         axes: Vec::new(),
         sentence: format!("the {what} `{name}` at once: its blocks (two of each), scratch and stack"),
+        remedy: None,
         filled: None,
         ..of_row(row, 1, taken)
     }
@@ -182,6 +184,7 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
         arrays,
         axes: sizes().map(|size| CauseAxis { name: None, size }).collect(),
         sentence: format!("{each}{what}"),
+        remedy: None,
         filled: super::causes::filled(&row.causes).filter(|_| is_padding),
         quote: None,
         place: row.source.as_ref().map(file_and_line).unwrap_or_default(),

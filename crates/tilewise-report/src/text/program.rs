@@ -6,7 +6,7 @@ use super::{
     array_row::{Row, name, who, write_header},
     kernels::{write_bodies, write_boundaries, write_vmem},
     screen::Screen,
-    summary::{write_contents, write_copies, write_held, write_remarks},
+    summary::{write_copies, write_held, write_remarks},
     time::write_time,
 };
 use crate::{
@@ -49,7 +49,6 @@ impl WriteText for AuditOutput {
         if let Some(peak) = peak {
             if !is_folded {
                 write_in_full(&summary.changes, shown.code, terminal.width, out)?;
-                write_contents(&summary, terminal, out)?;
             }
             write_peak(peak, all, terminal.width, out)?;
         }

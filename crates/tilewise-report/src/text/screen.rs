@@ -28,6 +28,8 @@ pub(super) struct Screen<'a> {
     cause: Option<String>,
     causes: &'a [PeakCause],
     changes: &'a [PlannedChange<'a>],
+    /// Changes without a price.
+    remedies: &'a [&'static str],
     /// The remark behind the changes.
     remark: Option<&'a Remark>,
     /// The message itself.
@@ -59,6 +61,7 @@ impl<'a> Screen<'a> {
             cause: headline.comfort.clone(),
             causes: &summary.causes,
             changes: &summary.changes,
+            remedies: if is_folded { &[] } else { &summary.remedies },
             remark: summary.shortfall.as_ref(),
             quote: None,
             labels: [cause, change, "Then"],
@@ -78,6 +81,7 @@ impl<'a> Screen<'a> {
             cause: Some(summary.verdict.clone()),
             causes: &summary.causes,
             changes: &summary.changes,
+            remedies: &[],
             remark: summary.shortfall.as_ref(),
             quote: summary.quote.as_ref(),
             // Each is priced alone.
@@ -104,14 +108,19 @@ impl<'a> Screen<'a> {
             }
             self.write_cause(if at == 0 { self.labels[0] } else { "" }, cause, &mut lines)?;
         }
-        if !self.changes.is_empty() {
+        if !self.changes.is_empty() || !self.remedies.is_empty() {
             writeln!(lines)?;
         }
-        let mut remark = Vec::new();
-        if let Some(Remark { words, tone }) = self.remark {
-            write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut remark)?;
+        // All that stands below the changes.
+        let mut below = Vec::new();
+        for (at, remedy) in self.remedies.iter().enumerate() {
+            let label = if at == 0 && self.changes.is_empty() { self.labels[1] } else { "Or" };
+            self.write_task(label, remedy, &mut below)?;
         }
-        let room = LINES - count(&remark).min(LINES);
+        if let Some(Remark { words, tone }) = self.remark {
+            write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut below)?;
+        }
+        let room = LINES - count(&below).min(LINES);
         let (mut left_out, mut code) = (0, false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
@@ -145,7 +154,7 @@ impl<'a> Screen<'a> {
         if !code && !self.is_folded && self.changes.first().is_some_and(|first| first.code().is_some()) {
             writeln!(lines, "{}", styled(FAINT, "        code below"))?;
         }
-        lines.extend(remark);
+        lines.extend(below);
         let mut own = Vec::new();
         if let Some(quote) = self.quote {
             writeln!(own)?;
@@ -218,12 +227,7 @@ impl<'a> Screen<'a> {
         let effect = if self.is_folded { String::new() } else { format!("  {}", change.effect) };
         let indent = " ".repeat(CHANGE);
         if change.lead.is_empty() {
-            let label = format!("{label:<CHANGE$}");
-            let options = textwrap::Options::new(width).initial_indent(&label).subsequent_indent(&indent);
-            for (at, line) in textwrap::wrap(&change.task, options).into_iter().enumerate() {
-                let line = if at == 0 { line.replacen(&label, &styled(STRONG, &label), 1) } else { line.into_owned() };
-                writeln!(out, "{line}")?;
-            }
+            self.write_task(label, &change.task, out)?;
             return if with_code { self.write_code(change, out) } else { Ok(()) };
         }
         let lead = format!("{}{effect}", change.lead);
@@ -236,6 +240,17 @@ impl<'a> Screen<'a> {
             write_wrapped(&change.task, anstyle::Style::new(), [&indent; 2], width, out)?;
         }
         if with_code { self.write_code(change, out) } else { Ok(()) }
+    }
+
+    /// The task of a change, without its bytes.
+    fn write_task(&self, label: &str, task: &str, out: &mut dyn Write) -> io::Result<()> {
+        let (label, indent) = (format!("{label:<CHANGE$}"), " ".repeat(CHANGE));
+        let options = textwrap::Options::new(self.terminal.width).initial_indent(&label).subsequent_indent(&indent);
+        for (at, line) in textwrap::wrap(task, options).into_iter().enumerate() {
+            let line = if at == 0 { line.replacen(&label, &styled(STRONG, &label), 1) } else { line.into_owned() };
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
     }
 
     /// The line to change, the caveat, and the code.

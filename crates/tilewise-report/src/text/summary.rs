@@ -29,17 +29,6 @@ pub(super) fn write_remarks<'a>(
     remarks.into_iter().try_for_each(write)
 }
 
-/// The contents of the memory, if changes free little.
-pub(super) fn write_contents(summary: &Summary<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    if !summary.contents.is_empty() {
-        writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
-    }
-    for Remark { words, tone } in &summary.contents {
-        write_wrapped(words, style_of(*tone), ["  ", "    "], terminal.width, out)?;
-    }
-    Ok(())
-}
-
 /// The lines whose copies cost, all or as many as a screen holds, and the changes that make copies needless.
 pub(super) fn write_copies(
     copies: &CopySummary<'_>,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tilewise::tpu::Generation;
 use tilewise_audit::{Audit, Machine, Program, Recommendation, Report, recommendation::Saving};
 use tilewise_hlo::Module;
-use tilewise_report::{note, words};
+use tilewise_report::{Summary, words};
 use tilewise_testing::programs;
 
 pub(super) const MIB: u64 = 1 << 20;
@@ -412,9 +412,9 @@ ENTRY main (p0.1: f32[524288,8]) -> f32[524288] {
     assert_eq!((kind(&found[0]), code(&found[0])), (("order", "argument"), None));
 }
 
-/// What is no advice is a note: it has no price.
+/// Remedies without a price, of the largest causes, where no advice frees much.
 #[test]
-fn where_nothing_helps_notes_say_what_fills_the_memory() {
+fn where_nothing_has_a_price_remedies_are_listed() {
     let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
 
 ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1: f32[64,1024]) -> (f32[1024,1024], f32[1024,1024]) {
@@ -427,25 +427,20 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
   m.2 = f32[1024,1024]{1,0:T(8,128)} custom-call(m.1, w.2), custom_call_target="h", output_to_operand_aliasing={{}: (0, {})}
   ROOT t = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(w.2, m.2)
 }"#;
-    let notes = |report: &Report| report.notes().iter().map(|one| note(one, report.machine)).collect::<Vec<String>>();
-    let found = report(&Module::parse(text).unwrap(), Generation::V5e);
-    assert!(found.advice().is_empty(), "{:?}", found.advice());
-    let said = notes(&found);
-    let starts: Vec<&str> = said.iter().filter_map(|note| note.split(". ").next()).collect();
-    // 4 + 4 + 2 + 1/4 + 1 MiB.
-    let expected = [
-        "Parameters: 4.00 MiB, 35 %, `state['params']`",
-        "State of the optimizer: 4.00 MiB, 35 %, `state.opt_state`",
-        "Cache: 2.00 MiB, 17 %, `cache`",
-        "Intermediate values: 1.00 MiB, 8 %, the largest f32[64,4096]",
-    ];
-    assert_eq!(starts, expected);
-    assert!(said[0].ends_with("hold them in bfloat16 or int8, or shard them over more devices"), "{}", said[0]);
-    // What is bfloat16 already can't become so.
-    let narrow = Module::parse(text.replace("f32[1024,1024]", "bf16[1024,1024]").replace("bbf16", "bf16")).unwrap();
-    let said = notes(&report(&narrow, Generation::V5e));
-    assert!(said.iter().any(|note| note.ends_with("hold them in int8, or shard them over more devices")), "{said:?}");
-    assert!(said.iter().all(|note| !note.contains("bfloat16")), "{said:?}");
+    let remedies = |text: &str| {
+        let found = report(&Module::parse(text).unwrap(), Generation::V5e);
+        assert!(found.advice().is_empty(), "{:?}", found.advice());
+        Summary::of(&found).remedies
+    };
+    // 4 + 4 + 2 + 1/4 + 1 MiB: the first three are 80 % and more.
+    let said = remedies(text);
+    assert_eq!(said[0], "Hold the parameters in bfloat16 or int8, or shard them over more devices");
+    assert!(said[1].starts_with("Shard the optimizer's state") && said[1].contains("bfloat16"), "{said:?}");
+    assert!(said[2].starts_with("Hold the cache in int8 or float8") && said.len() == 3, "{said:?}");
+    // Arrays of bfloat16 can't become so.
+    let said = remedies(&text.replace("f32[1024,1024]", "bf16[1024,1024]").replace("bbf16", "bf16"));
+    assert_eq!(said[0], "Hold the parameters in int8, or shard them over more devices");
+    assert!(said.iter().all(|remedy| !remedy.contains("bfloat16")), "{said:?}");
 }
 
 /// The condition of a loop that counts its trips in the first element of what it carries.

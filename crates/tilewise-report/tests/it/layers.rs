@@ -6,7 +6,7 @@ use super::advice::{MIB, advice, code, kind, report, sentence};
 use tilewise::tpu::Generation;
 use tilewise_audit::recommendation::Saving;
 use tilewise_hlo::Module;
-use tilewise_report::note;
+use tilewise_report::Summary;
 
 /// A network of layers that aren't in a loop: `count` times a value of 16 MiB that the backward pass reads.
 fn of_layers(count: usize, name: impl Fn(usize) -> String) -> String {
@@ -129,14 +129,14 @@ fn what_recomputed_layers_free_is_an_estimate() {
 fn layers_that_are_recomputed_are_not_to_be_recomputed() {
     let said = |text: &str| {
         let found = report(&Module::parse(text).unwrap(), Generation::V5e);
-        let mut notes = found.notes().iter().map(|one| note(one, found.machine));
-        notes.find(|note| note.starts_with("Values that the forward pass keeps")).expect("a note")
+        let causes = Summary::of(&found).causes;
+        causes.iter().find(|cause| cause.kind == "kept_for_gradient").and_then(|cause| cause.remedy).expect("a remedy")
     };
     let plain = of_layers(8, |layer| format!("Net)/layer_{layer}/mlp"));
-    assert!(said(&plain).contains("recompute them"), "{}", said(&plain));
+    assert!(said(&plain).starts_with("Recompute what is kept"), "{}", said(&plain));
     let recomputed =
         plain.replace("transpose(jvp(Net)/", "transpose(jvp(Net))/jvp(Net)/checkpoint/rematted_computation/");
-    assert!(said(&recomputed).ends_with("these layers are already recomputed"), "{}", said(&recomputed));
+    assert!(said(&recomputed).ends_with("or save less under the checkpoint"), "{}", said(&recomputed));
 }
 
 /// As of a step that goes up by one gradient and down by another: each runs through all layers.

@@ -46,7 +46,7 @@ fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     }
     // An argument whose name doesn't show a weight may be an optimizer's moment, with the bounds of its weight.
     let is_trained = |argument: &&LiveArray<'_>| {
-        let is_weight = match of_argument(&name(&argument.instruction)).0 {
+        let is_weight = match of_argument(&name(&argument.instruction)) {
             Purpose::Parameter => true,
             Purpose::OtherArgument => alike.get(&argument.bounds[..]) == Some(&1),
             _ => false,

@@ -38,7 +38,6 @@ mod weights;
 
 pub(crate) use attention::scores_of;
 pub(crate) use layout_request::LayoutRequests;
-pub(crate) use logits::Vocabulary;
 pub(crate) use narrow::conversion;
 
 use super::rule::Rule;

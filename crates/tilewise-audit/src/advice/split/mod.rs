@@ -208,7 +208,7 @@ impl<'p> Split<'p> {
             let name = name(&parameter);
             if is_input(&name) || is_in_all {
                 self.inputs.push((name, dimension));
-            } else if of_argument(&name).0 != Purpose::Cache {
+            } else if of_argument(&name) != Purpose::Cache {
                 return None;
             }
             born.push((parameter.index(), leaf));

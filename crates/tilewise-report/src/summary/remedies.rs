@@ -1,0 +1,49 @@
+//! Remedies without a price: they change the computation or its place, which no plan of the program shows.
+
+use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width};
+
+/// The task that makes the arrays of a group take less, in the imperative. Of padding and
+/// of arrays that are held twice, advice has a price.
+pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static str> {
+    let Meaning::Purpose(purpose) = group.meaning else { return None };
+    let width = group.width();
+    Some(match purpose {
+        Purpose::Parameter => match (width, report.has_gradient()) {
+            (Width::Byte, _) | (Width::Half, true) => "Shard the parameters over more devices",
+            (Width::Full, true) => "Shard the parameters over more devices, or hold them in bfloat16",
+            (Width::Half, false) => "Hold the parameters in int8, or shard them over more devices",
+            (Width::Full, false) => "Hold the parameters in bfloat16 or int8, or shard them over more devices",
+        },
+        Purpose::OptimizerState if width < Width::Full => {
+            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), use an optimizer \
+             that keeps less (Adafactor, Lion), or keep it in the host's memory between updates"
+        }
+        Purpose::OptimizerState => {
+            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), hold it in \
+             bfloat16, use an optimizer that keeps less (Adafactor, Lion), or keep it in the host's memory between \
+             updates"
+        }
+        Purpose::Cache if width == Width::Byte => "Bound the cache's length, or shard it over heads or sequences",
+        Purpose::Cache => "Hold the cache in int8 or float8, bound its length, or shard it over heads or sequences",
+        Purpose::OtherArgument => "Pass the arguments in a smaller type or in parts, or shard them",
+        Purpose::Result => "Return less, or return it in a smaller type",
+        Purpose::Logits => "Compute the cross entropy in chunks of tokens",
+        Purpose::Kept if report.has_checkpoint() => {
+            "Take fewer samples at a time and add up the gradients, or save less under the checkpoint"
+        }
+        Purpose::Kept if report.machine == Machine::Cpu => {
+            "Take fewer samples at a time and add up the gradients, or run the layers in a loop (`jax.lax.scan`) with \
+             `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"
+        }
+        Purpose::Kept => {
+            "Recompute what is kept (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), or take fewer \
+             samples at a time and add up the gradients"
+        }
+        Purpose::Gradient if width < Width::Full => "Shard the gradients as the parameters",
+        Purpose::Gradient => "Shard the gradients as the parameters, or add them up in bfloat16",
+        Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
+        Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
+        Purpose::LoopCarry => "Carry less through the loop, or carry it in a smaller type",
+        _ => "Work through the input in parts, or compute in a smaller type",
+    })
+}
