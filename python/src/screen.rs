@@ -86,7 +86,7 @@ pub(crate) struct PyCause {
     axes: Vec<(Option<String>, u64)>,
     /// Its description, without a full stop.
     sentence: String,
-    /// A change that makes them take less, without a price; `None` if there is none.
+    /// A change that makes them take less, without a price; `None` where nothing helps.
     remedy: Option<String>,
     /// The places of a row that hold data, and all that the row takes; `None` where most of it isn't padding.
     filled: Option<(u64, u64)>,

@@ -62,16 +62,19 @@ test("two programs as a report in one file: what the page shows of them", async 
   await accessible(page);
 });
 
-test("programs of a server together: what is held once, each beneath, and the command line's text", async ({ quiet: page }) => {
+test("programs of a server together: what frees memory, each of them, and what is held once", async ({ quiet: page }) => {
   const names = ["large", "small", "undonated"].map((name) => `${name}.v6e.hlo.gz`);
   await page.goto("./");
   await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(names.map((name) => `${root}/examples/server/${name}`));
   await page.getByRole("group", { name: "Files" }).getByRole("button", { name: "Together" }).click();
   const article = page.locator("article.together");
-  await expect(article.locator(".lead")).toContainText("3 programs together hold at least 434.54 MiB of 31.24 GiB of HBM");
+  await expect(article.getByRole("heading", { level: 1 })).toContainText("3 programs together hold at least 434.54 MiB of 31.24 GiB of HBM");
   await expect(article.locator("svg")).toContainText("undonated: 147.25 MiB");
-  const printed = execFileSync(commandLine(), ["audit", "--together", ...names, "--tpu", "v6e"], { cwd: `${root}/examples/server`, encoding: "utf8", env: { ...process.env, COLUMNS: "110" } });
-  // The headline stands above.
-  await expect(article.locator("pre")).toHaveText(printed.slice(printed.indexOf("\n") + 1).trim(), { useInnerText: true });
+  const printed = execFileSync(commandLine(), ["audit", "--json", "--together", ...names, "--tpu", "v6e"], { cwd: `${root}/examples/server`, encoding: "utf8" });
+  const { programs, residents, options } = JSON.parse(printed).together as { programs: { name: string }[]; residents: { shape: string }[]; options: { sentence: string }[] };
+  await expect(article.locator("li")).toContainText(options.map(({ sentence }) => sentence.replaceAll("`", "")));
+  const [first, held] = [article.getByRole("table").nth(0), article.getByRole("table").nth(1)];
+  await expect(first.locator("td:last-child")).toHaveText(programs.map(({ name }) => name));
+  await expect(held.locator("td:nth-child(3)")).toHaveText(residents.slice(0, 12).map(({ shape }) => shape));
   await accessible(page);
 });

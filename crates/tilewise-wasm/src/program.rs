@@ -11,15 +11,12 @@ use tilewise_audit::{
 };
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
 use tilewise_report::{
-    AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ProgramSet, ReportView, Summary, WriteText, in_span,
+    AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ProgramSet, ReportView, Summary, in_span,
 };
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
-
-/// Columns of text on the page.
-const COLUMNS: usize = 110;
 
 /// The [name](FileKind::as_str) of the kind of a file or a pasted text, by its first bytes, decompressed.
 #[wasm_bindgen]
@@ -60,27 +57,26 @@ pub fn assignment(name: &str, bytes: Vec<u8>) -> Answer {
     json(&JsonLine::of(name, AsJson(&AssignmentReport::of(&plan, name, None))))
 }
 
-/// The memory of programs that are loaded on one device at once, as JSON: `headline`, `fits`, the picture as `svg`, and
-/// the `text` that `tilewise audit --together` prints.
+/// The memory of programs that are loaded on one device at once, as JSON: `headline`, the picture as `svg`, and
+/// `together` as `tilewise audit --together --json` prints it.
 ///
 /// # Errors
 /// Programs of different machines, and one without a plan.
 #[wasm_bindgen]
 pub fn together(programs: Vec<Program>, theme: &str) -> Answer {
     #[derive(Serialize)]
-    struct Shown {
+    struct Shown<'a> {
         headline: String,
-        fits: Option<bool>,
         svg: String,
-        text: String,
+        #[serde(flatten)]
+        set: &'a ProgramSet,
     }
     let members: Vec<Member<'_>> = programs.iter().map(|program| Member::new(&program.0.report)).collect();
     let limit = programs.first().and_then(|program| program.0.report.machine.program_bytes());
     let set = Together::of(&members, limit, None).map_err(|failure| thrown(&failure))?;
-    let fits = set.fits();
     let set = ProgramSet(set);
     let svg = set.picture().to_svg(&themed(theme));
-    json(&Shown { headline: set.verdict_in_words(), fits, svg, text: set.to_text(COLUMNS) })
+    json(&Shown { headline: set.verdict_in_words(), svg, set: &set })
 }
 
 /// A program with its audit.

@@ -328,7 +328,7 @@ class Cause:
     @property
     def remedy(self, /) -> str | None:
         """
-        A change that makes them take less, without a price; `None` if there is none.
+        A change that makes them take less, without a price; `None` where nothing helps.
         """
     @property
     def sentence(self, /) -> str:

@@ -54,7 +54,7 @@ export function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | 
   const isFolded = audit.summary?.headline.is_comfortable;
   const lists = [all.length > 0 && list, remedies.length > 0 && el("ul", {}, remedies.map((remedy) => el("li", {}, prose(`${remedy}.`))))];
   const title = all.length ? "The changes in full" : "To make it smaller";
-  const body = isFolded ? el("details", {}, el("summary", {}, "Make it smaller: optional"), lists) : [el("h2", {}, title), lists];
+  const body = isFolded ? el("details", {}, el("summary", {}, "Make it smaller: optional"), lists) : [el("h2", {}, title), ...lists];
   return el("section", { class: "advice", "aria-label": "What to change" }, body);
 }
 

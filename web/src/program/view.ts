@@ -45,7 +45,7 @@ const MEMORIES = [0, 1, 3, 4, 5];
 export function programView(audit: Audit, options: ProgramOptions): HTMLElement {
   const { report, timeline } = audit;
   const above = el("div", {});
-  const [first, changes, tables] = [el("div", {}), el("div", {}), el("div", {})];
+  const [first, changes, tables] = [el("div", { class: "soon" }), el("div", {}), el("div", {})];
   const alive = el("section", { "aria-label": "What is alive at the moment" });
   const text = options.texts && pane(options.texts, (instruction) => memory.choose(instruction));
   const texts = text && el("details", { class: "text" }, el("summary", {}, "The program’s text"), text.element);

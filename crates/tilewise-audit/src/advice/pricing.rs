@@ -166,7 +166,7 @@ pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Ru
     let proposals = rules.iter().flat_map(|rule| rule.propose(message));
     let mut advice: Vec<Recommendation> = proposals
         .map(|proposal| {
-            let listed = listed(&proposal);
+            let listed = proposal.of_listed.unwrap_or_else(|| listed(&proposal));
             let saved = proposal.estimate.unwrap_or(listed);
             let listed_bytes = Some(listed).filter(|listed| *listed > 0 && *listed < saved);
             Recommendation { listed_bytes, ..proposal.recommendation(message, saved) }

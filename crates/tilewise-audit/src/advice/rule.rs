@@ -2,7 +2,7 @@
 
 use super::{
     change::{Saving, Target},
-    evidence::Evidence,
+    evidence::{Evidence, Listed},
     finding::Finding,
     program::BufferChanges,
     recommendation::{AdvisedArray, Recommendation},
@@ -37,6 +37,8 @@ pub(crate) struct Proposal {
     pub(crate) buffers: BufferChanges,
     /// Bytes that it frees by itself, if the new buffer sizes alone don't show them.
     pub(crate) estimate: Option<u64>,
+    /// The part of that estimate that arrays in a message's list free; the rest is extrapolated.
+    pub(crate) of_listed: Option<u64>,
     /// The kind of its saving: exact, a bound or an estimate.
     pub(crate) saving: fn(u64) -> Saving,
     /// The number of parts of the batch that its saving is for, if more parts free more.
@@ -55,6 +57,7 @@ impl Proposal {
             about: Some(about),
             buffers,
             estimate: None,
+            of_listed: None,
             saving: Saving::Exact,
             parts: None,
             is_of_pairs: false,
@@ -75,6 +78,11 @@ impl Proposal {
     /// Marks the saving as an estimate: `bytes` for the proposal alone.
     pub(crate) fn estimated(self, bytes: u64) -> Self {
         Self { saving: Saving::About, estimate: Some(bytes), ..self }
+    }
+
+    /// Estimates the saving from the bytes that listed arrays free.
+    pub(crate) fn extrapolated(self, evidence: &dyn Evidence, freed: u64, listed: Listed) -> Self {
+        Self { estimate: Some(evidence.extrapolated(freed, listed)), of_listed: Some(freed), ..self }
     }
 
     /// The recommendation, with the bytes that it frees.

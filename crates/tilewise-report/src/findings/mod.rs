@@ -170,13 +170,16 @@ pub fn words(about: &Recommendation) -> Words {
     if recomputes && about.framework == Some(Framework::Jax) {
         words.caveat.get_or_insert_with(|| checkpoint::BY_TIME.to_owned());
     }
-    if let Some(listed) = about.listed_bytes {
-        words.sentence += &format!(
-            "; {} of it of listed arrays, the rest if those that the message doesn't list are alike",
-            bytes(listed)
-        );
+    if let Some(more) = extrapolated(about) {
+        words.sentence += &format!("; {more}");
     }
     words
+}
+
+/// The bytes that a change may free beyond those of a message's listed arrays.
+pub(crate) fn extrapolated(about: &Recommendation) -> Option<String> {
+    let freed = about.listed_bytes.and(about.saving.bytes())?;
+    Some(format!("up to {} if unlisted arrays are alike", bytes(freed)))
 }
 
 fn of_finding(about: &Recommendation) -> Words {

@@ -26,7 +26,7 @@ pub struct PeakCause {
     pub axes: Vec<CauseAxis>,
     /// Its description, without a full stop.
     pub sentence: String,
-    /// The task that makes them take less, without a price; `None` if there is none.
+    /// The task that makes them take less, without a price; `None` where nothing helps.
     pub remedy: Option<&'static str>,
     /// The places of a row that hold data, and all that the row takes, if most of it is padding.
     pub filled: Option<[u64; 2]>,

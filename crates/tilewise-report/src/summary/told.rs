@@ -2,7 +2,7 @@
 
 use super::{CauseAxis, Headline, PeakCause, PlannedChange, causes::share, changes::place};
 use crate::{
-    findings::{printed, words},
+    findings::{extrapolated, printed, words},
     style::{Tone, bytes, file_and_line, freed, grouped},
 };
 use std::cmp::Reverse;
@@ -203,11 +203,11 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
         let is_known = !advice.saving.is_bound() && !advice.saving.is_estimate();
         PlannedChange {
             task: said.task,
-            lead: freed(advice.saving).map_or_else(String::new, |freed| format!("frees {freed}")),
+            lead: frees(advice),
             bytes_after: after,
             fits: after.zip(limit).map(|(after, limit)| after <= limit).filter(|fits| is_known || !fits),
             seconds_after: None,
-            effect: beside_missing(advice.saving, explanation, &budget),
+            effect: extrapolated(advice).unwrap_or_else(|| beside_missing(advice.saving, explanation, &budget)),
             plain_code: said.plain,
             caveat: said.caveat,
             place: kernel_call(advice, explanation).unwrap_or_else(|| place(advice)),
@@ -217,6 +217,15 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
         }
     };
     explanation.advice.iter().map(change).collect()
+}
+
+/// The bytes that a change frees of the arrays that a message lists, or of all; empty if unknown.
+fn frees(advice: &Recommendation) -> String {
+    let freed = match advice.listed_bytes {
+        Some(listed) => Some(bytes(listed)),
+        None => freed(advice.saving),
+    };
+    freed.map_or_else(String::new, |freed| format!("frees {freed}"))
 }
 
 /// The place where a kernel of the reader's own is called: its function, by the names of operations.

@@ -255,6 +255,25 @@ fn what_the_compiler_refused_ran_out_of_nothing() {
     assert!(explained.to_text(100).starts_with("Compile failed, no memory ran out. "), "{}", explained.to_text(100));
 }
 
+/// A message that is cut after one array of 2 GiB, of 40 that its total has.
+#[test]
+fn arrays_that_a_message_does_not_list_are_no_certain_saving() {
+    let text = "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 40.10G of 30.75G hbm. Exceeded hbm \
+                capacity by 9.35G.
+
+Program hbm requirement 40.10G:
+    HLO temp          40.00G (100.0% utilization: Unpadded (40.00G) Padded (40.00G), 0.0% fragmentation (0B))
+
+  Largest program allocations in hbm:
+
+  1. Size: 2.00G
+     Operator: op_name=\"jit(step)/jvp(Net)/block_3/mlp/mul\"";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    let changes = MessageSummary::of(&explained).changes;
+    assert_eq!(changes[0].lead, "frees 2.00 GiB");
+    assert_eq!(changes[0].effect, "up to 40.00 GiB if unlisted arrays are alike");
+}
+
 /// A change that is one line of the reader's is shown as that line before and after.
 #[test]
 fn a_change_of_one_line_is_a_diff() {

@@ -36,7 +36,7 @@ impl Rule for ScoresOfAttention {
             let held = scores().fold(0, |held: u64, array| held.saturating_add(array.bytes()));
             let proposal = Proposal::new(finding, Target::Value, largest.advised(evidence)).bound();
             let proposal = proposal.at_most(scores().map(|array| (array.buffer(), 0)));
-            Some(Proposal { estimate: Some(evidence.extrapolated(held, Listed::Bytes)), ..proposal })
+            Some(proposal.extrapolated(evidence, held, Listed::Bytes))
         });
         proposal.into_iter().collect()
     }

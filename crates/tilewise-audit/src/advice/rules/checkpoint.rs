@@ -103,9 +103,9 @@ fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
     let is_kept = |row: &&Allocation| row.shape.is_none() && row.op_name().contains("jvp(");
     let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(is_kept).collect();
     let largest = *kept.iter().max_by_key(|row| row.taken_bytes())?;
-    let held = evidence.extrapolated(total(kept.iter().copied(), Allocation::taken_bytes), Listed::Bytes);
+    let held = total(kept.iter().copied(), Allocation::taken_bytes);
     let proposal = Proposal::new(UNTOLD, Target::Value, AdvisedArray::of_row(largest)).bound();
-    Some(Proposal { estimate: Some(held), ..proposal })
+    Some(proposal.extrapolated(evidence, held, Listed::Bytes))
 }
 
 fn by_loop<'m>(

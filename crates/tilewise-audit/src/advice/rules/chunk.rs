@@ -110,8 +110,8 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, largest.advised(evidence));
     let proposal = proposal.at_most(with_it().map(|array| (array.number, array.row.taken_bytes() / parts))).bound();
-    let estimate = Some(evidence.extrapolated(held, Listed::Bytes) / parts * (parts - 1));
-    Some(Proposal { parts: Some(parts), estimate, ..proposal })
+    let proposal = proposal.extrapolated(evidence, held / parts * (parts - 1), Listed::Bytes);
+    Some(Proposal { parts: Some(parts), ..proposal })
 }
 
 /// The size of the dimension that most bytes share and that may be a batch. Among sizes with at least nine tenths of

@@ -23,9 +23,11 @@ impl Rule for CopiedArguments {
         let rows = evidence.message().map(|message| &message.temporaries[..]).unwrap_or_default();
         let copies = || rows.iter().copied().filter(|row| is_copied_argument(row));
         let largest = copies().filter(|row| row.shape.is_some()).max_by_key(|row| row.taken_bytes());
-        let proposal = largest.map(|largest| Proposal {
-            estimate: Some(evidence.extrapolated(total(copies(), Allocation::taken_bytes), Listed::Bytes)),
-            ..Proposal::new(Finding::CopiedWeights, Target::Argument, AdvisedArray::of_row(largest)).bound()
+        let held = total(copies(), Allocation::taken_bytes);
+        let proposal = largest.map(|largest| {
+            let about = AdvisedArray::of_row(largest);
+            let proposal = Proposal::new(Finding::CopiedWeights, Target::Argument, about).bound();
+            proposal.extrapolated(evidence, held, Listed::Bytes)
         });
         proposal.into_iter().collect()
     }

@@ -78,6 +78,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
         about,
         buffers,
         estimate: Some(saved),
+        of_listed: None,
         saving: Saving::AtMost,
         parts: None,
         is_of_pairs: false,

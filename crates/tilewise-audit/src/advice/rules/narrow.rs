@@ -29,11 +29,10 @@ fn converted(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Prop
     let copies = || message.temporaries.iter().copied().filter(|row| is_converted(row));
     let first = copies().next()?;
     let finding = ConvertedArguments { source: first_line(copies()), ..conversion(first)? };
-    Some(Proposal {
-        about: None,
-        estimate: Some(evidence.extrapolated(total(copies(), Allocation::taken_bytes), Listed::Bytes)),
-        ..Proposal::new(Finding::ConvertedArguments(finding), Target::Argument, AdvisedArray::of_row(first)).bound()
-    })
+    let proposal =
+        Proposal::new(Finding::ConvertedArguments(finding), Target::Argument, AdvisedArray::of_row(first)).bound();
+    let held = total(copies(), Allocation::taken_bytes);
+    Some(Proposal { about: None, ..proposal.extrapolated(evidence, held, Listed::Bytes) })
 }
 
 /// The finding for a copy of another array, such as a weight, in another type; `None` for other rows.

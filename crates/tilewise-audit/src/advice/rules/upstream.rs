@@ -54,9 +54,7 @@ impl Rule for GatheredRows {
             let finding = Finding::RowsOfFew(RowsOfFew { columns: few.1, operation });
             let proposal = Proposal::new(finding, Target::Upstream, array.advised(evidence)).at_most(buffers);
             proposals.push(match evidence.message() {
-                Some(_) => {
-                    Proposal { estimate: Some(evidence.extrapolated(freed, Listed::Padding)), ..proposal.bound() }
-                }
+                Some(_) => proposal.bound().extrapolated(evidence, freed, Listed::Padding),
                 None => proposal,
             });
             done.push(few);
