@@ -68,6 +68,8 @@ pub struct PeakRow {
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
+    /// The library's routine that works in it, of a [workspace](Purpose::Workspace).
+    pub routine: Option<String>,
     /// The instruction's index in the module.
     index: usize,
     /// The position of its value.
@@ -193,6 +195,7 @@ fn row<'m>(
     let is_unnamed = source.is_none() || array.is_none();
     let name = is_unnamed.then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
     let key = Key { source: source.clone(), name, array, role: value.role };
+    let purpose = purposes.of_value(value, &instruction);
     let row = PeakRow {
         instruction: instruction.name().to_owned(),
         computation: instruction.computation().name().to_owned(),
@@ -200,7 +203,7 @@ fn row<'m>(
         shape_index: value.shape_index(),
         shape,
         role: value.role,
-        purpose: purposes.of_value(value, &instruction),
+        purpose,
         count: 1,
         bytes: live.bytes,
         logical_bytes,
@@ -209,6 +212,7 @@ fn row<'m>(
         axes: Vec::new(),
         op_name,
         source,
+        routine: (purpose == Purpose::Workspace).then(|| purposes.routine(value)).flatten(),
         index: instruction.index(),
         position: value.position,
     };

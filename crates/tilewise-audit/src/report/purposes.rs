@@ -91,12 +91,22 @@ impl<'f> Purposes<'f> {
         let is_flat = value.shape().is_some_and(|shape| {
             shape.dimensions().len() == 1 && matches!(shape.element_type(), Some(ElementType::S8 | ElementType::U8))
         });
-        let mut readers = self.flow.readers(value.position).filter_map(|found| match found {
+        let is_filled = made.operands().next().is_some() && !is_library(made);
+        is_flat && !is_filled && self.readers(value).all(|reader| is_library(&reader))
+    }
+
+    fn readers(&self, value: &AssignedValue) -> impl Iterator<Item = Instruction<'_>> {
+        self.flow.readers(value.position).filter_map(|found| match found {
             Use::Read(op) => self.flow.instruction(op),
             _ => None,
-        });
-        let is_filled = made.operands().next().is_some() && !is_library(made);
-        is_flat && !is_filled && readers.all(|reader| is_library(&reader))
+        })
+    }
+
+    /// The library's routine that works in an array: its reader, or else its maker.
+    pub(super) fn routine(&self, value: &AssignedValue) -> Option<String> {
+        let made = || self.flow.instruction(self.flow.op_at(self.flow.origin(value.position)));
+        let target = self.readers(value).next().or_else(made)?.attribute("custom_call_target")?;
+        Some(target.trim_matches('"').to_owned())
     }
 }
 

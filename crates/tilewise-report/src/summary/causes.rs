@@ -213,7 +213,12 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
                 listed(&format!("copy{of}: "), "copies of arguments")
             }
             Purpose::LoopCarry => listed("carried by a loop: ", "arrays carried by loops"),
-            Purpose::Workspace => "workspace of library routines".to_owned(),
+            Purpose::Workspace => {
+                let routines: BTreeSet<&str> = group.rows.iter().filter_map(|row| row.routine.as_deref()).collect();
+                let routines: Vec<String> = routines.iter().take(2).map(|routine| format!("`{routine}`")).collect();
+                let of = if routines.is_empty() { "library routines".to_owned() } else { routines.join(" and ") };
+                format!("workspace that {of} asks for")
+            }
             _ => listed("one intermediate array: ", "intermediate arrays"),
         },
         _ => listed("", "arrays"),
