@@ -28,10 +28,10 @@ export const GALLERY: Record<string, Example[]> = {
   "Messages that others met": [
     { title: "u32[N,1], padded 128 times", about: "pytorch/xla 1965: a log of it", url: prefixedLog },
     { title: "63.8 GiB of 30.75", about: "EasyDeL 166: hardly any padding", url: hbmV4 },
-    { title: "A wrapped operator", about: "google/flax 1733", url: wrappedOperator },
+    { title: "10.96 GiB for 140 MiB of data", about: "google/flax 1733: a convolution’s padding", url: wrappedOperator },
     { title: "Register spills in VMEM", about: "pytorch/xla 7942", url: spills },
-    { title: "SMEM, by 1.7 KiB", about: "vllm 8318", url: smem },
-    { title: "3.47 exbibytes", about: "jax 7822: compiling was given up early", url: earlyAbort },
+    { title: "1.7 KiB of scalar memory (SMEM) too much", about: "vllm 8318", url: smem },
+    { title: "3.47 exbibytes needed", about: "jax 7822: compiling was given up early", url: earlyAbort },
     { title: "No room when it ran", about: "pytorch/xla 1735: other programs hold it", url: reserve },
   ],
   Programs: [

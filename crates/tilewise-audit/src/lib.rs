@@ -43,8 +43,8 @@ pub use explain::{Explanation, Mismatch, MismatchCause, explain};
 pub use failure::Failure;
 pub use message::{Allocation, decode_log, read_log, read_stream};
 pub use program::{
-    AxisName, Cause, Content, NamedAxis, Program, Purpose, SourceLine, build_in_name, causes, generation_in_name,
-    infer_generation, infer_machine,
+    AxisName, Cause, Content, NamedAxis, Program, Purpose, SourceLine, build_in_name, causes, infer_generation,
+    infer_machine, machine_in_name,
 };
 pub use report::{
     Agreement, Audit, BoundaryChange, BufferRow, Concerned, ForcedBy, KernelArray, KernelRow, KernelSide, Meaning,

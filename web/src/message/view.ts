@@ -45,6 +45,7 @@ interface Summary {
 }
 
 interface Hint {
+  kind: string;
   target: string;
   shape: string | null;
   sentence: string;
@@ -92,7 +93,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
     el(
       "header",
       { class: "story" },
-      el("h1", { class: headline.tone === "bad" ? "bad" : "" }, headline.sentence, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      el("h1", { class: headline.tone === "bad" ? "bad" : "", "aria-live": "polite" }, prose(headline.sentence), " ", el("span", { class: "muted" }, explanation.module ?? "")),
       raised && el("p", { class: "muted" }, `${shortPath(raised.file)}:${raised.line} `, raised.code && el("code", {}, raised.code)),
       el("p", { class: "lead" }, prose(verdict)),
       budget(stack ?? whole(explanation)),
@@ -165,7 +166,7 @@ function budget(stack: Stack | null): HTMLElement | null {
 
 function advice(hint: Hint, change: Summary["changes"][number] | undefined): HTMLElement {
   const frees = change?.lead ? [change.lead, change.effect].filter(Boolean).join(", ") : "";
-  return el("li", {}, frees && el("div", { class: "row" }, el("strong", {}, frees[0]?.toUpperCase(), prose(frees.slice(1)))), advised(hint.sentence), code(hint));
+  return el("li", {}, frees && el("div", { class: "row" }, el("strong", {}, frees[0]?.toUpperCase(), prose(frees.slice(1)))), advised(hint.sentence), code(hint), hint.kind === "audit" && el("p", {}, "Then drop the folder here."));
 }
 
 /// The text, and what was read of it marked.

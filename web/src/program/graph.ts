@@ -25,10 +25,9 @@ export function graph({ instructions, edges, left_out }: Neighbours, open: (inst
   const notes: HTMLElement[] = [];
   columns.forEach((column, at) => {
     const left = at * (WIDE + ACROSS);
-    const top = (height - column.length * (HIGH + DOWN) + DOWN) / 2;
-    column.forEach((one, row) => (places[one] = { x: left, y: top + row * (HIGH + DOWN) }));
+    column.forEach((one, row) => (places[one] = { x: left, y: row * (HIGH + DOWN) }));
     const [, more = 0] = left_out.find(([depth]) => depth === depths[at]) ?? [];
-    if (more) notes.push(el("span", { class: "muted", style: `left:${left}px;top:${top + column.length * (HIGH + DOWN)}px;width:${WIDE}px` }, `and ${grouped(more)} more`));
+    if (more) notes.push(el("span", { class: "muted", style: `left:${left}px;top:${column.length * (HIGH + DOWN)}px;width:${WIDE}px` }, `and ${grouped(more)} more`));
   });
   const nodes = instructions.map(({ name, opcode, shape, bytes: count, depth }, at) => {
     const { x, y } = places[at]!;

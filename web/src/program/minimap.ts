@@ -59,7 +59,6 @@ export function minimap(profile: Profile, axis: Axis, moved: (place: number) => 
     element,
     show(next) {
       range = next;
-      // Of what is whole there is nothing to add; its place stays, so that nothing moves under the pointer.
       element.classList.toggle("whole", range[1] - range[0] >= axis.length * 0.999);
       draw();
     },

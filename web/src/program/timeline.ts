@@ -87,9 +87,10 @@ export function timelineView({ timeline, bands, limit, held, width, spans, moved
   const element = el(
     "div",
     {},
-    whole.element,
     frame,
     el("div", { class: "row muted hint" }, `← → or point: a moment. Click: keep it. W S: zoom. A D or drag: pan. ${spans ? "Shift and drag: sums of a part. " : ""}P: the peak.`, buttons),
+    // Below the buttons, which it doesn't move when it comes.
+    whole.element,
     sums.element,
     heap > 0 && apart > 0 && el("p", { class: "muted" }, apart === 1 ? "1 allocation lies apart, and isn't among those drawn by address." : `${grouped(apart)} allocations lie apart, and aren't among those drawn by address.`),
   );

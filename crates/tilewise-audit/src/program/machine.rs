@@ -5,7 +5,7 @@ use tilewise::{
     tpu::{self, Generation},
 };
 use tilewise_hlo::Module;
-use tilewise_memory::Machine;
+use tilewise_memory::{GpuModel, Machine};
 
 /// The generation that a module's text points to; v5e without a sign.
 ///
@@ -59,7 +59,7 @@ pub(crate) fn has_sparse_core(module: &Module) -> bool {
 /// `None` without a mark.
 ///
 /// ```
-/// use tilewise_memory::Machine;
+/// use tilewise_memory::{GpuModel, Machine};
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8]{0} parameter(0) }";
 /// let machine = |text: &str| tilewise_audit::infer_machine(&tilewise_hlo::Module::parse(text).unwrap());
@@ -92,20 +92,24 @@ const GPU_MARKS: &[&str] = &[
 /// Marks of CPUs, in 53 of 60 compared texts of CPUs.
 const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "\"__onednn$", "xla_cpu"];
 
-/// The generation in a file's name: a hint, if no other is given.
+/// The machine in a file's name, a TPU's generation or a GPU's model: a hint, if no other is given.
 ///
 /// ```
 /// use tilewise::tpu::Generation;
+/// use tilewise_memory::{GpuModel, Machine};
 ///
-/// assert_eq!(tilewise_audit::generation_in_name("step.v6e.hlo"), Some(Generation::V6e));
-/// assert_eq!(tilewise_audit::generation_in_name("step.v5e8.hlo"), Some(Generation::V5e));
-/// assert_eq!(tilewise_audit::generation_in_name("step.hlo"), None);
+/// assert_eq!(tilewise_audit::machine_in_name("step.v6e.hlo"), Some(Machine::Tpu(Generation::V6e)));
+/// assert_eq!(tilewise_audit::machine_in_name("step.v5e8.hlo"), Some(Machine::Tpu(Generation::V5e)));
+/// assert_eq!(tilewise_audit::machine_in_name("step.h100.hlo"), Some(Machine::Gpu(Some(GpuModel::H100))));
+/// assert_eq!(tilewise_audit::machine_in_name("step.hlo"), None);
 /// ```
 #[must_use]
-pub fn generation_in_name(name: &str) -> Option<Generation> {
+pub fn machine_in_name(name: &str) -> Option<Machine> {
     // `v5e8` is eight chips of v5e.
     let of_many = |part: &str| part.trim_end_matches(|letter: char| letter.is_ascii_digit()).parse().ok();
-    name.split('.').rev().find_map(|part| part.parse().ok().or_else(|| of_many(part)))
+    let generation = |part: &str| part.parse().ok().or_else(|| of_many(part)).map(Machine::Tpu);
+    let model = |part: &str| GpuModel::ALL.into_iter().find(|model| model.name() == part);
+    name.split('.').rev().find_map(|part| generation(part).or_else(|| Some(Machine::Gpu(Some(model(part)?)))))
 }
 
 /// The compiler's build in the name of a dump's file.

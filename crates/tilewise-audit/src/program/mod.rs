@@ -19,7 +19,7 @@ pub use content::{Content, Program};
 pub(crate) use describe::Names;
 pub use describe::{AxisName, NamedAxis};
 pub(crate) use gradient::has_gradient;
-pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
+pub use machine::{build_in_name, infer_generation, infer_machine, machine_in_name};
 pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};
 pub(crate) use names::{
     begins_with, family, is_backward, is_forward, is_module, is_name, is_of_instruction, is_recomputed, module_path,

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     copies::copies,
     program::{
-        Array, ArrayId, Sizer, build_in_name, contradiction, for_tpu, generation_in_name, infer_generation,
-        infer_machine, shown_generation,
+        Array, ArrayId, Sizer, build_in_name, contradiction, for_tpu, infer_generation, infer_machine, machine_in_name,
+        shown_generation,
     },
     program::{PlannedProgram, Program},
 };
@@ -33,8 +33,8 @@ use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Plan
 struct Options {
     machine: Option<Machine>,
     limit: Option<u64>,
-    /// The generation in the name of the program's file.
-    named: Option<Generation>,
+    /// The machine in the name of the program's file.
+    named: Option<Machine>,
     /// The build of the compiler in the name of the program's file.
     build: Option<u64>,
     /// The version of libtpu that compiled the program, if given; else that of the build is used.
@@ -93,8 +93,8 @@ impl<'a> Audit<'a> {
         Self { libtpu: libtpu.into(), ..self }
     }
 
-    /// Sets the source of the program's text. A file's name may have the compiler's build, and a generation, which is
-    /// used if no machine is given, and gives a warning if another one is.
+    /// Sets the source of the program's text. A file's name may have the compiler's build, and a machine, which is used
+    /// if none is given; a generation gives a warning if another one is.
     pub fn source(self, path: &'a str) -> Self {
         Self { source: path, ..self }
     }
@@ -107,7 +107,9 @@ impl<'a> Audit<'a> {
     #[must_use]
     pub fn run(self) -> Report {
         let mut report = report(self);
-        let may_be_tpus = self.machine.is_none_or(|machine| machine.generation().is_some());
+        // A GPU's model is only known if it is given or named.
+        let is_told = matches!(report.machine, Machine::Gpu(Some(_)));
+        let may_be_tpus = !is_told && self.machine.is_none_or(|machine| machine.generation().is_some());
         let not_tpu = for_tpu(self.module).err().filter(|_| may_be_tpus);
         report.warnings.splice(..0, not_tpu.map(ReportWarning::NotTpu));
         if let Some(assignment) = self.buffer_assignment {
@@ -128,7 +130,7 @@ fn report(asked: Audit<'_>) -> Report {
     let options = Options {
         machine: asked.machine,
         limit: asked.limit.unwrap_or_else(|| asked.machine.and_then(Machine::program_bytes)),
-        named: generation_in_name(name),
+        named: machine_in_name(name),
         build: build_in_name(name),
         libtpu: asked.libtpu,
     };
@@ -165,7 +167,7 @@ fn report(asked: Audit<'_>) -> Report {
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
     // A TPU's compiler knew the size of its memory, and near it packs memory another way.
-    let of_machine = || machine.generation().filter(|_| !is_assumed).map(Generation::hbm_bytes);
+    let of_machine = || machine.program_bytes().filter(|_| !is_assumed);
     plan_options.hbm_limit = options.limit.or_else(|| asked.limit.is_none().then(of_machine).flatten());
     // Compilers for other machines pack memory in other ways.
     let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
@@ -239,9 +241,14 @@ fn machine(module: &Module, options: Options) -> (Machine, Option<ReportWarning>
         return (machine, None);
     }
     if module.has_tiles() || !module.is_scheduled() {
-        return (options.named.unwrap_or_else(|| infer_generation(module)).into(), None);
+        let named = options.named.and_then(Machine::generation);
+        return (named.unwrap_or_else(|| infer_generation(module)).into(), None);
     }
-    let inferred = infer_machine(module);
+    let named = options.named.filter(|named| matches!(named, Machine::Gpu(_)));
+    let inferred = match infer_machine(module) {
+        None | Some(Machine::Gpu(None)) if named.is_some() => named,
+        shown => shown,
+    };
     let machine = inferred.unwrap_or(Machine::Cpu);
     (machine, inferred.is_none().then_some(ReportWarning::AssumedMachine))
 }
@@ -254,7 +261,7 @@ fn shows_machine(module: &Module) -> bool {
 /// The warning for a program that is compiled for another generation than the one it is audited for, or whose file is
 /// named after another.
 fn of_another(module: &Module, generation: Generation, options: Options) -> Option<ReportWarning> {
-    let named = options.named.filter(|named| *named != generation);
+    let named = options.named.and_then(Machine::generation).filter(|named| *named != generation);
     let other = named.or_else(|| contradiction(module, generation))?;
     Some(ReportWarning::OtherGeneration { other, audited: generation, is_named: named.is_some() })
 }

@@ -178,7 +178,7 @@ fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
     let mut checked = 0;
     for path in programs::all().iter().filter(|path| path.extension().is_some_and(|extension| extension == "hlo")) {
         let name = path.file_name().expect("a file").to_str().expect("text");
-        let Some(named) = tilewise_audit::generation_in_name(name) else { continue };
+        let Some(named) = tilewise_audit::machine_in_name(name).and_then(Machine::generation) else { continue };
         let text = fs::read_to_string(path).expect("a file");
         assert_eq!(warnings(name, Some(named), text.clone()), 0, "{name}");
         let other = if named == Generation::V6e { Generation::V5e } else { Generation::V6e };
