@@ -70,7 +70,7 @@ test("programs of a server together: what frees memory, each of them, and what i
   const article = page.locator("article.together");
   await expect(article.getByRole("heading", { level: 1 })).toContainText("3 programs together hold at least 434.54 MiB of 31.24 GiB of HBM");
   await expect(article.locator("svg")).toContainText("undonated: 147.25 MiB");
-  const printed = execFileSync(commandLine(), ["audit", "--json", "--together", ...names, "--tpu", "v6e"], { cwd: `${root}/examples/server`, encoding: "utf8" });
+  const printed = execFileSync(commandLine(), ["audit", "--format", "json", "--together", ...names, "--tpu", "v6e"], { cwd: `${root}/examples/server`, encoding: "utf8" });
   const { programs, residents, options } = JSON.parse(printed).together as { programs: { name: string }[]; residents: { shape: string }[]; options: { sentence: string }[] };
   await expect(article.locator("li")).toContainText(options.map(({ sentence }) => sentence.replaceAll("`", "")));
   const [first, held] = [article.getByRole("table").nth(0), article.getByRole("table").nth(1)];

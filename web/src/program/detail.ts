@@ -39,7 +39,7 @@ export function detail(audit: Audit, { pictures, closed, opened, stack, neighbou
     const advised = planned(audit).filter((one) => (one.instruction === null ? one.shape === row.shape : one.instruction === row.instruction));
     const { buffers } = audit.report;
     const buffer = buffers.find((buffer) => buffer.instruction === row.instruction && buffer.shape === row.shape) ?? buffers.find((buffer) => buffer.shape === row.shape);
-    const picture = el("div", { class: "picture" });
+    const picture = el("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Its layout" });
     const [calls, around] = [el("div", {}), el("div", {})];
     const sizes = row.bytes > 0 && [`${row.count > 1 ? `${grouped(row.count)} arrays, ` : ""}${bytes(row.bytes)}, `, row.padding > 0 ? el("strong", {}, `${bytes(row.padding)} padding`) : "no padding", " · "];
     fill(

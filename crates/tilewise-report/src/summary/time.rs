@@ -21,11 +21,12 @@ pub(super) fn remarks(report: &Report) -> Vec<Remark> {
     remarks
 }
 
-/// `≈160 ms a run (floor 120 ms, compiler 220 ms), estimated from the compiler's own cycle counts, not measured.`
+/// `≈160 ms a run (120 ms at the TPU's full rates, 220 ms by the compiler)`, and the caveat.
 fn headline(time: &Time) -> String {
     let or_more = if time.is_at_least { " or more" } else { "" };
     let [estimate, floor, compiler] = [time.total.estimate, time.total.floor, time.total.compiler].map(duration);
-    format!("≈{estimate}{or_more} a run (floor {floor}, compiler {compiler}), {NOT_MEASURED}.")
+    let bounds = format!("{floor} at the TPU's full rates, {compiler} by the compiler");
+    format!("≈{estimate}{or_more} a run ({bounds}), {NOT_MEASURED}.")
 }
 
 fn bounded(time: &Time) -> Option<String> {
