@@ -322,7 +322,7 @@ impl PyReport {
     /// Examples:
     ///     >>> import pathlib
     ///     >>> audit(pathlib.Path("../examples/machines/attention.h100.hlo")).machine
-    ///     'gpu'
+    ///     'gpu:h100'
     #[getter]
     fn machine(&self) -> String {
         self.audited.report.machine.to_string()

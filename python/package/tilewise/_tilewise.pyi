@@ -1763,7 +1763,7 @@ class Report(Table):
         Examples:
             >>> import pathlib
             >>> audit(pathlib.Path("../examples/machines/attention.h100.hlo")).machine
-            'gpu'
+            'gpu:h100'
         """
     @property
     def memory_spaces(self, /) -> list[SpaceTotal]:
