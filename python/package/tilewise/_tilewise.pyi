@@ -1758,7 +1758,7 @@ class Report(Table):
     def machine(self, /) -> str:
         """
         The machine of the plan, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: the one given to `audit`, or else the one
-        that the text shows. If it shows none, there is a warning `assumed_machine`.
+        that the file's name or the text shows. If neither does, there is a warning `assumed_machine`.
 
         Examples:
             >>> import pathlib

@@ -59,7 +59,7 @@ pub(crate) fn has_sparse_core(module: &Module) -> bool {
 /// `None` without a mark.
 ///
 /// ```
-/// use tilewise_memory::{GpuModel, Machine};
+/// use tilewise_memory::Machine;
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8]{0} parameter(0) }";
 /// let machine = |text: &str| tilewise_audit::infer_machine(&tilewise_hlo::Module::parse(text).unwrap());

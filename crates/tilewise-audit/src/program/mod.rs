@@ -32,5 +32,5 @@ pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, innermost_own, op_name, source_line, traced};
 pub(crate) use planned::PlannedProgram;
 pub use purpose::Purpose;
-pub(crate) use purpose::{is_input, of_argument};
+pub(crate) use purpose::is_input;
 pub(crate) use sizing::{Array, ArrayId, Sizer, share};

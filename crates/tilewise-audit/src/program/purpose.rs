@@ -41,7 +41,28 @@ impl Purpose {
     /// ```
     #[must_use]
     pub fn of_argument(name: &str) -> Self {
-        of_argument(name)
+        for (at, word) in
+            name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').enumerate()
+        {
+            let bare = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            let lower = bare.to_ascii_lowercase();
+            let is_weight =
+                || lower.strip_prefix('w').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+            let purpose = match &*lower {
+                "opt" | "optim" | "optimizer" | "mu" | "nu" | "momentum" | "velocity" => Self::OptimizerState,
+                word if word.contains("opt_state") || word.contains("adam") => Self::OptimizerState,
+                "kv" | "past_key_values" => Self::Cache,
+                word if word.contains("cache") => Self::Cache,
+                "kernel" | "embedding" | "model" => Self::Parameter,
+                word if word.contains("param") || word.contains("weight") || is_weight() => Self::Parameter,
+                "p" if at == 0 && bare.len() < name.len() => Self::Parameter,
+                // Haiku's name of a bias.
+                "b" if word.starts_with("b'") => Self::Parameter,
+                _ => continue,
+            };
+            return purpose;
+        }
+        Self::OtherArgument
     }
 
     /// A stable name in snake case, for machines.
@@ -64,31 +85,7 @@ impl Purpose {
     }
 }
 
-/// The purpose of an argument.
-pub(crate) fn of_argument(name: &str) -> Purpose {
-    for (at, word) in name.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').enumerate()
-    {
-        let bare = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-        let lower = bare.to_ascii_lowercase();
-        let is_weight = || lower.strip_prefix('w').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-        let purpose = match &*lower {
-            "opt" | "optim" | "optimizer" | "mu" | "nu" | "momentum" | "velocity" => Purpose::OptimizerState,
-            word if word.contains("opt_state") || word.contains("adam") => Purpose::OptimizerState,
-            "kv" | "past_key_values" => Purpose::Cache,
-            word if word.contains("cache") => Purpose::Cache,
-            "kernel" | "embedding" | "model" => Purpose::Parameter,
-            word if word.contains("param") || word.contains("weight") || is_weight() => Purpose::Parameter,
-            "p" if at == 0 && bare.len() < name.len() => Purpose::Parameter,
-            // Haiku's name of a bias.
-            "b" if word.starts_with("b'") => Purpose::Parameter,
-            _ => continue,
-        };
-        return purpose;
-    }
-    Purpose::OtherArgument
-}
-
 /// Whether an argument is neither a weight nor a state, by its name.
 pub(crate) fn is_input(name: &str) -> bool {
-    of_argument(name) == Purpose::OtherArgument
+    Purpose::of_argument(name) == Purpose::OtherArgument
 }

@@ -166,7 +166,7 @@ fn report(asked: Audit<'_>) -> Report {
     auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
-    // A TPU's compiler knew the size of its memory, and near it packs memory another way.
+    // A TPU's compiler knew the size of its memory, and near it packs memory another way. A GPU's limit is its pool.
     let of_machine = || machine.program_bytes().filter(|_| !is_assumed);
     plan_options.hbm_limit = options.limit.or_else(|| asked.limit.is_none().then(of_machine).flatten());
     // Compilers for other machines pack memory in other ways.

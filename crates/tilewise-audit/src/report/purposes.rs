@@ -1,6 +1,6 @@
 //! The purposes of arrays in a plan.
 
-use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, of_argument, op_name, traced};
+use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, op_name, traced};
 use std::collections::HashSet;
 use tilewise::ElementType;
 use tilewise_hlo::{
@@ -23,7 +23,7 @@ impl<'f> Purposes<'f> {
         let module = flow.module();
         let arguments = module.entry().into_iter().flat_map(|entry| entry.instructions().collect::<Vec<_>>());
         let weights = arguments
-            .filter(|at| at.opcode() == Opcode::Parameter && of_argument(&name(at)) == Purpose::Parameter)
+            .filter(|at| at.opcode() == Opcode::Parameter && Purpose::of_argument(&name(at)) == Purpose::Parameter)
             .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
             .flatten();
         let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
@@ -33,7 +33,7 @@ impl<'f> Purposes<'f> {
 
     pub(super) fn of_value(&self, value: &AssignedValue, instruction: &Instruction<'_>) -> Purpose {
         match value.role {
-            Role::Argument => of_argument(&name(instruction)),
+            Role::Argument => Purpose::of_argument(&name(instruction)),
             Role::Output => Purpose::Result,
             Role::Temporary => self.of_temporary(value, instruction),
             _ => Purpose::Intermediate,

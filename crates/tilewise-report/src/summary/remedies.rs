@@ -2,8 +2,8 @@
 
 use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width};
 
-/// The task that makes the arrays of a group take less, in the imperative. Of padding and
-/// of arrays that are held twice, advice has a price.
+/// The task that makes the arrays of a group take less, in the imperative; `None` for padding and for arrays that are held
+/// twice, whose changes have a price.
 pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static str> {
     let Meaning::Purpose(purpose) = group.meaning else { return None };
     let width = group.width();

@@ -6,7 +6,7 @@ use crate::{
         program::{BufferChanges, LiveArray, ProgramModel},
         split::Split,
     },
-    program::{Purpose, is_backward, is_elementwise, name, of_argument, passes_on, traced},
+    program::{Purpose, is_backward, is_elementwise, name, passes_on, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};
@@ -46,7 +46,7 @@ fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     }
     // An argument whose name doesn't show a weight may be an optimizer's moment, with the bounds of its weight.
     let is_trained = |argument: &&LiveArray<'_>| {
-        let is_weight = match of_argument(&name(&argument.instruction)) {
+        let is_weight = match Purpose::of_argument(&name(&argument.instruction)) {
             Purpose::Parameter => true,
             Purpose::OtherArgument => alike.get(&argument.bounds[..]) == Some(&1),
             _ => false,

@@ -14,7 +14,7 @@ use super::{
     parts::LEAST,
     program::{LiveArray, ProgramModel},
 };
-use crate::program::{Purpose, is_input, name, of_argument};
+use crate::program::{Purpose, is_input, name};
 use std::collections::{BTreeSet, HashSet};
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -208,7 +208,7 @@ impl<'p> Split<'p> {
             let name = name(&parameter);
             if is_input(&name) || is_in_all {
                 self.inputs.push((name, dimension));
-            } else if of_argument(&name) != Purpose::Cache {
+            } else if Purpose::of_argument(&name) != Purpose::Cache {
                 return None;
             }
             born.push((parameter.index(), leaf));
