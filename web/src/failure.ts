@@ -9,8 +9,11 @@ const AROUND = 120;
 /// Longer words are cut.
 const LONGEST = 2000;
 
-/// The text with a caret under what is wrong.
-export function failure(error: unknown, text = ""): HTMLElement {
+/// A shape that the core offers in place of what is wrong.
+const SHAPE = /^\(?[a-z]\w*\[/;
+
+/// The text with a caret under what is wrong; shapes that are offered instead are buttons.
+export function failure(error: unknown, text = "", open?: (shape: string) => void): HTMLElement {
   const core = error instanceof CoreError ? error : null;
   const words = error instanceof Error ? error.message : String(error);
   return el(
@@ -18,9 +21,11 @@ export function failure(error: unknown, text = ""): HTMLElement {
     { class: "failure", role: "alert" },
     core?.span && text && excerpt(text, core.span),
     el("p", {}, (core ? sentence : prose)(words.length > LONGEST ? `${words.slice(0, LONGEST)} …` : words)),
-    core?.help && el("p", { class: "muted" }, sentence(core.help)),
+    core?.help && el("p", { class: "muted" }, sentence(core.help).map((part) => (open && part instanceof HTMLElement && SHAPE.test(part.textContent!) ? offer(part, open) : part))),
   );
 }
+
+const offer = (shape: HTMLElement, open: (shape: string) => void) => el("button", { type: "button", onclick: () => open(shape.textContent!) }, shape);
 
 /// The core's errors are parts of a sentence.
 const sentence = (words: string) => prose(`${words[0]?.toUpperCase() ?? ""}${words.slice(1)}${/[.…:`^]$/.test(words) ? "" : "."}`);

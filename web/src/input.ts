@@ -3,7 +3,7 @@
 import { ask, json } from "./core";
 
 export type Input =
-  | { kind: "shape" | "report"; name: string; text: string }
+  | { kind: "shape" | "kernel" | "report"; name: string; text: string }
   /// A log may be too long to be a text.
   | { kind: "message"; name: string; file: Blob }
   /// The first of the plans that is the program's, if any, is the compiler's own of it.
@@ -82,11 +82,19 @@ export const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
 /// What a lowered program begins with, of which the core says that it is to be compiled.
 const LOWERED = /^\s*(#\w+ = |module[ @]|builtin\.module)/;
 
-/// What a file is: `message`, or a kind that the core names.
+/// Whether a text describes Pallas kernels: each line begins with one of the notation's words, and one has a grid or an
+/// operand.
+function isKernel(text: string): boolean {
+  const lines = text.split("\n");
+  return lines.every((line) => /^\s*(#|---\s*$|(tpu|grid|prefetch|in|out|scratch|limit|body|name)\s|$)/.test(line)) && lines.some((line) => /^\s*(grid\s+\d|(in|out)\s+\w+\[)/.test(line));
+}
+
+/// What a file is: `message`, `kernel`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
   if (!bytes.length) return "empty";
   const head = new TextDecoder().decode(bytes.subarray(0, 1 << 12));
+  if (isKernel(head) && isKernel(new TextDecoder().decode(bytes))) return "kernel";
   const isMessage = async (bytes: Uint8Array) => MESSAGE.test(new TextDecoder().decode(bytes)) && (await ask("isMessage", bytes.slice()));
   // Most of a log may stand before its message.
   const end = async () => new Uint8Array(await file.slice(-HEAD).arrayBuffer());
@@ -119,8 +127,9 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
     }
     case "message":
       return { kind: "message", name, file: await decompressed(file, LONGEST_LOG) };
+    case "kernel":
     case "report":
-      return { kind: "report", name, text: await text() };
+      return { kind, name, text: await text() };
     case "buffer_assignment":
       return { kind: "assignment", name, file };
     case "empty":
@@ -158,7 +167,7 @@ async function blobOf(text: string): Promise<Blob> {
 }
 
 /// Kinds that are shown wherever they lie, and belong to no program of a dump.
-const ALONE = ["message", "report", "part"];
+const ALONE = ["message", "kernel", "report", "part"];
 
 /// Of many files the final programs, each with what may be its plan, as the command line takes them from a folder.
 export async function ofFiles(entries: Entry[]): Promise<Taken> {

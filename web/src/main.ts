@@ -10,6 +10,7 @@ import type { Example } from "./gallery";
 import { home } from "./home";
 import { dropped, inOrder, ofFiles, ofText, PROSE, type Entry, type Input } from "./input";
 import { keep, kept, nextName } from "./kept";
+import type { Kernel } from "./kernel";
 import { messageView, type Explained } from "./message/view";
 import { keepOffline } from "./offline";
 import type { ComparisonPage } from "./program/compare";
@@ -114,6 +115,7 @@ const views = {
   compare: () => import("./program/compare").catch(unloaded),
   embedded: () => import("./embedded").catch(unloaded),
   assignment: () => import("./assignment").catch(unloaded),
+  kernel: () => import("./kernel").catch(unloaded),
   together: () => import("./together").catch(unloaded),
   shape: () => import("./shape/view").catch(unloaded),
 };
@@ -134,18 +136,20 @@ function goHome(): void {
   present(home(() => file.click(), (example) => void open(example).catch(fail)));
 }
 
+const openShape = (shape: string) => void show({ view: "shape", text: shape });
+
 function fail(error: unknown, text = ""): void {
   if (error instanceof CoreError && error.kind === "stopped") return;
   status.textContent = "";
   const again = asked;
-  present(el("h1", {}, "This can’t be shown"), failure(error, text), error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void again() }, "Try again"));
+  present(el("h1", {}, "This can’t be shown"), failure(error, text, openShape), error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void again() }, "Try again"));
 }
 
 /// Says what is wrong with what is typed; a shape or a program that is shown stays.
 function complain(error: unknown, text = ""): void {
   if (!view.querySelector("article")) return fail(error, text);
   status.textContent = "";
-  fill(trouble, failure(error, text));
+  fill(trouble, failure(error, text, openShape));
   view.classList.add("stale");
 }
 
@@ -171,6 +175,10 @@ async function show(next: State, push: Push = true): Promise<void> {
       box.value = next.text ?? "";
       grow();
       return next.text === undefined ? goHome() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
+    case "kernel":
+      box.value = next.text ?? "";
+      grow();
+      return next.text === undefined ? goHome() : showKernels({ name: next.name ?? "kernel", text: next.text }, mine);
     case "damaged":
       return fail(new Error("This link is damaged. Ask for it again, or open the file itself."));
     case "pair":
@@ -198,6 +206,9 @@ async function openInput(input: Input, entry?: { kept?: string } & Look, push: P
       await enter({ view: "message", name: input.name, ...(message !== undefined && { text: message }) });
       return showMessage(input, message, mine);
     }
+    case "kernel":
+      await enter({ view: "kernel", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
+      return showKernels(input, mine, push === "typed");
     case "report":
       await enter({ view: "report", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
       return showReport(input.text, mine);
@@ -216,10 +227,8 @@ async function openInput(input: Input, entry?: { kept?: string } & Look, push: P
       return showTogether(input, mine);
     case "assignment":
       return showAssignment(input, mine);
-    default: {
-      const instead = input.name.endsWith(".kernel") ? " A kernel's description is for `tilewise kernel`." : "";
-      return fail(new Error(`${input.name}: nothing that is known here (${input.what}).${instead} Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`));
-    }
+    default:
+      return fail(new Error(`${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, kernels and shapes.`));
   }
 }
 
@@ -239,7 +248,7 @@ async function showShape(text: string, options: { other?: string; picture?: stri
       other: options.other,
       picture: options.picture,
       changed: ({ other, picture }) => void remember({ view: "shape", text, ...(other && { other }), ...(picture && picture !== "both" && { picture }) }, false),
-      open: (shape) => void show({ view: "shape", text: shape }),
+      open: openShape,
     });
     if (mine !== opening) return;
     status.textContent = "";
@@ -343,6 +352,19 @@ async function showAssignment({ name, file }: Input & { kind: "assignment" }, mi
     present(assignmentView(name, plan));
   } catch (error) {
     if (mine === opening) fail(error);
+  }
+}
+
+async function showKernels({ name, text }: { name: string; text: string }, mine: number, isTyped = false): Promise<void> {
+  try {
+    const kernels = await json<Kernel[]>("kernels", text, isDark() ? "dark" : "light");
+    const { kernelView } = await views.kernel();
+    if (mine !== opening) return;
+    status.textContent = "";
+    document.title = `${name} – tilewise`;
+    present(kernelView(name, kernels));
+  } catch (error) {
+    if (mine === opening) (isTyped ? complain : fail)(error, text);
   }
 }
 

@@ -14,6 +14,7 @@ export type State =
   | { view: "home" }
   | { view: "shape"; text: string; other?: string; picture?: string }
   | { view: "message"; name?: string; text?: string; kept?: string }
+  | { view: "kernel"; name?: string; text?: string; kept?: string }
   | ({ view: "program"; name: string; text?: string; kept?: string } & Look)
   /// Several programs are too large for an address together.
   | { view: "pair" | "set"; name: string; text?: undefined; kept?: string }
@@ -88,7 +89,7 @@ function isState(state: unknown): state is State {
   const { view, text, name, other, picture, kept } = state as Record<string, unknown>;
   if (![text, name, other, picture].every((value) => isMaybe(value, isText)) || kept !== undefined) return false;
   if (view === "program") return isText(text) && isText(name) && isLook(state);
-  return view === "home" || (isText(text) && ["shape", "message", "report"].includes(view as string));
+  return view === "home" || (isText(text) && ["shape", "message", "kernel", "report"].includes(view as string));
 }
 
 /// The state that an address names; home for one that names none.

@@ -52,6 +52,7 @@ const ofPrograms = {
     return opened.map((program) => ({ name: program.title(name), bytes: program.holds() }));
   },
   assignment: programs.assignment,
+  kernels: programs.kernels,
   /// What differs between the first programs of two files.
   compareFiles(before: string, beforeBytes: Uint8Array, after: string, afterBytes: Uint8Array): string {
     close();

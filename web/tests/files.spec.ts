@@ -60,6 +60,27 @@ test("gzip, protos, cut texts and nonsense, by content", async ({ quiet: page })
   await expect(page.getByRole("alert")).toContainText("nothing that is known");
 });
 
+test("kernels: the sentence of the command line, each TPU, a caret under what is wrong", async ({ quiet: page }) => {
+  await page.goto("./");
+  const path = `${root}/examples/matmul.kernel`;
+  const { stdout } = spawnSync(commandLine(), ["kernel", path, "--tpu", "all", "--format", "json"], { encoding: "utf8" });
+  const budgets = stdout.trim().split("\n").map((line) => JSON.parse(line) as { tpu: string; sentence: string; remedy: string | null });
+  await open(page, "matmul.kernel", readFileSync(path));
+  for (const { tpu, sentence, remedy } of budgets) {
+    await page.getByRole("group", { name: "TPU" }).getByRole("button", { name: tpu }).click();
+    await expect(page.locator(".judgement")).toHaveText(`${sentence}.`);
+    await expect(page.locator(".lead")).toHaveCount(remedy ? 1 : 0);
+  }
+  await expect(page.getByRole("region", { name: "Table of TPUs" }).locator("tbody tr")).toHaveCount(budgets.length);
+  await accessible(page);
+  await page.reload();
+  await expect(page.locator("article.kernel svg")).toBeVisible();
+  const divided = `${readFileSync(path, "utf8")}---\ngrid 8\nin f32[64,128] block 8,x @ 0,-\n`;
+  await open(page, "two.kernel", Buffer.from(divided));
+  const [line = "", carets = ""] = (await page.getByRole("alert").locator("pre").textContent())!.split("\n");
+  expect(line[carets.indexOf("^")]).toBe("x");
+});
+
 /// Opens a folder, whose audit is the command line's. What the page says it took, and what the command line does.
 async function openFolder(page: Page, folder: string): Promise<{ status: string; stderr: string }> {
   await page.goto("./");

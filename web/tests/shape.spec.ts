@@ -17,6 +17,13 @@ test("errors have a caret under the text", async ({ quiet: page }) => {
   expect(line[carets.indexOf("^")]).toBe("x");
 });
 
+test("a shape that is offered instead is a button", async ({ quiet: page }) => {
+  await page.goto("./#shape=" + encodeURIComponent("float32[3,4]"));
+  await page.getByRole("alert").getByRole("button", { name: "f32[3,4]" }).click();
+  await expect(page.locator("article.shape svg").first()).toBeVisible();
+  expect(new URL(page.url()).hash).toBe("#shape=" + encodeURIComponent("f32[3,4]"));
+});
+
 test("each part of the notation is explained, and a tile lights up", async ({ quiet: page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0:T(2,2)}"));
   await page.locator(".notation").getByRole("button", { name: "T(2,2)" }).hover();

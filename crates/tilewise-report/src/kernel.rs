@@ -2,7 +2,9 @@
 
 use crate::{
     Terminal, WriteText,
-    style::{FAINT, STRONG, Tone, bytes, bytes_both, cut, listed, percent, product, style_of, styled, waste_style},
+    style::{
+        FAINT, STRONG, Tone, bytes, bytes_both, cut, listed, percent, product, share, style_of, styled, waste_style,
+    },
 };
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -56,6 +58,8 @@ struct Fields<'a> {
     moved_bytes: Option<u64>,
     libtpu: Option<&'static str>,
     verdict: Option<&'static str>,
+    sentence: String,
+    remedy: Option<String>,
 }
 
 impl Serialize for KernelBudget {
@@ -79,6 +83,8 @@ impl Serialize for KernelBudget {
             moved_bytes: budget.moved_bytes(),
             libtpu: budget.limits.map(|_| Limits::LIBTPU),
             verdict: budget.verdict.map(Verdict::as_str),
+            sentence: self.verdict_in_words(),
+            remedy: self.remedy(),
         };
         fields.serialize(serializer)
     }
@@ -447,11 +453,6 @@ impl Line<'_> {
         let cause = cut(&self.cause, terminal.width.saturating_sub(13));
         writeln!(out, "  {:<11}{}", "", styled(FAINT, cause))
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share for people")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// The cause of a window's buffers, and its padding.

@@ -130,6 +130,13 @@ pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
+/// The part of a whole, 0 of nothing.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
 /// `1.07x`, `10.7x`: three significant digits.
 #[must_use]
 pub fn times(expansion: f64) -> String {

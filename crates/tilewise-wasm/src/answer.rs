@@ -19,7 +19,7 @@ pub(crate) fn thrown(failure: &Failure) -> JsValue {
 }
 
 /// The error of a text, its span in UTF-16 units.
-#[cfg(feature = "shapes")]
+#[cfg(any(feature = "programs", feature = "shapes"))]
 pub(crate) fn in_text(mut failure: Failure, text: &str) -> JsValue {
     let units = |at: usize| text.get(..at).map_or(0, |before| before.encode_utf16().count());
     failure.span = failure.span.map(|span| units(span.start)..units(span.end));

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+#[cfg(feature = "programs")]
+mod kernel;
 #[cfg(feature = "messages")]
 mod message;
 #[cfg(feature = "programs")]
@@ -17,6 +19,8 @@ mod shape;
 mod theme;
 
 pub use answer::Answer;
+#[cfg(feature = "programs")]
+pub use kernel::kernels;
 #[cfg(feature = "messages")]
 pub use message::{explain, is_message};
 #[cfg(feature = "programs")]

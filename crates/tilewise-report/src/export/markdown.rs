@@ -4,7 +4,7 @@ use super::Exporter;
 use crate::findings::words;
 use crate::{
     AuditOutput, RemedyWords,
-    style::{Tone, bytes, percent},
+    style::{Tone, bytes, percent, share},
     summary::PlannedChange,
 };
 use std::{
@@ -96,8 +96,7 @@ fn write_rows(rows: &[PeakRow], out: &mut dyn Write) -> io::Result<()> {
     let (shown, left) = rows.split_at(ROWS.min(rows.len()));
     for row in shown {
         let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let padding = percent(row.padding_bytes as f64 / row.bytes.max(1) as f64);
+        let padding = percent(share(row.padding_bytes, row.bytes));
         let place = row.source.as_ref().map_or_else(|| visible(&row.instruction).into_owned(), line);
         let (takes, shape) = (bytes(row.bytes), row.shape.to_string());
         writeln!(out, "| {takes} | {padding} | {times}{} | {} |", code(&shape), code(&place))?;

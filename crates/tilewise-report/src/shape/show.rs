@@ -8,7 +8,7 @@ use super::{
 use crate::findings::causes_in_words;
 use crate::{
     Terminal, WriteText,
-    style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
+    style::{FAINT, STRONG, bytes_both, percent, product, share, styled, times, waste_style},
 };
 use serde::Serialize;
 use std::{
@@ -382,9 +382,8 @@ impl ShapeSummary {
         if padding == 0 {
             return out.line("padding", "none");
         }
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-        let share = padding as f64 / physical as f64;
-        let words = format!("{}, {} of it, {} the data", bytes_both(padding), percent(share), times(expansion));
+        let of_it = percent(share(padding, physical));
+        let words = format!("{}, {of_it} of it, {} the data", bytes_both(padding), times(expansion));
         out.line("padding", &styled(waste_style(expansion), words))
     }
 

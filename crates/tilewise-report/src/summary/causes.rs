@@ -3,7 +3,7 @@
 use super::remedies::remedy;
 use crate::{
     Quotes, axis,
-    style::{bytes, file_and_line, grouped, percent},
+    style::{bytes, file_and_line, grouped, percent, share},
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -102,11 +102,6 @@ fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
         quote: None,
         place: String::new(),
     })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share for people")]
-pub(super) fn share(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
 }
 
 fn of_group(group: &PeakGroup<'_>, report: &Report, total: u64) -> Option<PeakCause> {

@@ -26,7 +26,7 @@ pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 pub(crate) use told::name_of;
 
-use crate::style::{Tone, bytes, bytes_both, line_of, percent};
+use crate::style::{Tone, bytes, bytes_both, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::{tpu::Generation, visible};
@@ -190,15 +190,13 @@ fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
 fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut say = |tone, words| remarks.push(Remark { words, tone });
-    let share = peak.padding_share();
     match peak.padding_bytes {
         0 if report.machine.generation().is_none() => {}
         0 => say(Tone::Plain, "None of it is padding.".to_owned()),
         padding => {
-            let tone = Tone::of_expansion(1.0 / (1.0 - share).max(f64::EPSILON));
-            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-            let of_all = padding as f64 / plan.total_bytes().max(1) as f64;
-            say(tone, format!("{} of it is padding, {}.", bytes(padding), percent(of_all)));
+            let tone = Tone::of_expansion(1.0 / (1.0 - peak.padding_share()).max(f64::EPSILON));
+            let of_all = percent(share(padding, plan.total_bytes()));
+            say(tone, format!("{} of it is padding, {of_all}.", bytes(padding)));
         }
     }
     if peak.fragmentation_bytes > peak.live_bytes / 100 {

@@ -1,9 +1,9 @@
 //! The first screen of a message as data, in the types of a program's.
 
-use super::{CauseAxis, Headline, PeakCause, PlannedChange, causes::share, changes::place};
+use super::{CauseAxis, Headline, PeakCause, PlannedChange, changes::place};
 use crate::{
     findings::{extrapolated, printed, words},
-    style::{Tone, bytes, file_and_line, freed, grouped},
+    style::{Tone, bytes, file_and_line, freed, grouped, share},
 };
 use std::cmp::Reverse;
 use tilewise_audit::{

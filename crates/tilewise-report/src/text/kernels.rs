@@ -3,7 +3,7 @@
 use super::{SHOWN, array_row::who, write_wrapped};
 use crate::{
     RemedyWords,
-    style::{FAINT, STRONG, Tone, bytes, cut, percent, style_of, styled},
+    style::{FAINT, STRONG, Tone, bytes, cut, percent, share, style_of, styled},
 };
 use anstyle::Style;
 use std::{
@@ -110,7 +110,7 @@ pub(super) fn write_boundaries(
     writeln!(out, "\n{}{}", styled(STRONG, "Copies at kernels"), styled(FAINT, why))?;
     writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>7}  {:>6}  kernel", "moves", "share", "calls")))?;
     for (CopiedArray { who, array, from, to, remedy }, (moved, calls)) in &rows[..shown] {
-        let share = percent(*moved as f64 / program_moves as f64);
+        let share = percent(share(*moved, program_moves));
         writeln!(out, "  {:>10}  {share:>7}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(31)))?;
         let array = format!("{array}: ");
         // A layout that is cut is useless.

@@ -2,7 +2,7 @@
 
 use crate::{
     AuditOutput, Exporter, Terminal, WriteText,
-    style::{FAINT, STRONG, bytes, cut, percent, styled},
+    style::{FAINT, STRONG, bytes, cut, percent, share, styled},
 };
 use std::io::{self, Write};
 use tilewise::visible;
@@ -116,10 +116,8 @@ impl Exporter for ProgramLines {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
 fn numbers(held: u64, padding: u64) -> String {
-    let share = if held == 0 { 0.0 } else { padding as f64 / held as f64 };
-    format!("  {:>10}  {:>10}  {:>6}", bytes(held), bytes(padding), percent(share))
+    format!("  {:>10}  {:>10}  {:>6}", bytes(held), bytes(padding), percent(share(padding, held)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::{SHOWN, Terminal, WriteText, write_wrapped};
 use crate::{
     ProgramSet,
     findings::set_change,
-    style::{FAINT, STRONG, bytes, cut, percent, styled},
+    style::{FAINT, STRONG, bytes, cut, percent, share, styled},
 };
 use std::{
     borrow::Cow,
@@ -166,10 +166,9 @@ fn write_residents(together: &Together, terminal: &Terminal, out: &mut dyn Write
         let names: Vec<_> = programs.iter().map(|at| visible(&together.programs[*at].name)).collect();
         let of = if programs.len() == together.programs.len() { "all programs".into() } else { names.join(", ") };
         let otherwise = if *is_otherwise { "; others have it in another layout" } else { "" };
-        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
         let padding = match group.padding {
             0 => String::new(),
-            padding => format!(", {} of it padding", percent(padding as f64 / group.bytes as f64)),
+            padding => format!(", {} of it padding", percent(share(padding, group.bytes))),
         };
         let (count, plural) = (group.arrays, if group.arrays == 1 { "array" } else { "arrays" });
         let tree = if tree.is_empty() { Cow::Borrowed("without a name") } else { visible(tree) };

@@ -1,7 +1,7 @@
 //! The contents of the memory, a line each.
 
 use crate::{
-    style::{FAINT, STRONG, bytes, percent, styled},
+    style::{FAINT, STRONG, bytes, percent, share, styled},
     summary::BudgetStack,
 };
 use std::io::{self, Write};
@@ -13,8 +13,7 @@ pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "\n{}", styled(STRONG, title))?;
     let parts = stack.parts.iter().map(|part| ("", part));
     for (of_it, part) in parts.chain(stack.within.iter().map(|part| ("of it ", part))) {
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let share = if is_piece { String::new() } else { percent(part.bytes as f64 / stack.total_bytes as f64) };
+        let share = if is_piece { String::new() } else { percent(share(part.bytes, stack.total_bytes)) };
         writeln!(out, "  {:>11}  {share:>7}  {of_it}{}", bytes(part.bytes), part.name)?;
     }
     for part in &stack.room {
