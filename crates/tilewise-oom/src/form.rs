@@ -26,6 +26,8 @@ pub enum Form {
     CacheRoom,
     /// A server's pages of keys and values take more than it counted, because the kernel pads them.
     CachePage,
+    /// `Decode out of memory. Try to lower your batch size. Try to allocate 363 tokens.`: a server's pool of pages is full.
+    CacheFull,
     /// Rematerialization stopped above its target: a warning, on TPUs and GPUs.
     Rematerialization,
     /// Donated arrays couldn't be reused for outputs: a warning.

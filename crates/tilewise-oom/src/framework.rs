@@ -59,15 +59,17 @@ const SIGNS: [(&[&str], Framework); 6] = [
             "{{function_node ",
             "OOM when allocating tensor",
             "ResourceExhaustedError",
+            "XLA_Args",
         ],
         Framework::TensorFlow,
     ),
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
 ];
 
-/// Source files in the line prefixes of TensorFlow's logs: its own and, as a part of it, XLA's. In JAX both are
-/// external.
-const FILES: [&str; 3] = [" tensorflow/core/", " tensorflow/compiler/", " external/local_"];
+/// Prefixes of lines in TensorFlow's logs: its logger's, and source files, its own and, as a part of it, XLA's. In JAX
+/// both are external.
+const PREFIXES: [&str; 5] =
+    [" tensorflow/core/", " tensorflow/compiler/", " external/local_", "INFO:tensorflow:", "ERROR:tensorflow:"];
 
 impl Framework {
     /// A stable name in snake case, for machines.
@@ -86,9 +88,9 @@ impl Framework {
         }
     }
 
-    /// Like [`of`](Self::of), by the source files in a log's line prefixes.
+    /// Like [`of`](Self::of), by the prefixes of a log's lines.
     pub(crate) fn of_log(log: &str) -> Option<Self> {
-        FILES.iter().any(|sign| memmem::find(log.as_bytes(), sign.as_bytes()).is_some()).then_some(Self::TensorFlow)
+        PREFIXES.iter().any(|sign| memmem::find(log.as_bytes(), sign.as_bytes()).is_some()).then_some(Self::TensorFlow)
     }
 
     pub(crate) fn of(text: &str) -> Option<Self> {

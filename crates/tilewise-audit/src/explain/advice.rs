@@ -57,7 +57,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     }
     advice.truncate(MOST);
     if advice.is_empty() {
-        advice.extend(results(&budget).map(|finding| new(finding, Target::Result)));
+        advice.extend(results(&budget, 2).map(|finding| new(finding, Target::Result)));
     }
     let form = listing.message.form;
     if form == Form::Cores {
@@ -120,11 +120,12 @@ fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
     Some(MemoryFinding::OneArray { bytes, devices: bytes.and_then(enough) })
 }
 
-/// The finding that the results take more than all else.
-pub(super) fn results(budget: &Budget) -> Option<MemoryFinding> {
+/// The finding that the results take more than one of `parts` of arguments, results and temporaries together.
+pub(super) fn results(budget: &Budget, parts: u64) -> Option<MemoryFinding> {
     let (bytes, temporaries) = (budget.output_bytes?, budget.temporary_bytes?);
     let arguments = budget.argument_bytes?;
-    (bytes > arguments.saturating_add(temporaries)).then_some(MemoryFinding::Results { bytes, arguments })
+    let all = bytes.saturating_add(arguments).saturating_add(temporaries);
+    (bytes > all / parts).then_some(MemoryFinding::Results { bytes, arguments, all })
 }
 
 /// The finding that the arguments alone do not fit.

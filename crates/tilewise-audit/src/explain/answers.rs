@@ -23,6 +23,7 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (Form::CacheRoom, _) => {
             vec![new(Finding::Cache(CacheFinding::LongRequests(message.facts.number("length"))), Target::Process)]
         }
+        (Form::CacheFull, _) => vec![new(Finding::Cache(CacheFinding::Full), Target::Process)],
         (_, Verdict::InputMismatch) => mismatch.map(|mismatch| mismatch.advice(message)).into_iter().collect(),
         (_, Verdict::Mosaic) => {
             let findings = mosaic::findings(message).into_iter();
@@ -59,9 +60,10 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
     })
 }
 
-/// The finding that the results take more than all else.
+/// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third.
 fn results(message: &Message) -> Option<Finding> {
-    advice::results(&message.budget()).map(Finding::Memory)
+    let parts = if message.cause() == Some(Verdict::Size) { 3 } else { 2 };
+    advice::results(&message.budget(), parts).map(Finding::Memory)
 }
 
 fn replicated(message: &Message) -> ReplicatedArray {

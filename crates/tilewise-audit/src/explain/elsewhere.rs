@@ -66,6 +66,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],
+        // Of a device that may be a host, nothing tells that it is shared.
+        (Some(UntiledMachine::Unnamed), _) if !makes_little(message) => vec![smaller(listing)],
         _ if makes_little(message) => vec![Processes { is_likely: false }],
         _ => vec![smaller(listing), Processes { is_likely: false }],
     }

@@ -233,5 +233,9 @@ pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Reco
     let windows = windows(explanation);
     let spilled = windows.iter().filter(|(_, window)| window.kind == WindowKind::Spill);
     let bytes = spilled.map(|(row, _)| row.taken_bytes()).fold(0, u64::saturating_add);
-    [block(BlockFinding::Spills { bytes }, framework)].into_iter().chain(limit(explanation, framework)).collect()
+    let finding = match smaller_blocks(explanation, None) {
+        library @ BlockFinding::Library { .. } => library,
+        _ => BlockFinding::Spills { bytes },
+    };
+    [block(finding, framework)].into_iter().chain(limit(explanation, framework)).collect()
 }

@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         opens: &[
             "Allocator {allocator:name} ran out of memory trying to allocate {used:size} … caller indicates that this is not a failure",
-            "failed to allocate {used:size} from device[ CUDA_ERROR_OUT_OF_MEMORY]",
+            "failed to allocate {used:size} from device[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
             "Failed to allocate device memory of {used:size}[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
             "could not allocate pinned {pinned:name} memory of size {used:count}",
             "failed to alloc {used:count} bytes on {pinned:name}[ CUDA_ERROR_OUT_OF_MEMORY]",

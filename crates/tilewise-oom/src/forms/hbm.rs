@@ -99,6 +99,12 @@ pub(super) const RULES: &[Rule] = &[
         adds: &["estimated maximum model length is {length:number}", "+available KV cache memory {limit:size}"],
         ..Rule::new(Form::CacheRoom, Error, Judged::As(Verdict::Size), "kv_cache")
     },
+    Rule {
+        opens: &[
+            "(Decode|Prefill) out of memory Try to lower your batch size[ Try to allocate {wanted:number} tokens[ Available tokens {left:number}]]",
+        ],
+        ..Rule::new(Form::CacheFull, Error, Judged::As(Verdict::Size), "kv_cache")
+    },
     OTHER,
 ];
 

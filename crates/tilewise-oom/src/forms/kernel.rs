@@ -136,8 +136,13 @@ fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
         message.facts.0.extend(kernel.map(|name| Fact { name: "kernel", value: FactValue::Text(name.to_owned()) }));
         rest = what.trim_start_matches(is_mark);
     }
-    if !rest.is_empty() && !message.facts.has("primitive") {
-        message.facts.0.push(Fact { name: "what", value: FactValue::Text(rest.to_owned()) });
+    // Behind the operation, a sentence about the failure may go on.
+    let refused = message.facts.text("operation").map(|name| format!("failed to legalize operation `{name}`"));
+    let what = refused
+        .filter(|_| before.lines().next_back().is_some_and(|line| line.contains(" legalize ")))
+        .unwrap_or_else(|| rest.to_owned());
+    if !what.is_empty() && !message.facts.has("primitive") {
+        message.facts.0.push(Fact { name: "what", value: FactValue::Text(what) });
     }
 }
 

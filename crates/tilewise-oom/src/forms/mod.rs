@@ -40,6 +40,7 @@ impl Form {
             Self::Excerpt => "excerpt",
             Self::CacheRoom => "cache_room",
             Self::CachePage => "cache_page",
+            Self::CacheFull => "cache_full",
             Self::Rematerialization => "rematerialization",
             Self::Donation => "donation",
             Self::HostPlacement => "host_placement",
@@ -220,7 +221,7 @@ mod tests {
         forms.sort_unstable();
         let count = forms.len();
         forms.dedup();
-        assert_eq!((forms.len(), count), (39, 39));
+        assert_eq!((forms.len(), count), (40, 40));
         for sentence in &CATALOGUE.sentences {
             let wording = sentence.wording;
             let count = |c: char| wording.matches(c).count();

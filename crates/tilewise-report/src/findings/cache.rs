@@ -15,6 +15,11 @@ pub(super) fn words(finding: CacheFinding) -> Words {
             "Serve shorter requests, give the server more of the memory, or divide the model between more devices",
         )
         .code(None, "vllm serve MODEL --max-model-len 8192 --gpu-memory-utilization 0.95"),
+        CacheFinding::Full => Words::new(
+            "Run fewer requests at once (`--max-running-requests`), use smaller pages (`--page-size`), or give the pool more of the \
+             memory (`--mem-fraction-static`)",
+        )
+        .task("Run fewer requests at once (`--max-running-requests`), or use smaller pages"),
         _ => Words::new(
             "Leave each device more KV heads: fewer devices in tensor parallelism for attention, the others in data parallelism; a \
              narrower type of the cache alone saves nothing, since its heads are padded further",
@@ -54,6 +59,19 @@ pub(super) fn page(message: &Message) -> [String; 2] {
              larger page: the cache holds fewer tokens, and nothing failed.",
             bytes(used.saturating_sub(counted))
         ),
+    ]
+}
+
+pub(super) fn full(message: &Message) -> [String; 2] {
+    let figure = |name| message.facts.number(name);
+    let wanted = figure("wanted").map(|wanted| format!(": {wanted} tokens wanted"));
+    let left = figure("left").map(|left| format!(", {left} free"));
+    let of_tokens = wanted.map(|wanted| wanted + &left.unwrap_or_default()).unwrap_or_default();
+    [
+        format!("The server's pool of the KV cache is full{of_tokens}."),
+        "The pool was set aside when the server started; the device's memory did not run out. Tokens come in pages, and each running \
+         request begins pages of its own: fewer free pages than requests are too few, whatever tokens they have room for."
+            .to_owned(),
     ]
 }
 

@@ -267,7 +267,7 @@ fn in_parts(code: &InParts) -> String {
 }
 
 fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
-    let (size, at) = (finding.size, finding.place);
+    let size = finding.size;
     let batch = (size / about.parts.unwrap_or(8)).max(1);
     let parts = size.div_ceil(batch);
     let has_gradient = finding.gradients == GradientSums::Summed;
@@ -276,17 +276,15 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
         count => format!("; {count} listed arrays have it"),
     };
     let words = Words::new(format!(
-        "If dimension {at} of {}{}, of size {size}, is your batch, process it in parts, one after the other{common}{}; {parts} parts \
+        "If dimension 0 of {}{}, of size {size}, is your batch, process it in parts, one after the other{common}{}; {parts} parts \
          free this much at most",
         bare(about),
         at_line(about),
         if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
     ))
     .task(format!("Process the {size} in {parts} parts, if that is your batch"));
-    // `lax.map` goes over the leading dimension.
-    let leads = at == 0;
     match about.framework {
-        Some(Framework::Jax) if has_gradient && leads => words.code(
+        Some(Framework::Jax) if has_gradient => words.code(
             JAX,
             format!(
                 "def add(total, part):
@@ -295,7 +293,7 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
 total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)"
             ),
         ),
-        Some(Framework::Jax) if leads => {
+        Some(Framework::Jax) => {
             words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f takes one of xs"))
         }
         Some(Framework::TorchXla) => words.code(

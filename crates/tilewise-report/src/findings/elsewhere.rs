@@ -66,7 +66,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let how = match recomputed {
                 // Arrays kept for a gradient may have no samples, such as weights of each turn of a loop.
                 Some(recomputed) if is_kept => format!("{recomputed}, or fewer samples at once, where those have any"),
-                Some(recomputed) => format!("fewer samples at once, or {recomputed}"),
+                Some(recomputed) => format!("fewer samples at once, or, if a gradient is taken, {recomputed}"),
                 None => "fewer samples at once".to_owned(),
             };
             let smaller = format!("{how}{}", start.unwrap_or_default());

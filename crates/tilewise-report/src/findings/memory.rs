@@ -4,7 +4,7 @@ use super::{
     Words,
     code::{DUMP, JAX, SHARDING},
 };
-use crate::style::bytes;
+use crate::style::{bytes, percent, share};
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{MemoryFinding, MessageLacks, Shrink},
@@ -59,7 +59,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::Arguments { bytes: taken, devices, left } => arguments(*taken, *devices, *left, about),
-        MemoryFinding::Results { bytes: taken, arguments } => results(*taken, *arguments, about),
+        MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
 }
@@ -112,10 +112,11 @@ pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation)
     }
 }
 
-fn results(taken: u64, arguments: u64, about: &Recommendation) -> Words {
-    let less = format!("Return less: results take {}, more than arguments and temporaries together", bytes(taken));
+fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Words {
+    let less =
+        format!("Return less at once: results take {}, {} of the program", bytes(taken), percent(share(taken, all)));
     if arguments < taken / 2 {
-        return Words::new(less).task("Return less: results take more than all else");
+        return Words::new(format!("{less}; of steps that follow each other, take some at a time")).task(less);
     }
     Words::new(format!("{less}; and donate the arguments that they replace, {} at most", bytes(arguments)))
         .task("Donate the arguments that results replace, or return less")

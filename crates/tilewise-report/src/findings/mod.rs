@@ -234,6 +234,7 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
     Some(match (message.form, message.verdict()) {
         (Form::CachePage, _) => cache::page(message),
         (Form::CacheRoom, _) => cache::room(message),
+        (Form::CacheFull, _) => cache::full(message),
         (_, Verdict::InputMismatch) => mismatch::answer(message, explanation.mismatch.as_ref()?),
         (_, Verdict::Mosaic) => mosaic::answer(message),
         (_, Verdict::Donation) => donation::answer(explanation),

@@ -58,12 +58,12 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             }
         }
         MosaicFinding::Cast => Words::new(
-            "Cast both operands to one type that the matrix unit reads, bf16 or f32, in the kernel, right before the product; \
-             leave `precision` out with bf16 (HIGHEST is refused), and don't set `--xla_mosaic_compat_mode=false`",
+            "Cast both operands to f32, which every generation multiplies, in the kernel, right before the product; bf16 takes less \
+             time where it is read (leave `precision` out: HIGHEST is refused); don't set `--xla_mosaic_compat_mode=false`",
         )
         .code(
             NUMPY,
-            "acc += jnp.dot(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)",
+            "acc += jnp.dot(a.astype(jnp.float32), b.astype(jnp.float32), preferred_element_type=jnp.float32)",
         ),
         MosaicFinding::StridedLanes { lanes } => {
             let has = lanes.map(|lanes| format!(", and these have {lanes}")).unwrap_or_default();

@@ -9,6 +9,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{RowOperation, RowsOfFew},
 };
+use tilewise_oom::Framework;
 
 /// The reason to take columns apart.
 const WHY: &str = "each row is padded to 128 lanes";
@@ -43,9 +44,10 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
         }
         RowOperation::OneHot => Words::new(format!(
             "Leave the one-hot array out (`one_hot`, a comparison with `iota`): {shape}{place} has {columns} numbers a row, and \
-             {WHY}; pick with `jnp.take_along_axis`, or compare where the result is used"
+             {WHY}; pick with {}, or compare where the result is used",
+            picker(about)
         ))
-        .task("Leave the one-hot array out: pick with `jnp.take_along_axis`")
+        .task(format!("Leave the one-hot array out: pick with {}", picker(about)))
         .jax(about, NUMPY, "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]"),
         RowOperation::KeptDimension => Words::new(format!(
             "Leave the dimension of size 1 out where {shape}{place} is made (no `keepdims`, no `[:, None]`), and add it where it \
@@ -67,5 +69,15 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
             None,
             format!("columns = [column_of(x, i) for i in range({columns})]  # in place of jnp.stack(columns, axis=-1)"),
         ),
+    }
+}
+
+/// The function that picks an element of each row, in the reader's framework.
+fn picker(about: &Recommendation) -> &'static str {
+    match about.framework {
+        Some(Framework::TensorFlow) => "`tf.gather` (`batch_dims`)",
+        Some(Framework::Torch | Framework::TorchXla) => "`torch.gather`",
+        Some(Framework::OtherLanguage) => "indices",
+        _ => "`jnp.take_along_axis`",
     }
 }

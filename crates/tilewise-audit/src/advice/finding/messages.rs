@@ -45,12 +45,14 @@ pub enum MemoryFinding {
         /// Bytes that this leaves on each device; `None` if its memory is unknown.
         left: Option<u64>,
     },
-    /// The results take more than arguments and temporaries together.
+    /// The results take much of arguments, results and temporaries together.
     Results {
         /// Bytes they take.
         bytes: u64,
         /// Bytes of arguments, which they may replace.
         arguments: u64,
+        /// Bytes of arguments, results and temporaries.
+        all: u64,
     },
 }
 
@@ -431,6 +433,8 @@ pub enum CacheFinding {
     PaddedHeads,
     /// Requests are longer than the cache, with its capacity in tokens; `None` if unknown.
     LongRequests(Option<u64>),
+    /// The running requests fill the cache.
+    Full,
 }
 
 /// A machine without tiles.

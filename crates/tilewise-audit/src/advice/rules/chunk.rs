@@ -2,7 +2,6 @@
 
 use super::{
     attention::is_scores, batch::Batch, copied_weights::is_copied_argument, logits::is_logits, narrow::is_converted,
-    repeated_layers::OF_LAYERS,
 };
 use crate::{
     advice::{
@@ -17,10 +16,7 @@ use crate::{
     message::Allocation,
     program::traced,
 };
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use std::collections::{HashMap, HashSet};
 use tilewise_memory::Role;
 
 /// Default number of parts, and smallest batch: what remains of a halved array is still the largest.
@@ -69,7 +65,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), is_of_pairs: batch.is_of_pairs, ..proposal }
 }
 
-/// The proposal for a message: a dimension of most listed temporaries that no other rule covers.
+/// The proposal for a message: a leading dimension of most listed temporaries that no other rule covers.
 fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Proposal> {
     if message.listing.message.function_of_jax().is_some() {
         return None;
@@ -78,17 +74,18 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
         temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
-    // Nothing tells which dimension of one array without a name is what, and many equal ones are of layers.
-    let is_unnamed = |row: &&ListedArray<'_>| row.op_name().is_empty() && row.shape == rows[0].shape;
-    if rows.iter().all(is_unnamed) && (rows.len() == 1 || rows.len() >= OF_LAYERS) {
-        return None;
-    }
     let size = common_size(&rows)?;
-    let with_it = || rows.iter().copied().filter(|row| row.bounds.contains(&size));
+    let with_it = || rows.iter().copied().filter(|row| row.bounds.first() == Some(&size));
     let shapeless = message.temporaries.iter().copied().filter(|row| row.shape.is_none() && !is_converted(row));
     let listed = total(rows.iter().map(|array| array.row).chain(shapeless), Allocation::taken_bytes);
     let held = total(with_it().map(|array| array.row), Allocation::taken_bytes);
     if u128::from(held) * 100 < u128::from(listed) * u128::from(evidence.thresholds().most) {
+        return None;
+    }
+    // One shape alone doesn't tell which of its dimensions is the batch.
+    let alike = message.arrays.iter().filter(|array| array.bounds.first() == Some(&size));
+    let shapes: HashSet<&[u64]> = alike.map(|array| &array.bounds[..]).collect();
+    if shapes.len() < 2 && !with_it().any(|row| row.op_name().contains("vmap(")) {
         return None;
     }
     let largest = with_it().max_by_key(|row| row.row.taken_bytes())?;
@@ -96,7 +93,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let has_gradient = evidence.has_gradient() == Some(true);
     let finding = LargeDimension {
         size,
-        place: largest.bounds.iter().position(|bound| *bound == size).unwrap_or(0),
+        place: 0,
         inputs: Vec::new(),
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
         keys: Vec::new(),
@@ -114,29 +111,17 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     Some(Proposal { parts: Some(parts), ..proposal })
 }
 
-/// The size of the dimension that most bytes share and that may be a batch. Among sizes with at least nine tenths of
-/// the most bytes, the outermost in its largest array, then the longest.
+/// The size of the leading dimension that most bytes share and that may be a batch.
 fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
-    // By size: bytes of all arrays with it, bytes of the largest, and its dimension number there.
-    let mut sizes: HashMap<u64, (u64, u64, usize)> = HashMap::new();
     let ruled_out: HashSet<u64> = rows.iter().flat_map(|row| no_batches(row)).collect();
+    let mut sizes: HashMap<u64, u64> = HashMap::new();
     for row in rows {
-        let (bounds, taken) = (&row.bounds, row.row.taken_bytes());
-        for (at, size) in bounds.iter().enumerate().filter(|(_, size)| **size >= PARTS && !ruled_out.contains(size)) {
-            if bounds[..at].contains(size) {
-                continue;
-            }
-            let (held, largest, place) = sizes.entry(*size).or_default();
-            *held = held.saturating_add(taken);
-            if taken >= *largest {
-                (*largest, *place) = (taken, at);
-            }
+        if let Some(size) = row.bounds.first().filter(|size| **size >= PARTS && !ruled_out.contains(size)) {
+            let held = sizes.entry(*size).or_default();
+            *held = held.saturating_add(row.row.taken_bytes());
         }
     }
-    let most = sizes.values().map(|(held, ..)| *held).max()?;
-    let is_common = |held: u64| u128::from(held) * 10 >= u128::from(most) * 9;
-    let common = sizes.into_iter().filter(|(_, (held, ..))| is_common(*held));
-    common.max_by_key(|(size, (.., place))| (Reverse(*place), *size)).map(|(size, _)| size)
+    sizes.into_iter().max_by_key(|(size, held)| (*held, *size)).map(|(size, _)| size)
 }
 
 /// Sizes of an array that aren't a batch, by its shape and its operation's name: those of a square pair, which are

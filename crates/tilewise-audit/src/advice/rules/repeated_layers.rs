@@ -16,7 +16,7 @@ use crate::{
 use tilewise_memory::{Machine, Role};
 
 /// The least number of equal arrays that are taken for layers': fewer may be the operands of one operation.
-pub(super) const OF_LAYERS: usize = 4;
+const OF_LAYERS: usize = 4;
 
 pub(crate) struct LayersKeepValues;
 
