@@ -410,11 +410,15 @@ fn is_of_compiler(at: &Instruction<'_>) -> bool {
     operation.starts_with("scatter") || operation.starts_with("gather")
 }
 
-/// The innermost loop around each computation.
+/// The innermost loop around each computation. Where the program's loops have names, one without a name is the
+/// compiler's own, such as that of a large gather.
 fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
     let mut loops = HashMap::new();
+    let is_named = |at: &Instruction<'_>| op_name(at).is_some();
+    let are_named = flow.module().instructions().any(|at| at.opcode() == Opcode::While && is_named(&at));
+    let is_own = |at: &Instruction<'_>| !is_of_compiler(at) && (is_named(at) || !are_named);
     let bodies = flow.ops().ids().filter_map(|op| {
-        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While && !is_of_compiler(at))?;
+        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While && is_own(at))?;
         let body = at.calls().find(|call| call.role == CallRole::Body)?.computation()?;
         Some((body, flow.trip_count(op)?))
     });
@@ -560,5 +564,22 @@ ENTRY main {{
         assert_eq!(named(&text("params['ws']"), "stacked")[0], (0, AxisName::Layers, 12));
         assert_eq!(named(&text("params['ws']"), "ws0")[0], (0, AxisName::Layers, 12));
         assert_eq!(named(&text("xs"), "stacked")[0], (0, AxisName::Steps, 12));
+        // Beside a loop of the user's, one without a name is the compiler's own.
+        let named_loop = "
+tick {
+  t0 = (s32[]) parameter(0)
+  t1 = s32[] get-tuple-element(t0), index=0
+  ROOT t2 = (s32[]) tuple(t1)
+}
+always {
+  t3 = (s32[]) parameter(0)
+  ROOT t4 = pred[] constant(true)
+}
+ENTRY main {
+  m0 = s32[] constant(0)
+  m1 = (s32[]) tuple(m0)
+  m2 = (s32[]) while(m1), condition=always, body=tick, metadata={op_name=\"jit(f)/while\"}";
+        let own = named(&text("xs").replace("\nENTRY main {", named_loop), "stacked");
+        assert!(own.iter().all(|(dimension, ..)| *dimension != 0), "{own:?}");
     }
 }

@@ -198,16 +198,26 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: {}{itself}{then}",
         most(finding, about)
     ))
-    .task(format!("Compute it in {} parts along the dimension of {size}", about.parts.unwrap_or(2)))
+    .task(task_of_functions(finding, about.parts.unwrap_or(2)))
     .jax(
         about,
         JAX,
         if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
             added_up(finding, &xs, about.parts.unwrap_or(2))
         } else {
-            format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f takes one of {size}")
+            format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
         },
     )
+}
+
+/// `Take the 64 rows of `batch` in 4 parts, until their results are joined`
+fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
+    let size = finding.size;
+    let names: Vec<String> = finding.inputs.iter().flat_map(|(_, names)| names).cloned().collect();
+    let what = if names.is_empty() { format!("{size} samples") } else { format!("{size} rows of {}", quoted(&names)) };
+    let until = finding.joint.as_ref().map(|joint| if joint.are_sums { "added up" } else { "joined" });
+    let until = until.map(|how| format!(", until their results are {how}")).unwrap_or_default();
+    format!("Take the {what} in {parts} parts{until}")
 }
 
 /// Code for sums over parts; the backward pass computes each part again.

@@ -165,7 +165,7 @@ pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Optio
     } else {
         format!("Still {missing} too much")
     };
-    let words = format!("{lead}: take fewer samples at once, or more devices.");
+    let words = format!("{lead}: take smaller inputs, or more devices.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
