@@ -128,10 +128,6 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
-        // Without a chosen machine, the verdict is for the machine that the text shows, if it was compiled for that.
-        let is_compiled = report.plan().is_ok() && !report.memory_bounds.is_assumed;
-        let judged = report.machine.program_bytes().filter(|_| machine.is_none() && is_compiled);
-        let report = if judged.is_some() { report.with_limit(judged) } else { report };
         Ok(Program(AuditOutput { all: true, ..AuditOutput::new(report) }))
     };
     Content::of(document).into_iter().map(program).collect()
@@ -151,14 +147,7 @@ impl Program {
     /// # Errors
     /// None known.
     pub fn json(&self, all: bool) -> Answer {
-        let report = &self.0.report;
-        if report.given.is_some() {
-            return json(&JsonLine::of(&report.source, AsJson(&self.view(all))));
-        }
-        // The command line judges only where it is asked to.
-        let output = AuditOutput { all: true, ..AuditOutput::new(report.clone().with_limit(None)) };
-        let view = ReportView { most_buffers: (!all).then_some(LISTED), ..output.view() };
-        json(&JsonLine::of(&output.report.source, AsJson(&view)))
+        json(&JsonLine::of(&self.0.report.source, AsJson(&self.view(all))))
     }
 
     /// The part that is shown at once, as JSON: `report`, the part of [`json`](Self::json) that needs no further plan,
@@ -192,7 +181,7 @@ impl Program {
             memory_spaces: report.memory_spaces.iter().map(AsJson).collect(),
             buffers: buffers.iter().map(AsJson).collect(),
             at_most_bytes: report.memory_bounds.at_most_bytes,
-            hbm_limit_bytes: report.limit(),
+            hbm_limit_bytes: report.available_bytes(),
             warnings: report.warnings.iter().map(AsJson).collect(),
         };
         json(&Story { report: numbers, summary: Summary::at_once(report) })

@@ -137,7 +137,7 @@ impl<'m> ProgramModel<'m> {
             arrays,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
-            limit: planned.limit,
+            limit: planned.available_bytes(),
             buffers,
             has_relayouts: copies.iter().any(|copy| copy.class == CopyClass::Relayout),
             has_gradient: has_gradient(module),

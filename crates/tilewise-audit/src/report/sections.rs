@@ -32,8 +32,6 @@ pub struct Report {
     pub is_scheduled: bool,
     /// The machine it is compiled for, as given or [inferred](crate::infer_machine).
     pub machine: Machine,
-    /// Whether the machine is given, or shown by the text or its file's name; else it is the default.
-    pub is_machine_shown: bool,
     /// The version of libtpu that compiled it, if given or known from its file's name.
     pub libtpu: Option<Libtpu>,
     /// Devices that run the program together; all memory is that of each device.
@@ -79,19 +77,22 @@ impl Report {
         bytes.checked_add(bytes.saturating_sub(live))
     }
 
-    /// Sets or removes the limit that the program should fit, in bytes. The plan stays: a TPU's compiler knew the size
-    /// of its memory.
-    #[must_use]
-    pub fn with_limit(mut self, bytes: Option<u64>) -> Self {
-        self.planned.limit = bytes;
-        self.findings = OnceLock::new();
-        self
-    }
-
-    /// Bytes of memory that it should fit; `None` without a limit.
+    /// Bytes of memory that it should fit, as asked; `None` without a limit.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.planned.limit
+    }
+
+    /// Bytes of memory that it is to fit: as asked, or those of the machine that its text shows.
+    #[must_use]
+    pub fn available_bytes(&self) -> Option<u64> {
+        self.planned.available_bytes()
+    }
+
+    /// Whether the machine is given, or shown by the text or its file's name; else it is the default.
+    #[must_use]
+    pub fn is_machine_shown(&self) -> bool {
+        self.planned.is_machine_shown
     }
 
     /// Whether a part of the program runs on SparseCores, which own the unnamed memory spaces.

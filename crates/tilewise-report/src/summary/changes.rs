@@ -1,6 +1,6 @@
 //! Changes that free memory: the gentlest that is enough comes first.
 
-use super::{Remark, headline::limit};
+use super::Remark;
 use crate::{
     LineEdit, Quotes,
     findings::words,
@@ -81,7 +81,7 @@ fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
 
 /// The changes in the order in which to try them.
 pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
-    let (advice, held, limit) = (report.advice(), report.memory_bounds.at_most_bytes, limit(report));
+    let (advice, held, limit) = (report.advice(), report.memory_bounds.at_most_bytes, report.available_bytes());
     if report.plan().is_err() {
         return Vec::new();
     }
@@ -158,7 +158,7 @@ pub(super) fn place(advice: &Recommendation) -> String {
 /// The bytes missing after all changes, in a sentence; `None` if they are enough.
 pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Option<Remark> {
     let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
-    let missing = after.checked_sub(limit(report)?).filter(|missing| *missing > 0)?;
+    let missing = after.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
     let missing = bytes(missing);
     let lead = if changes.is_empty() {
         format!("No change is known that frees the {missing}")

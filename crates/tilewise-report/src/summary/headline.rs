@@ -48,7 +48,7 @@ impl Headline {
     #[must_use]
     pub fn of(report: &Report) -> Self {
         let needed = report.plan().ok().map(|_| report.memory_bounds.at_least_bytes());
-        let limit_bytes = limit(report);
+        let limit_bytes = report.available_bytes();
         let Some(limit) = limit_bytes else {
             let (per_device, memory) = (per_device(report), machine::memory_name(report.machine));
             let sentence = match report.plan() {
@@ -95,11 +95,6 @@ fn comfort(left: u64) -> String {
     format!("Nothing needs to change. If it ran out of memory all the same, something else held more than {left}.")
 }
 
-/// Bytes that a program is to fit: as asked, or those of the machine that its text shows.
-pub(super) fn limit(report: &Report) -> Option<u64> {
-    report.limit().or_else(|| report.machine.program_bytes().filter(|_| report.is_machine_shown))
-}
-
 fn sentence(report: &Report, limit: u64, verdict: Verdict) -> String {
     let (bounds, per_device) = (report.memory_bounds, per_device(report));
     let name = report.machine.to_string();
@@ -109,7 +104,7 @@ fn sentence(report: &Report, limit: u64, verdict: Verdict) -> String {
         Some(name) => format!("the memory of a GPU {}", name.to_uppercase()),
         None => memory_of(report.machine, limit),
     };
-    let assumed = if name.is_some() && !report.is_machine_shown { " (assumed)" } else { "" };
+    let assumed = if name.is_some() && !report.is_machine_shown() { " (assumed)" } else { "" };
     // A limit in bytes is in the place already.
     let of = name.map(|_| format!(" of {}", bytes(limit))).unwrap_or_default();
     let is_planned = report.plan().is_ok();

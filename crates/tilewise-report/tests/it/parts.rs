@@ -112,7 +112,7 @@ fn what_a_program_counts_itself_is_taken_in_parts() {
     let said = first(&text).expect("parts");
     assert_eq!(
         code(&advice(&text)[0]).as_deref(),
-        Some("ys = jax.lax.map(f, jax.numpy.arange(256), batch_size=128)  # f takes one of 256")
+        Some("ys = jax.lax.map(f, jax.numpy.arange(256), batch_size=128)  # f: the result of one of the 256")
     );
     let start = "Compute what has dimension 0 of [256,256,1024] in parts: most arrays at the peak have this dimension";
     assert!(said.starts_with(start) && said.contains(", and the program makes it itself; "), "{said}");
