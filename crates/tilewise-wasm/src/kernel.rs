@@ -10,6 +10,7 @@ use tilewise::tpu::{
     kernel::{Kernel, Limits, parts},
 };
 use tilewise_audit::Failure;
+use tilewise_draw::BudgetPicture;
 use tilewise_report::KernelBudget;
 use wasm_bindgen::prelude::*;
 
@@ -34,7 +35,9 @@ pub fn kernels(text: &str, theme: &str) -> Answer {
     let options = themed(theme);
     let budget = |kernel: &Kernel, generation: Generation| {
         let budget = KernelBudget::of(kernel, Some(generation)).map_err(|failure| thrown(&failure))?;
-        Ok(Drawn { svg: budget.picture().to_svg(&options), budget })
+        // The page says the sentence itself.
+        let picture = BudgetPicture { summary: String::new(), ..budget.picture() };
+        Ok(Drawn { svg: picture.to_svg(&options), budget })
     };
     let mut shown = Vec::new();
     let mut start = 0;

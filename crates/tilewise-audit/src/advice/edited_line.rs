@@ -18,7 +18,10 @@ type Calls<'m> = Vec<SourceLocation<'m>>;
 /// The line to edit for a finding; `None` if it is the array's own line, or unknown.
 pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Option<SourceLine> {
     match finding {
-        Finding::RepeatedLayers(found) => found.layers.call.clone(),
+        // A line that the whole program shares calls no layer.
+        Finding::RepeatedLayers(found) => {
+            found.layers.call.clone().filter(|call| shared_by_all(program).as_ref() != Some(call))
+        }
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(program),
         Finding::UndonatedState(_) => function(program),
         _ => None,
@@ -29,6 +32,12 @@ pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Opti
 pub(super) fn shared_line<'m>(instructions: impl Iterator<Item = Instruction<'m>>) -> Option<SourceLine> {
     let all: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
     innermost(shared(&all))
+}
+
+/// The innermost line that nine in ten instructions of a program share.
+fn shared_by_all(program: &ProgramModel<'_>) -> Option<SourceLine> {
+    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
+    shared_line(program.module.instructions().step_by(step))
 }
 
 /// The line that takes the gradient: where the call stacks of differentiated and other instructions diverge.

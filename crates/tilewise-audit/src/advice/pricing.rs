@@ -52,8 +52,10 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         freed(&priced.iter().map(|(_, proposal)| proposal).filter(|proposal| is(proposal)).collect::<Vec<_>>())
     };
     let (others, carried) = (all(|proposal| !is_rewritten(proposal)), all(is_carried));
+    let are_enough = program.is_too_large() && program.fits_without(others);
     let is_after = |proposal: &Proposal, said: u64| {
-        is_rewritten(proposal) && said <= others || is_of_parts(proposal) && said / 2 <= carried && carried > 0
+        is_rewritten(proposal) && (said <= others || are_enough)
+            || is_of_parts(proposal) && said / 2 <= carried && carried > 0
     };
     // Stable: among equals, the earlier rule's proposals come first.
     priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.said)));
@@ -136,7 +138,7 @@ fn is_of_rows(proposal: &Proposal) -> bool {
 }
 
 /// Whether a program with a gradient is rewritten, and recomputes like a checkpoint; it comes last if the other
-/// proposals together free at least its bytes.
+/// proposals together free at least its bytes, or enough to fit.
 fn is_rewritten(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(found) if found.joint.is_some() && found.gradients != GradientSums::None)
 }

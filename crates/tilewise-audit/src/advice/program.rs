@@ -181,6 +181,11 @@ impl<'m> ProgramModel<'m> {
         self.buffers.get(&instruction).copied()
     }
 
+    /// Whether the program is known not to fit.
+    pub(crate) fn is_too_large(&self) -> bool {
+        !self.fits_without(0)
+    }
+
     /// Whether the program fits once `bytes` are freed, or no limit is known.
     pub(crate) fn fits_without(&self, bytes: u64) -> bool {
         self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)

@@ -26,7 +26,9 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
         _ if message.memory_space.as_deref() == Some("host") => {
             let budget = message.budget();
             let bytes = budget.used_bytes;
-            vec![Recommendation::new(Finding::Memory(MemoryFinding::OffHost { bytes }), Target::Value, Some(framework))]
+            let are_made = budget.temporary_bytes.zip(bytes).is_some_and(|(made, all)| made > all / 2);
+            let finding = Finding::Memory(MemoryFinding::OffHost { bytes, are_made });
+            vec![Recommendation::new(finding, Target::Value, Some(framework))]
         }
         verdict => program(listing, framework, verdict),
     }

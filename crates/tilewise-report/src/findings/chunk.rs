@@ -210,14 +210,12 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     )
 }
 
-/// `Take the 64 rows of `batch` in 4 parts, until their results are joined`
+/// `Take the 64 rows of `batch` in 4 parts`
 fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
     let size = finding.size;
     let names: Vec<String> = finding.inputs.iter().flat_map(|(_, names)| names).cloned().collect();
     let what = if names.is_empty() { format!("{size} samples") } else { format!("{size} rows of {}", quoted(&names)) };
-    let until = finding.joint.as_ref().map(|joint| if joint.are_sums { "added up" } else { "joined" });
-    let until = until.map(|how| format!(", until their results are {how}")).unwrap_or_default();
-    format!("Take the {what} in {parts} parts{until}")
+    format!("Take the {what} in {parts} parts")
 }
 
 /// Code for sums over parts; the backward pass computes each part again.

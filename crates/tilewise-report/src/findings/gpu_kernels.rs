@@ -28,12 +28,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
         ElsewhereFinding::SharedMemory { parts, is_of_pallas, .. } => {
-            let how = if *parts == 2 { "Halve".to_owned() } else { format!("Divide by {parts}") };
+            let fewer = if *parts <= 4 { ", or take fewer stages (`num_stages`)" } else { "" };
             let words = Words::new(format!(
-                "{how} what the blocks of the kernel hold together, or take fewer stages (`num_stages`), if it is one of Triton or \
-                 Pallas: each stage holds its blocks in shared memory"
+                "Make the blocks of the kernel {parts} times smaller together{fewer}, if it is one of Triton or Pallas: each stage holds \
+                 its blocks in shared memory"
             ))
-            .task(format!("{how} what the kernel's blocks hold together"));
+            .task(format!("Make the kernel's blocks smaller, {parts} times together"));
             match about.framework {
                 _ if *parts > MOST_STAGES => words,
                 Some(Framework::Torch) => words.code(

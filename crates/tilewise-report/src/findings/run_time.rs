@@ -64,7 +64,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                     "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; fewer sequences at once; \
                      weights of fewer bits or on more devices, where they did"
                 ))
-                .task(format!("A smaller cache (`{flag}`), fewer sequences, or smaller weights"));
+                .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"));
             }
             Words::new(smaller).task(if *is_program {
                 "Take fewer samples at once, or a checkpoint around layers"

@@ -71,6 +71,7 @@ pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
     let mut all: Vec<PeakCause> = peak.groups().iter().filter_map(|group| of_group(group, report, total)).collect();
     all.extend(gaps(peak, total));
     all.sort_by_key(|cause| std::cmp::Reverse(cause.bytes));
+    let arrays = all.iter().map(|cause| cause.arrays).sum();
     let mut told = 0;
     let mut enough = all.iter().position(|cause| {
         told += u128::from(cause.bytes);
@@ -84,7 +85,28 @@ pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
         all.truncate(if padded.is_some() { MOST - 1 } else { MOST });
         all.extend(padded);
     }
+    all.extend(rest_of(&all, arrays, total));
     all
+}
+
+/// All that no cause tells, if it is more than a fifth.
+fn rest_of(told: &[PeakCause], arrays: usize, total: u64) -> Option<PeakCause> {
+    let bytes = told.iter().fold(total, |left, cause| left.saturating_sub(cause.bytes));
+    let arrays = told.iter().fold(arrays, |left, cause| left.saturating_sub(cause.arrays));
+    let is_much = u128::from(bytes) * 100 > u128::from(total) * (100 - TOLD);
+    is_much.then(|| PeakCause {
+        kind: "others",
+        bytes,
+        share: Some(share(bytes, total)),
+        arrays,
+        axes: Vec::new(),
+        sentence: "the other arrays, of which none takes as much".to_owned(),
+        remedy: None,
+        filled: None,
+        source: None,
+        quote: None,
+        place: String::new(),
+    })
 }
 
 fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {

@@ -60,7 +60,8 @@ impl PlannedChange<'_> {
     }
 }
 
-/// The rank of a change by gentleness: no recomputation first, then by added time, then an unknown time.
+/// The rank of a change by gentleness: no recomputation first, then by added time, then an unknown time; of these, what
+/// frees less recomputes less.
 fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
     let computes_no_more = matches!(
         advice.change,
@@ -72,10 +73,12 @@ fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
             | Change::Split
             | Change::Narrow
     );
+    #[expect(clippy::cast_precision_loss, reason = "an order")]
+    let frees = advice.saving.bytes().unwrap_or(u64::MAX) as f64;
     match added {
         _ if computes_no_more => (0, 0.0),
         Some(seconds) => (1, seconds),
-        None => (2, 0.0),
+        None => (2, frees),
     }
 }
 

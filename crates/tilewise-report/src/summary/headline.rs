@@ -71,7 +71,7 @@ impl Headline {
         let used = u128::from(bounds.at_most_bytes) * 100;
         let is_small = used < u128::from(limit) * u128::from(CLOSE);
         let comfort = match verdict {
-            Verdict::Fits { left } => Some(comfort(left)),
+            Verdict::Fits { left } => Some(comfort(report, left)),
             _ => None,
         };
         Self {
@@ -90,9 +90,14 @@ impl Headline {
     }
 }
 
-fn comfort(left: u64) -> String {
+fn comfort(report: &Report, left: u64) -> String {
     let left = bytes(left);
-    format!("Nothing needs to change. If it ran out of memory all the same, something else held more than {left}.")
+    // JAX names the programs that it compiles so.
+    let is_of_jax = report.module_name.starts_with("jit_");
+    let look = if is_of_jax { ": `jax.live_arrays()` lists what is alive" } else { "" };
+    format!(
+        "Nothing needs to change. If it ran out of memory all the same, something else held more than {left}{look}."
+    )
 }
 
 fn sentence(report: &Report, limit: u64, verdict: Verdict) -> String {

@@ -114,7 +114,9 @@ impl<'a> Screen<'a> {
         // All that stands below the changes.
         let mut below = Vec::new();
         for (at, remedy) in self.remedies.iter().enumerate() {
-            let label = if at == 0 && self.changes.is_empty() { self.labels[1] } else { "Or" };
+            // Changes that aren't enough need another one.
+            let beside = if self.remark.is_some() { "And" } else { "Or" };
+            let label = if at == 0 && self.changes.is_empty() { self.labels[1] } else { beside };
             self.write_task(label, remedy, &mut below)?;
         }
         if let Some(Remark { words, tone }) = self.remark {
@@ -129,8 +131,8 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) <= room;
             }
-            // Later changes of one line are written in full, too.
-            let is_brief = at > 0 && !self.is_folded && is_one_line(change);
+            // Later changes of two lines are written in full, too.
+            let is_brief = at > 0 && !self.is_folded && is_short(change);
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
             }
@@ -286,9 +288,9 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// Whether all there is to type is one line.
-fn is_one_line(change: &PlannedChange<'_>) -> bool {
-    change.edit.is_some() || change.code().is_some_and(|code| code.lines().count() == 1)
+/// Whether all there is to type is two lines at most.
+fn is_short(change: &PlannedChange<'_>) -> bool {
+    change.edit.is_some() || change.code().is_some_and(|code| code.lines().count() <= 2)
 }
 
 fn count(lines: &[u8]) -> usize {

@@ -65,10 +65,14 @@ fn causes_are_parts_of_the_whole() {
             let needed = report.memory_bounds.at_most_bytes;
             let output = AuditOutput::new(report);
             let causes = output.summary().causes;
-            let told: u64 = causes.iter().map(|cause| cause.bytes).sum();
-            assert!((1..=3).contains(&causes.len()) && told <= needed, "{name}: {told} of {needed}");
-            // Nothing is left out that a fourth cause could tell.
-            assert!(causes.len() == 3 || told * 100 >= needed * 80, "{name}: {told} of {needed}");
+            let (others, own): (Vec<_>, Vec<_>) = causes.iter().partition(|cause| cause.kind == "others");
+            let told: u64 = own.iter().map(|cause| cause.bytes).sum();
+            assert!((1..=3).contains(&own.len()) && told <= needed, "{name}: {told} of {needed}");
+            // Nothing is left out that a fourth cause could tell, and the rest is told.
+            let is_most = told * 100 >= needed * 80;
+            assert!(own.len() == 3 || is_most, "{name}: {told} of {needed}");
+            assert_eq!(others.len(), usize::from(!is_most), "{name}");
+            assert!(others.iter().all(|rest| rest.bytes == needed - told), "{name}");
             for cause in causes {
                 assert!(
                     (cause.share.expect("a share of the peak") - cause.bytes as f64 / needed as f64).abs() < 1e-9,
@@ -447,7 +451,7 @@ fn a_server_is_left_less_to_hold() {
         "vllm/v1/engine/core.py: Error allocating device buffer: Attempting to allocate 128.00M. That was not possible. There are \
          87.93M free.",
     );
-    assert_eq!(task, "A smaller cache (`--gpu-memory-utilization`), fewer sequences, or smaller weights", "{screen}");
+    assert!(task.starts_with("Leave the server a smaller KV cache (`--gpu-memory-utilization`)"), "{screen}");
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub enum MemoryFinding {
     OffHost {
         /// Bytes they take; `None` if the message has no figure.
         bytes: Option<u64>,
+        /// Whether the program makes most of them, rather than takes them as arguments.
+        are_made: bool,
     },
     /// The arguments alone don't fit.
     Arguments {

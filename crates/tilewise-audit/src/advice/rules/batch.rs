@@ -69,7 +69,7 @@ impl<'a, 'm> Batch<'a, 'm> {
     pub(super) fn of(program: &'a ProgramModel<'m>) -> Option<Self> {
         let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
         // A program that doesn't fit may fit in parts.
-        let is_too_large = !program.fits_without(0);
+        let is_too_large = program.is_too_large();
         if program.temporary_bytes < interface / 4 && !is_too_large {
             return None;
         }
