@@ -91,7 +91,7 @@ test("a bound is never enough to fit, equal rows are one, and small ones are fol
 
 test("what frees more than is missing says both", async ({ quiet: page }) => {
   await page.goto("./");
-  await paste(page, "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17.00G of 15.75G hbm. Exceeded hbm capacity by 1.25G.\n  Largest program allocations in hbm:\n  1. Size: 16.00G\n     Operator: op_name=\"jit(f)/mul\"\n     Shape: bf16[8,32768,32768]{2,1,0:T(8,128)(2,1)}\n     Unpadded size: 16.00G\n     XLA label: fusion.1 = fusion(p)\n     Allocation type: HLO temp\n     ==========================\n");
+  await paste(page, "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 17.00G of 15.75G hbm. Exceeded hbm capacity by 1.25G.\n  Largest program allocations in hbm:\n  1. Size: 16.00G\n     Operator: op_name=\"jit(f)/vmap(mul)\"\n     Shape: bf16[8,32768,32768]{2,1,0:T(8,128)(2,1)}\n     Unpadded size: 16.00G\n     XLA label: fusion.1 = fusion(p)\n     Allocation type: HLO temp\n     ==========================\n");
   await expect(page.locator(".advice li").first()).toContainText(/Frees up to \d+\.\d\d GiB, more than the 1\.25 GiB that is missing/);
 });
 

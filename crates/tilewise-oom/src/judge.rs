@@ -120,7 +120,7 @@ impl Message {
 
     fn cause_on_gpu(&self) -> Option<Verdict> {
         // Modules and NCCL's buffers lie outside the pool that the process set aside for itself.
-        if self.facts.has("loaded") || self.facts.has("communicator") {
+        if ["loaded", "communicator", "context"].iter().any(|fact| self.facts.has(fact)) {
             return Some(Verdict::Reservation);
         }
         if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {

@@ -128,6 +128,10 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
+        // A program of a TPU that its text doesn't show is judged all the same, for the TPU that is assumed.
+        let is_judged = !report.is_machine_shown() && report.plan().is_ok() && !report.memory_bounds.is_assumed;
+        let assumed = report.machine.program_bytes().filter(|_| is_judged);
+        let report = if assumed.is_some() { report.with_limit(assumed) } else { report };
         Ok(Program(AuditOutput { all: true, ..AuditOutput::new(report) }))
     };
     Content::of(document).into_iter().map(program).collect()
@@ -147,7 +151,14 @@ impl Program {
     /// # Errors
     /// None known.
     pub fn json(&self, all: bool) -> Answer {
-        json(&JsonLine::of(&self.0.report.source, AsJson(&self.view(all))))
+        let report = &self.0.report;
+        if report.is_machine_shown() {
+            return json(&JsonLine::of(&report.source, AsJson(&self.view(all))));
+        }
+        // The command line doesn't judge for a TPU that is assumed.
+        let output = AuditOutput { all: true, ..AuditOutput::new(report.clone().with_limit(None)) };
+        let view = ReportView { most_buffers: (!all).then_some(LISTED), ..output.view() };
+        json(&JsonLine::of(&output.report.source, AsJson(&view)))
     }
 
     /// The part that is shown at once, as JSON: `report`, the part of [`json`](Self::json) that needs no further plan,

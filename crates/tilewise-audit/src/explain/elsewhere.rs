@@ -62,7 +62,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Reservation)) if message.facts.get("communicator").is_some() => {
             vec![Pool { is_of_nccl: true }]
         }
-        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => vec![Pool { is_of_nccl: false }],
+        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => {
+            vec![Pool { is_of_nccl: false }, Processes { is_likely: false }]
+        }
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],

@@ -235,7 +235,7 @@ pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Reco
     let bytes = spilled.map(|(row, _)| row.taken_bytes()).fold(0, u64::saturating_add);
     let finding = match smaller_blocks(explanation, None) {
         library @ BlockFinding::Library { .. } => library,
-        _ => BlockFinding::Spills { bytes },
+        other => BlockFinding::Spills { bytes, is_of_fusion: matches!(other, BlockFinding::Fusion { .. }) },
     };
     [block(finding, framework)].into_iter().chain(limit(explanation, framework)).collect()
 }

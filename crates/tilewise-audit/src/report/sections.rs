@@ -77,6 +77,15 @@ impl Report {
         bytes.checked_add(bytes.saturating_sub(live))
     }
 
+    /// Sets or removes the limit that the program should fit, in bytes. The plan stays: a TPU's compiler knew the size
+    /// of its memory.
+    #[must_use]
+    pub fn with_limit(mut self, bytes: Option<u64>) -> Self {
+        self.planned.limit = bytes;
+        self.findings = OnceLock::new();
+        self
+    }
+
     /// Bytes of memory that it should fit, as asked; `None` without a limit.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {

@@ -63,6 +63,8 @@ pub(super) const RULES: &[Rule] = &[
             "HIP out of memory [Tried to allocate {used:size}]",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
+            "Failed to allocate {used:bytes} for new constant",
+            "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
             "*CUDA_ERROR_OUT_OF_MEMORY",
             "*hipErrorOutOfMemory",

@@ -13,8 +13,7 @@ use tilewise_audit::{
 use tilewise_oom::Framework;
 
 /// A text doesn't show the cost of recomputing; with the step at hand, the compiler does.
-pub(super) const BY_TIME: &str =
-    "recomputing takes time; `tw.remat(step, *args)` asks a TPU's compiler which values take the least of it";
+pub(super) const BY_TIME: &str = "recomputing takes time; `tilewise.remat(step, *args)` in Python asks a TPU's compiler which values take the least of it";
 
 pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let place = at_line(about);

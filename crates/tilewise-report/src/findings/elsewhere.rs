@@ -189,8 +189,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             " NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
                 .to_owned()
         }
+        Some(Verdict::Reservation) if message.facts.get("context").is_some() => {
+            " The device could not be opened: other processes hold its memory. `CUDA_VISIBLE_DEVICES` names those to use.".to_owned()
+        }
         Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => {
-            " The program itself found no memory: it lies beside the pool that the process set aside for its arrays."
+            " The program itself found no memory: it lies beside the pool that the process set aside for its arrays. That it was \
+             compiled for another GPU is only a guess of the message."
                 .to_owned()
         }
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
@@ -261,7 +265,13 @@ fn too_large(message: &Message) -> String {
     let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
     match row("temporaries").zip(message.used.as_ref()) {
         Some((temporaries, _)) => {
-            format!(" The program is too large: its temporaries take {}, asked for in one piece.", printed(temporaries))
+            let total = message.usage.as_ref().map(|usage| &usage.total);
+            let whole = total.filter(|total| total.bytes() > temporaries.bytes() / 4 * 5);
+            let whole = whole.map(|total| format!(", {} in all", printed(total))).unwrap_or_default();
+            format!(
+                " The program is too large{whole}: its temporaries take {}, asked for in one piece.",
+                printed(temporaries)
+            )
         }
         None => " It is too large.".to_owned(),
     }

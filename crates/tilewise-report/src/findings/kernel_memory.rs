@@ -87,7 +87,7 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
              limits on ids in a partition, or a smaller batch; of a collective that was offloaded, set \
              `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)",
         ),
-        BlockFinding::Spills { bytes } => spills(*bytes, about),
+        BlockFinding::Spills { bytes, is_of_fusion } => spills(*bytes, *is_of_fusion, about),
         _ => scalars(finding),
     }
 }
@@ -288,13 +288,21 @@ fn scalars(finding: &BlockFinding) -> Words {
 }
 
 /// Values that did not fit into registers.
-fn spills(taken: u64, about: &Recommendation) -> Words {
+fn spills(taken: u64, is_of_fusion: bool, about: &Recommendation) -> Words {
     let spilled = if taken > 0 {
         format!("{} are spilled registers", bytes(taken))
     } else {
         "VMEM holds spilled registers".to_owned()
     };
     let is_torch = about.framework == Some(Framework::TorchXla);
+    if is_of_fusion && !is_torch {
+        return Words::new(format!(
+            "Find the operation that unrolls (sort, top_k, cumsum over a long dimension, a join of many arrays), give it less at once, \
+             and update libtpu: {spilled}, of a fusion of the compiler's; arrays in HBM, their layouts and the batch of the model are not \
+             the cause"
+        ))
+        .task("Find the operation that unrolls, and give it less at once");
+    }
     let look = if is_torch {
         ". In a program of PyTorch, look for the operation that unrolls (sort, topk, isin, cumsum over a long dimension), give it \
          less at once, and end the step before it"

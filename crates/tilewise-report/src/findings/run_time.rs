@@ -98,8 +98,9 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     }
 }
 
-/// Code that lists the largest arrays of JAX.
-const ALIVE: &str = "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
+/// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
+const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
+                     for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)\n\
                      jax.clear_caches()  # drops compiled programs that are not needed any more";
 
 fn release(words: Words, about: &Recommendation) -> Words {

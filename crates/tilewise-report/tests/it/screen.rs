@@ -665,3 +665,39 @@ fn a_pool_that_grows_has_not_failed() {
     let (_, screen) = first_change(&(line("555.84MiB (582843136 bytes)") + &line("500.26MiB (524558848 bytes)")));
     assert!(screen.starts_with("Warning") && screen.contains("nothing failed"), "{screen}");
 }
+
+/// Masks and indices that are converted are made inside: no argument has to be another one.
+#[test]
+fn whole_numbers_that_are_converted_are_no_weights() {
+    let listed = |shape: &str| {
+        format!(
+            "Ran out of memory in memory space hbm. Used 33.00G of 30.75G hbm. Exceeded hbm capacity by 2.25G.\n  Largest program \
+             allocations in hbm:\n  1. Size: 32.00G\n     Operator: op_name=\"jit(f)/vmap(jit(g))/convert_element_type\"\n     \
+             Shape: {shape}\n     Unpadded size: 32.00G\n     XLA label: x = convert(y)\n     ==========================\n"
+        )
+    };
+    assert!(!first_change(&listed("s32[8,128,128,256,256]{4,3,2,1,0:T(8,128)}")).1.contains("weights"));
+    assert!(first_change(&listed("bf16[8,128,128,256,512]{4,3,2,1,0:T(8,128)(2,1)}")).1.contains("weights"));
+}
+
+#[test]
+fn spilled_registers_of_a_fusion_are_no_kernels() {
+    let (task, screen) = first_change(
+        "Ran out of memory in memory space vmem.\n\nLargest program allocations in vmem:\n\nXLA label: register allocator spill slots\n\
+         Allocation type: scoped\n\nXLA label: %fusion.11963 = f32[4,192,1024]{2,0,1:T(4,128)} fusion(f32[4,1,1024]{2,0,1:T(4,128)} \
+         %a), kind=kLoop, calls=%fused_computation\nAllocation type: scoped\n",
+    );
+    assert_eq!(task, "Find the operation that unrolls, and give it less at once", "{screen}");
+    assert!(!screen.contains("kernel of your own"), "{screen}");
+}
+
+#[test]
+fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
+    let opened = "unable to create StreamExecutor for CUDA:0: failed initializing StreamExecutor for CUDA device ordinal 0: INTERNAL: \
+                  failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 34089730048";
+    let (task, screen) = first_change(opened);
+    assert!(task.starts_with("See which processes") && screen.contains("CUDA_VISIBLE_DEVICES"), "{screen}");
+    let (task, screen) =
+        first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
+    assert!(task.starts_with("See which processes"), "{screen}");
+}

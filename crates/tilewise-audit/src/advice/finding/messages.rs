@@ -238,6 +238,8 @@ pub enum BlockFinding {
     Spills {
         /// Spilled bytes; 0 if they aren't listed.
         bytes: u64,
+        /// Whether the message names a fusion of the compiler's, and no kernel.
+        is_of_fusion: bool,
     },
 }
 

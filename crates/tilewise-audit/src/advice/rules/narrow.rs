@@ -12,6 +12,7 @@ use crate::{
     },
     message::Allocation,
 };
+use tilewise::ElementKind;
 
 pub(crate) struct SecondType;
 
@@ -35,10 +36,12 @@ fn converted(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Prop
     Some(Proposal { about: None, ..proposal.extrapolated(evidence, held, Listed::Bytes) })
 }
 
-/// The finding for a copy of another array, such as a weight, in another type; `None` for other rows.
+/// The finding for a copy of a weight in another type, a float; `None` for other rows.
 pub(crate) fn conversion(row: &Allocation) -> Option<ConvertedArguments> {
     let element_type = row.shape.as_ref()?.as_array()?.element_type();
-    is_converted(row).then(|| ConvertedArguments {
+    // Whole numbers that are converted are indices or masks, made inside.
+    let is_of_weight = element_type.kind() == ElementKind::Float && is_converted(row);
+    is_of_weight.then(|| ConvertedArguments {
         element_type,
         source: row.source.clone().filter(|source| !source.is_installed()),
     })
