@@ -701,3 +701,18 @@ fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
         first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
     assert!(task.starts_with("See which processes"), "{screen}");
 }
+
+#[test]
+fn advice_is_for_the_memory_that_the_verdict_names() {
+    let tasks = |report: Report| -> Vec<String> {
+        let output = AuditOutput::new(report);
+        output.summary().changes.iter().map(|change| format!("{} {}", change.lead, change.task)).collect()
+    };
+    let mut compared = 0;
+    for report in EXAMPLES.into_iter().flat_map(reports) {
+        let Some(available) = report.available_bytes() else { continue };
+        assert_eq!(tasks(report.clone()), tasks(report.with_limit(Some(available))));
+        compared += 1;
+    }
+    assert!(compared > 2, "{compared} programs");
+}
