@@ -9,6 +9,7 @@ mod joins;
 mod kernels;
 mod layers;
 mod loops;
+mod messages;
 mod parts;
 mod screen;
 mod tables;

@@ -1,0 +1,139 @@
+//! First changes of messages: each needs evidence in the text.
+
+use crate::screen::first_change;
+
+/// One shape alone doesn't tell which of its dimensions is the batch; an argument that begins with it does.
+#[test]
+fn a_batch_needs_a_second_shape() {
+    let listed = |others: &str| {
+        format!(
+            "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. Exceeded hbm capacity by 848.88M.\n  Largest program \
+             allocations in hbm:\n  1. Size: 4.00G\n     Operator: op_name=\"jit(f)/dot_general\"\n     Shape: \
+             bf16[256,2048,4096]{{2,1,0}}\n     Unpadded size: 4.00G\n     ==========================\n{others}"
+        )
+    };
+    let (task, screen) = first_change(&listed(""));
+    assert!(task.starts_with("Dump the program") && !screen.contains("batch"), "{screen}");
+    let argument = "  Largest program arguments and outputs in hbm:\n  2. Size: 1.00M\n     Operator: op_name=\"x\"\n     Shape: \
+                    bf16[256,2048]{1,0}\n     XLA label: Argument 0 index {}\n     ==========================\n";
+    let (task, screen) = first_change(&listed(argument));
+    assert_eq!(task, "Process the 256 in 8 parts, if that is your batch", "{screen}");
+}
+
+/// Arrays that TensorFlow passes have one name, whatever the log before them says.
+#[test]
+fn arguments_of_tensorflow_tell_of_it() {
+    let (_, screen) = first_change(
+        "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. Exceeded hbm capacity by 848.88M.\n  Largest program \
+         allocations in hbm:\n  1. Size: 4.00G\n     Operator: op_name=\"XLA_Args\"\n     Shape: bf16[256,2048,4096]{2,1,0}\n",
+    );
+    assert!(!screen.contains("jax") && !screen.contains("xla_dump_to"), "{screen}");
+}
+
+#[test]
+fn results_that_take_a_third_are_told() {
+    let (task, screen) = first_change(
+        "Out of memory while trying to allocate 15724724752 bytes.\nBufferAssignment stats:\n  parameter allocation: 959.50MiB\n  \
+         maybe_live_out allocation: 12.84GiB\n  preallocated temp allocation: 14.64GiB\n  total allocation: 28.56GiB\n",
+    );
+    assert_eq!(task, "Return less at once: results take 12.84 GiB, 45.2 % of the program", "{screen}");
+}
+
+/// A host prints these words, too, and has no other processes to look for on a card.
+#[test]
+fn a_device_without_a_name_is_no_shared_card() {
+    assert!(!first_change("RESOURCE_EXHAUSTED: Out of memory allocating 124867611608 bytes.").1.contains("nvidia"));
+}
+
+#[test]
+fn spilled_registers_of_a_librarys_kernel_name_its_blocks() {
+    let (task, screen) = first_change(
+        "Size: 50.23M\n     XLA label: register allocator spill slots call depth 2\n     Allocation type: scoped\n     \
+         ==========================\n\nSize: 1.00M\n     Operator: op_name=\"jit(f)/jit(ragged_paged_attention)/RPA-bq_32-bkvp_16-p_128/\
+         pallas_call\"\n     Shape: bf16[2,32,32,1,2,128]{5,4,3,2,1,0:T(2,128)(2,1)}\n",
+    );
+    assert_eq!(task, "Choose smaller blocks for `ragged_paged_attention`", "{screen}");
+}
+
+/// The message of SGLang's scheduler is about its own pages.
+#[test]
+fn a_pool_of_pages_is_not_the_devices_memory() {
+    let (task, screen) = first_change(
+        "Decode out of memory. Try to lower your batch size.\nTry to allocate 363 tokens.\nAvailable tokens: 8064 \
+         (available_size=8064 + evictable_size=0)",
+    );
+    assert!(screen.starts_with("The server's pool of the KV cache is full: 363 tokens wanted, 8064 free."), "{screen}");
+    assert!(task.contains("--max-running-requests") && screen.contains("did not run out"), "{screen}");
+}
+
+#[test]
+fn elements_are_picked_in_the_readers_framework() {
+    let list = |begin: &str| {
+        format!(
+            "{begin}Ran out of memory in memory space hbm. Used 17.60G of 16.00G hbm. Exceeded hbm capacity by 1.60G.\n  Largest program \
+             allocations in hbm:\n  1. Size: 2.00G\n     Operator: op_type=\"OneHot\" op_name=\"one_hot\"\n     Shape: \
+             f32[4194304,18]{{1,0:T(8,128)}}\n     Unpadded size: 288.00M\n     Extra memory due to padding: 1.72G (7.1x expansion)\n"
+        )
+    };
+    let (task, screen) = first_change(&list("INFO:tensorflow:"));
+    assert!(task.contains("tf.gather") && !screen.contains("jnp"), "{screen}");
+}
+
+#[test]
+fn a_sentence_about_a_refusal_is_no_part_of_it() {
+    let (_, screen) = first_change(
+        "XLA compilation fails with `failed to legalize operation 'tpu.reshape'` when compiling a large model. It is size-dependent.",
+    );
+    assert!(
+        !screen.contains("large model") && screen.contains("failed to legalize operation `tpu.reshape`."),
+        "{screen}"
+    );
+}
+
+/// An allocator asks for less and less.
+#[test]
+fn a_pool_that_grows_has_not_failed() {
+    let line = |size: &str| {
+        format!(
+            "cuda_executor.cc:533] failed to allocate {size} from device: RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory\n"
+        )
+    };
+    let (_, screen) = first_change(&(line("555.84MiB (582843136 bytes)") + &line("500.26MiB (524558848 bytes)")));
+    assert!(screen.starts_with("Warning") && screen.contains("nothing failed"), "{screen}");
+}
+
+/// Masks and indices that are converted are made inside: no argument has to be another one.
+#[test]
+fn whole_numbers_that_are_converted_are_no_weights() {
+    let listed = |shape: &str| {
+        format!(
+            "Ran out of memory in memory space hbm. Used 33.00G of 30.75G hbm. Exceeded hbm capacity by 2.25G.\n  Largest program \
+             allocations in hbm:\n  1. Size: 32.00G\n     Operator: op_name=\"jit(f)/vmap(jit(g))/convert_element_type\"\n     \
+             Shape: {shape}\n     Unpadded size: 32.00G\n     XLA label: x = convert(y)\n     ==========================\n"
+        )
+    };
+    assert!(!first_change(&listed("s32[8,128,128,256,256]{4,3,2,1,0:T(8,128)}")).1.contains("weights"));
+    assert!(first_change(&listed("bf16[8,128,128,256,512]{4,3,2,1,0:T(8,128)(2,1)}")).1.contains("weights"));
+}
+
+#[test]
+fn spilled_registers_of_a_fusion_are_no_kernels() {
+    let (task, screen) = first_change(
+        "Ran out of memory in memory space vmem.\n\nLargest program allocations in vmem:\n\nXLA label: register allocator spill slots\n\
+         Allocation type: scoped\n\nXLA label: %fusion.11963 = f32[4,192,1024]{2,0,1:T(4,128)} fusion(f32[4,1,1024]{2,0,1:T(4,128)} \
+         %a), kind=kLoop, calls=%fused_computation\nAllocation type: scoped\n",
+    );
+    assert_eq!(task, "Find the operation that unrolls, and give it less at once", "{screen}");
+    assert!(!screen.contains("kernel of your own"), "{screen}");
+}
+
+#[test]
+fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
+    let opened = "unable to create StreamExecutor for CUDA:0: failed initializing StreamExecutor for CUDA device ordinal 0: INTERNAL: \
+                  failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 34089730048";
+    let (task, screen) = first_change(opened);
+    assert!(task.starts_with("See which processes") && screen.contains("CUDA_VISIBLE_DEVICES"), "{screen}");
+    let (task, screen) =
+        first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
+    assert!(task.starts_with("See which processes"), "{screen}");
+}
