@@ -44,11 +44,8 @@ pub fn kernels(text: &str, theme: &str) -> Answer {
     for part in parts(text) {
         // The parts lie in the text one behind the other, with a divider between two.
         start += text.get(start..).and_then(|rest| rest.find(part)).unwrap_or_default();
-        let kernel: Kernel = part.parse().map_err(|error| {
-            let mut failure = Failure::from(error);
-            failure.span = failure.span.map(|span| span.start + start..span.end + start);
-            in_text(failure, text)
-        })?;
+        let kernel: Kernel =
+            part.parse().map_err(|error| in_text(Failure::from(error).within(start..start + part.len()), text))?;
         start += part.len();
         let known = Generation::ALL.iter().filter(|generation| Limits::of(**generation).is_some());
         let budgets = known.map(|generation| budget(&kernel, *generation)).collect::<Result<_, JsValue>>()?;

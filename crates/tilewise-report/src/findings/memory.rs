@@ -47,15 +47,17 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
              x = jax.jit(make, out_shardings=NamedSharding(mesh, PartitionSpec('x')))()  # make: a function of the call",
         ),
         MemoryFinding::OffHost { bytes: taken, are_made: true } => {
-            let taken = taken.map(|taken| format!(", {},", bytes(taken))).unwrap_or_default();
+            let taken = taken.map(|taken| format!(", {}", bytes(taken))).unwrap_or_default();
             Words::new(format!(
-                "Offload less, or divide between devices what the program offloads{taken}: values kept for the gradient lie in the host's                  memory (`S(5)` in their layout) by the policy of a checkpoint, and without a constraint on the layers' input each host                  may hold them whole"
+                "Offload less, or divide between devices what the program offloads{taken}: it makes these values itself, as under a \
+                 checkpoint's policy that offloads (`S(5)` in their layout), and without a constraint on the layers' input each host may \
+                 hold them whole"
             ))
             .task("Divide what is offloaded between devices, or offload less (the checkpoint's policy)")
             .jax(
                 about,
                 SHARDING,
-                "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))  # x: the layers' input",
+                "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))  # x: the layers' input; an axis that the mesh divides",
             )
         }
         MemoryFinding::OffHost { bytes: taken, .. } => {
