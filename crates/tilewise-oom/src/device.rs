@@ -13,9 +13,9 @@ pub(crate) enum Device {
     Unnamed,
 }
 
-/// Words for GPUs: XLA prints statistics of a buffer assignment for GPUs only, and PyTorch's wordings name its
-/// allocator.
-const GPU: [&str; 13] = [
+/// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, and
+/// PyTorch's wordings name its allocator.
+const GPU: [&str; 14] = [
     "GPU",
     "gpu",
     "CUDA",
@@ -29,6 +29,7 @@ const GPU: [&str; 13] = [
     "ROCm",
     "nvidia",
     "BufferAssignment",
+    "for new constant",
 ];
 
 impl Device {

@@ -20,7 +20,9 @@ pub enum Framework {
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 6] = [
+const SIGNS: [(&[&str], Framework); 7] = [
+    // The class of an error is its client's, whatever else the text names.
+    (&["jaxlib.xla_extension.XlaRuntimeError", "jax.errors.JaxRuntimeError"], Framework::Jax),
     (
         &[
             "torch_xla",
@@ -32,6 +34,7 @@ const SIGNS: [(&[&str], Framework); 6] = [
             "PJRT_DEVICE",
             "XRT_TPU_CONFIG",
             "XLA_USE_BF16",
+            "SyncTensorsGraph",
         ],
         Framework::TorchXla,
     ),

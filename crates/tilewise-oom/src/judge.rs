@@ -13,6 +13,9 @@ const SMALL: u64 = 64 << 20;
 /// A request of at most this part of the pool is small, too: 1 in 16.
 const SMALL_PART: u64 = 16;
 
+/// The percentage of a pool from which on what was there before holds the memory.
+const HALF: u64 = 50;
+
 /// Bytes of today's largest GPU.
 const LARGEST_GPU: u64 = 288 << 30;
 
@@ -134,6 +137,8 @@ impl Message {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
+        } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
+            Some(if filled > HALF { Verdict::Reservation } else { Verdict::Size })
         } else if row("results").is_some_and(is) || !self.holds_the_most() && self.asks_little() {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
@@ -141,6 +146,11 @@ impl Message {
         } else {
             None
         }
+    }
+
+    /// Whether figures tell of the pool or of what is free.
+    fn has_room(&self) -> bool {
+        self.room().is_some() || self.facts.has("free")
     }
 
     /// Bytes of the pool, or of the whole memory.

@@ -74,7 +74,7 @@ pub struct Message {
     pub others: Vec<Self>,
 }
 
-/// The causes that a text names beside a message about a core's own memory, such as in its title.
+/// Words of a text beside a message, such as in its title, that tell of its cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Named {
@@ -84,7 +84,13 @@ pub struct Named {
     pub kernel: bool,
     /// A kernel of Pallas.
     pub pallas: bool,
+    /// A function that loads weights.
+    pub loading: bool,
 }
+
+/// Functions that load weights, of PyTorch, Keras, Hugging Face, Flax and vLLM.
+const LOADERS: [&str; 6] =
+    ["load_weights", "from_pretrained", "from_preset", "load_checkpoint", "restore_checkpoint", "load_state_dict"];
 
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
@@ -93,6 +99,7 @@ impl Named {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
+            loading: LOADERS.into_iter().any(has),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
-use crate::forms::Judged;
+use crate::forms::{self, Judged};
 use crate::framework::Framework;
 use crate::kernel_name;
 use crate::level::Level;
@@ -23,6 +23,7 @@ use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
 use crate::traceback::Frame;
+use memchr::memmem;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -45,14 +46,23 @@ impl Message {
         let mut messages = read_all(&text, is_log, device);
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
+        let elsewhere = Named { loading: named.loading, ..Named::default() };
+        let filled = forms::filled_percent(log);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
+            let is_of_gpu = message.form == Form::Gpu;
+            let form = if is_of_gpu && is_of_trial(log, &message) { Form::GpuRetry } else { message.form };
+            let mut facts = message.facts;
+            let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
+            facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
             Self {
+                form,
+                facts,
                 framework,
                 server,
-                named: if is_of_core || message.form == Form::SharedMemory { named } else { Named::default() },
+                named: if is_of_core || form == Form::SharedMemory { named } else { elsewhere },
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,
@@ -61,6 +71,21 @@ impl Message {
         };
         in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
+}
+
+/// Whether only lines of an autotuner name the requested bytes: it tries algorithms, and goes on without those that find no
+/// room for their workspace.
+fn is_of_trial(log: &str, message: &Message) -> bool {
+    /// Bytes of a line's prefix, which another program may have broken.
+    const PREFIX: usize = 256;
+    const TRIALS: [&str; 2] = ["_algorithm_picker.cc", "autotuner"];
+    // The driver's own line comes before the autotuner's.
+    const DRIVER: &str = "_driver.cc";
+    let Some(used) = &message.used else { return false };
+    let places = || log.match_indices(used.text()).map(|(at, _)| &log.as_bytes()[at.saturating_sub(PREFIX)..at]);
+    let names = |before: &[u8], sign: &str| memmem::find(before, sign.as_bytes()).is_some();
+    let is_of_trial = |before: &[u8]| TRIALS.iter().any(|sign| names(before, sign));
+    places().any(is_of_trial) && places().all(|before| is_of_trial(before) || names(before, DRIVER))
 }
 
 /// A shell's word on a process that was killed: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
@@ -142,8 +167,14 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     }
     let has_error = messages.iter().any(is_telling);
     messages.retain(|message| !has_error || message.form.level() < Level::Error || is_telling(message));
-    // A warning about an optional request adds nothing beside an error.
-    messages.retain(|message| !has_error || message.form != Form::GpuRetry);
+    // A warning about an optional request adds nothing beside an error, nor does a kernel that autotuning left out.
+    let is_of_a_trial = |message: &Message| match message.form {
+        Form::GpuRetry => true,
+        Form::SharedMemory => message.used.is_none() && message.limit.is_none(),
+        _ => false,
+    };
+    let has_another = messages.iter().any(|message| is_telling(message) && !is_of_a_trial(message));
+    messages.retain(|message| !has_another || !is_of_a_trial(message));
     let mut kept = Vec::with_capacity(messages.len());
     messages.into_iter().for_each(|message| add(&mut kept, message));
     kept
@@ -166,6 +197,7 @@ fn is_telling(message: &Message) -> bool {
 fn attach(excerpt: Message, messages: &mut Vec<Message>, is_log: bool) {
     let has_list = !excerpt.entries.is_empty();
     if let Some(message) = messages.iter_mut().find(|message| matches!(message.form, Form::Gpu | Form::Device)) {
+        message.truncated |= excerpt.entries.first().is_some_and(Entry::is_of_the_tail);
         message.entries = excerpt.entries;
     } else if let Some(message) = messages.iter_mut().find(|message| message.form == Form::Usage && !has_list) {
         message.usage = excerpt.usage;

@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 45] = [
+const SIGNS: [&str; 46] = [
     "emory",
     "EMORY",
     "lloc",
@@ -76,6 +76,7 @@ const SIGNS: [&str; 45] = [
     "full remat",
     "RET_CHECK",
     "use chunks",
+    "Chunk State",
     "SMEM",
     "shared data",
     "convolution",

@@ -62,8 +62,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         (_, Some(Verdict::Reservation)) if message.facts.get("communicator").is_some() => {
             vec![Pool { is_of_nccl: true }]
         }
+        (_, Some(Verdict::Reservation)) if message.facts.get("context").is_some() => vec![Context],
         (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => {
             vec![Pool { is_of_nccl: false }, Processes { is_likely: false }]
+        }
+        (_, Some(Verdict::Reservation)) if message.facts.get("filled").is_some() => {
+            vec![Alive { percent: message.facts.number("filled").unwrap_or_default() }, smaller(listing)]
         }
         (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
@@ -86,10 +90,10 @@ fn makes_little(message: &Message) -> bool {
 /// Smaller blocks of a kernel, divided by a power of two, so that they surely fit.
 fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
-    let times = figures.map_or(2, |(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
+    let times = figures.map(|(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
     let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
     let is_of_pallas = message.named.pallas;
-    SharedMemory { parts: times.clamp(2, 1 << 16).next_power_of_two(), fusion, is_of_pallas }
+    SharedMemory { parts: times.map(|times| times.clamp(2, 1 << 16).next_power_of_two()), fusion, is_of_pallas }
 }
 
 /// Findings on PyTorch's own allocator.

@@ -11,7 +11,7 @@ use crate::{
     message::{Allocation, Listing, Tiles},
 };
 use tilewise::tpu::Generation;
-use tilewise_oom::{Message, Verdict};
+use tilewise_oom::{Form, Message, Verdict};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -57,7 +57,9 @@ pub struct Explanation {
 #[must_use]
 pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {
     let memory_space = message.memory_space_number();
-    let tiles = if message.machine().is_some() { Tiles::None } else { Tiles::Of(generation) };
+    // Donated arrays are listed without their device.
+    let is_untiled = message.machine().is_some() || message.form == Form::Donation && generation.is_none();
+    let tiles = if is_untiled { Tiles::None } else { Tiles::Of(generation) };
     let allocations: Vec<Allocation> =
         message.entries.iter().map(|entry| Allocation::of(entry, memory_space, tiles)).collect();
     let listing = Listing { message: &message, allocations: &allocations, generation };

@@ -48,11 +48,28 @@ fn lowering(facts: &Facts) -> MosaicFinding {
     } else if VERSIONS.iter().any(|sign| what.contains(sign)) {
         MosaicFinding::Versions
     } else if what.is_empty() || operation.is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
-        let is_of_mask = [what, operation.unwrap_or_default()].iter().any(|text| text.contains("xi1>"));
-        MosaicFinding::Rewrite { operation: operation.and_then(operation_name), is_of_mask }
+        let texts = [what, operation.unwrap_or_default()];
+        let vectors: Vec<(usize, &str)> = texts.into_iter().flat_map(vectors).collect();
+        let has = |is: fn(&(usize, &str)) -> bool| (!vectors.is_empty()).then(|| vectors.iter().any(is));
+        MosaicFinding::Rewrite {
+            operation: operation.and_then(operation_name),
+            is_of_mask: vectors.iter().any(|(_, element)| *element == "i1"),
+            is_flat: has(|(rank, _)| *rank < 2),
+            is_narrow: has(|(_, element)| !matches!(*element, "f32" | "i32" | "f64" | "i64" | "i1")),
+        }
     } else {
         MosaicFinding::Report
     }
+}
+
+/// The ranks and element types of MLIR's vectors in a text: 2 and `bf16` of `vector<8x128xbf16>`.
+fn vectors(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split("vector<").skip(1).filter_map(|behind| {
+        let parts: Vec<&str> = behind.split_once('>')?.0.split('x').collect();
+        let (element, bounds) = parts.split_last()?;
+        let is_bound = |bound: &&str| bound.bytes().all(|byte| byte.is_ascii_digit());
+        bounds.iter().all(is_bound).then_some((bounds.len(), *element))
+    })
 }
 
 /// The element type of `Unsupported type 'vector<8x128xf4E2M1FN>'`.

@@ -18,8 +18,9 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
     let others = new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process);
-    // A server's memory holds its own weights, and a cache that a flag sizes.
-    let (first, last) = if message.server.is_some() { (None, Some(others)) } else { (Some(others), None) };
+    // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed.
+    let is_needed = message.server.is_some() || message.named.loading;
+    let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
     let output = message.persistent.iter().find(|row| row.name == "output");
     if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {

@@ -4,7 +4,7 @@ pub(crate) mod file;
 pub(crate) mod progress;
 pub(crate) mod terminal;
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::{
@@ -96,7 +96,10 @@ const FAILED_FOR_ANSWER: usize = 1000;
 impl Output {
     /// Opens standard output for the run of one verb, and closes it with everything written.
     pub(crate) fn run(format: Format, verb: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Status> {
-        let stdout = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
+        let stdout = io::stdout();
+        // JSON has no styles to remove, and may be megabytes.
+        let choice = if format == Format::Json { ColorChoice::AlwaysAnsi } else { AutoStream::choice(&stdout) };
+        let stdout = BufWriter::with_capacity(1 << 16, AutoStream::new(stdout.lock(), choice));
         let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine, failed: 0 };
         match verb(&mut output) {
             Err(error) if error.get_ref().is_some_and(|error| error.is::<NoBatch>()) => {
@@ -126,7 +129,7 @@ impl Output {
             return self.failure(input, failure.clone());
         }
         self.raise(Status::BadInput);
-        serde_json::to_writer(&mut self.stdout, &JsonLine::refused(input, failure, part))?;
+        to_visible_json(&mut self.stdout, &JsonLine::refused(input, failure, part))?;
         self.stdout.write_all(b"\n")
     }
 

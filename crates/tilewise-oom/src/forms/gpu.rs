@@ -78,6 +78,7 @@ pub(super) const RULES: &[Rule] = &[
             "*BufferAssignment stats",
             "*Sum Total of in use chunks {pool_used:size}",
             "*Buffer {:number} Size {:size}",
+            "*Bin for {used:size} was {:size} Chunk State",
         ],
         adds: &[
             "parameter allocation {parameter:size}",
@@ -135,6 +136,15 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
         Some(name) if name.contains("host") => message.form = Form::HostPool,
         _ => {}
     }
+}
+
+/// The percentage of a pool in use, by the bar that XLA's allocator logs: 100 signs, `*` and `x` of memory in use, `_` of
+/// free memory. `BFCAllocator::RenderOccupancy` in xla/tsl/framework/bfc_allocator.cc.
+pub(crate) fn filled_percent(log: &str) -> Option<u64> {
+    let bars = log.lines().rev().filter_map(|line| line.split_whitespace().next_back());
+    let is_bar = |word: &&str| word.len() == 100 && word.bytes().all(|sign| b"*x_".contains(&sign));
+    let bar = bars.into_iter().find(is_bar)?;
+    Some(bar.bytes().filter(|sign| *sign != b'_').count() as u64)
 }
 
 /// The array that TensorFlow requests, `shape[1000,12,256,256] and type float`, and the operation that makes it.

@@ -140,6 +140,9 @@ fn without_marks(text: &str) -> String {
         let length = if let Some(tag) = line_end {
             out.push('\n');
             tag.len()
+        } else if mark.starts_with("**") && is_unpacking(before, &mark[2..]) {
+            out.push_str("**");
+            2
         } else if mark.starts_with("**") || mark.starts_with("\\.") && before.ends_with(|c: char| c.is_ascii_digit()) {
             if mark.starts_with('*') { 2 } else { 1 }
         } else if mark.starts_with('`') && !mark.starts_with("```") {
@@ -157,6 +160,14 @@ fn without_marks(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Whether `**` unpacks a mapping in Python's code, `f(x, **kwargs)`, rather than begins bold text.
+fn is_unpacking(before: &str, after: &str) -> bool {
+    let name = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    before.trim_end_matches(' ').ends_with(['(', ','])
+        && after.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && after[name..].starts_with([',', ')', '.', '['])
 }
 
 /// The length of `[repeated 5x across cluster]`.
@@ -290,6 +301,7 @@ mod tests {
     fn marks_go() {
         assert_eq!(clean("**Used `1.0K`** of 2 * 3<br>1\\. Size"), "Used 1.0K of 2 * 3\n1. Size");
         assert_eq!(clean("a 5.0K [repeated 19x across cluster]\nb [x]"), "a 5.0K\nb [x]");
+        assert_eq!(clean("f(**inputs, y) of **1.0K** (**2.0K**)"), "f(**inputs, y) of 1.0K (2.0K)");
         assert_eq!(
             clean("arguments 0BOutput size 0B; shares 0B with arguments.Program hbm requirement 1.0K"),
             "arguments 0B\nOutput size 0B; shares 0B with arguments.\nProgram hbm requirement 1.0K"

@@ -15,7 +15,7 @@ pub(super) fn words(finding: DonationFinding) -> Words {
             "step = jax.jit(step, donate_argnums=(0,), out_shardings=jax.tree.map(lambda x: x.sharding, state))",
         ),
         _ => Words::new(
-            "Donate only what comes back: take inputs such as token ids and lengths out of `donate_argnums`",
+            "Donate only what comes back: take inputs, such as a batch and its labels, out of `donate_argnums`",
         )
         .code(JAX, "step = jax.jit(step, donate_argnums=(0,))  # the state alone"),
     }
@@ -36,7 +36,7 @@ pub(super) fn answer(explanation: &Explanation) -> [String; 2] {
         count => format!("{count} donated arrays, together {},", bytes(held)),
     };
     let cause = "A donated array's memory is used for a result of the same shape, type, sharding and memory; there is \
-                 none left for these, so they are held twice while the program runs. It runs all the same.";
+                 none left for these, so that donating them frees nothing. It runs all the same.";
     let harmless = if explanation.is_harmless { " These are small: it is harmless." } else { "" };
     [format!("Warning: {arrays} found no result to live in."), format!("{cause}{harmless}")]
 }

@@ -1,23 +1,48 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::{Words, code::JAX, gpu_kernels, memory::look_inside, words::printed};
+use super::{Words, code::JAX, gpu_kernels, memory::look_inside, run_time, words::printed};
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, Transform},
 };
-use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
-        ElsewhereFinding::Pool { is_of_nccl } => Words::new(if *is_of_nccl {
-            "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: \
-             two on one set the memory aside twice"
-        } else {
-            "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
-             out of the program"
-        })
-        .jax(about, None, "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
+        ElsewhereFinding::Pool { is_of_nccl } => {
+            let words = Words::new(if *is_of_nccl {
+                "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: \
+                 two on one set the memory aside twice"
+            } else {
+                "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
+                 out of the program"
+            });
+            match about.framework {
+                Some(Framework::Jax) => words.code(
+                    None,
+                    "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
+                ),
+                Some(Framework::TorchXla) => {
+                    words.code(None, "export PJRT_ALLOCATOR_FRACTION=0.6  # of the memory, in place of 0.75")
+                }
+                Some(Framework::TensorFlow) => words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+                _ => words,
+            }
+        }
+        ElsewhereFinding::Alive { percent } => {
+            let words = Words::new(format!(
+                "List the arrays that are alive, and delete those that are done, such as earlier results that a notebook still holds: \
+                 this process's own fill {percent} % of its pool"
+            ))
+            .task("List the arrays that are alive, and delete those that are done");
+            run_time::list_alive(words, about)
+        }
+        ElsewhereFinding::Context => Words::new(
+            "Take the devices that no other process fills: one is opened before any memory is set aside, so no limit on that helps",
+        )
+        .task("Take the GPUs that no other process fills")
+        .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
         ElsewhereFinding::Processes { is_likely: true } => {
             let words = Words::new(
                 "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds \
@@ -28,6 +53,10 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     None,
                     "nvidia-smi  # of an NVIDIA card\n\
                      export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
+                ),
+                Some(Framework::TorchXla) => words.code(
+                    None,
+                    "nvidia-smi  # of an NVIDIA card\nexport PJRT_ALLOCATOR_FRACTION=0.4  # where two processes share it",
                 ),
                 Some(Framework::TensorFlow) => {
                     words.code(None, "nvidia-smi  # of an NVIDIA card\nexport TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it")
@@ -83,7 +112,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::NoFailure => Words::new(
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
-             that grows, goes on with less memory. Other processes may hold the rest",
+             that grows, tries again with less memory. Other processes may hold the rest",
         ),
         ElsewhereFinding::Pinned => {
             let words = Words::new(
@@ -112,7 +141,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
         ElsewhereFinding::Host { is_group: false } => Words::new(
             "Give the job more of the host's memory, or load and convert data and weights in parts: the host's own memory ran out, \
-             not the device's",
+             not that of a TPU or GPU",
         )
         .code(None, "free -g; ps aux --sort=-rss | head"),
         ElsewhereFinding::HostKilled => Words::new(
@@ -125,7 +154,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
              gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
         )
-        .jax(about, JAX, "jax.clear_caches()  # drops compiled programs that are not needed any more"),
+        .jax(about, JAX, "jax.clear_caches()  # drops all compiled programs: those that run again are compiled again"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
@@ -145,7 +174,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 Some(Verdict::Fragmentation) => {
                     "Allocate what lives long first, and free what lies between: no free block is large enough"
                 }
-                _ => "Free buffers of L1 or DRAM before this one, or use smaller shards: others hold the banks",
+                _ => "Free other buffers of that memory before this one, or use smaller shards: others hold the banks",
             };
             let bank = bytes.map(|[needed, bank]| format!(": each bank would store {needed} of its {bank} bytes"));
             Words::new(format!("{sentence}{}", bank.unwrap_or_default()))
@@ -161,18 +190,16 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => "on a device that the message doesn't name",
         _ => "on a GPU",
     };
+    let tried = tried(message);
     let asked = message.used.as_ref().map(|used| format!(": {} asked for{}", printed(used), room(message)));
     let asked = of_bank(message).or(asked).unwrap_or_default();
     let headline = match message.form {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
-            let asked = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
             if message.facts.get("pinned").is_some() {
-                format!("Warning: a host had no pinned memory for a request{asked}.")
+                format!("Warning: a host had no pinned memory for {tried}.")
             } else {
-                format!(
-                    "Warning: a GPU had no memory for a request{asked} that the caller can do without; nothing failed."
-                )
+                format!("Warning: a GPU had no memory for {tried}; what asked tries again with less.")
             }
         }
         Form::Host if message.facts.get("shell").is_some() => {
@@ -186,19 +213,26 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Size) => too_large(message),
         Some(Verdict::Arguments) => " Arguments and results alone exceed what the scheduler may use.".to_owned(),
         Some(Verdict::Reservation) if message.facts.get("communicator").is_some() => {
-            " NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
+            " Most likely NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
                 .to_owned()
         }
         Some(Verdict::Reservation) if message.facts.get("context").is_some() => {
             " The device could not be opened: other processes hold its memory. `CUDA_VISIBLE_DEVICES` names those to use.".to_owned()
         }
         Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => {
-            " The program itself found no memory: it lies beside the pool that the process set aside for its arrays. That it was \
-             compiled for another GPU is only a guess of the message."
-                .to_owned()
+            let guess = message.quote.as_ref().is_some_and(|quote| quote.contains("different GPU"));
+            let guess =
+                if guess { " That it was compiled for another GPU is only a guess of the message." } else { "" };
+            format!(
+                " The program itself found no memory: it lies beside the pool that the process set aside for its arrays.{guess}"
+            )
         }
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
+        }
+        Some(Verdict::Reservation) if message.facts.get("filled").is_some() => {
+            let filled = message.facts.number("filled").unwrap_or_default();
+            format!(" This process's own arrays fill {filled} % of its pool.")
         }
         Some(Verdict::Reservation) if message.asks_little() => {
             " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
@@ -222,11 +256,26 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Host) if message.facts.get("shell").is_some() => {
             "That is the shell's word, which gives no reason."
         }
-        Some(UntiledMachine::Host) => "The device's memory did not run out.",
+        // A CPU may be the device.
+        Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
         _ if message.entries.is_empty() => "This isn't a TPU message.",
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
     [headline, format!("{which}{why}")]
+}
+
+/// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.
+fn tried(message: &Message) -> String {
+    let all = [message].into_iter().chain(&message.others).filter(|one| one.form == message.form);
+    let sizes: Vec<&PrintedSize> = all.filter_map(|one| one.used.as_ref()).collect();
+    let least = sizes.iter().min_by_key(|size| size.bytes());
+    match (least, sizes.iter().max_by_key(|size| size.bytes())) {
+        (Some(least), Some(most)) if least.bytes() < most.bytes() => {
+            format!("{} requests, of {} to {}", sizes.len(), printed(least), printed(most))
+        }
+        (Some(one), _) => format!("a request of {}", printed(one)),
+        _ => "a request".to_owned(),
+    }
 }
 
 /// The sentence on a process that Linux killed.

@@ -28,14 +28,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
         ElsewhereFinding::SharedMemory { parts, is_of_pallas, .. } => {
-            let fewer = if *parts <= 4 { ", or take fewer stages (`num_stages`)" } else { "" };
+            let are_stages_enough = parts.is_none_or(|parts| parts <= MOST_STAGES);
+            let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
+            let divided = parts.map(|parts| format!(": together they have to shrink to a part in {parts}")).unwrap_or_default();
             let words = Words::new(format!(
-                "Make the blocks of the kernel {parts} times smaller together{fewer}, if it is one of Triton or Pallas: each stage holds \
-                 its blocks in shared memory"
+                "Make the blocks of the kernel smaller{fewer}, if it is one of Triton or Pallas: each stage holds its blocks in shared \
+                 memory{divided}"
             ))
-            .task(format!("Make the kernel's blocks smaller, {parts} times together"));
+            .task(match parts {
+                Some(parts) => format!("Make the kernel's blocks smaller, together to a part in {parts}"),
+                None => "Make the kernel's blocks smaller".to_owned(),
+            });
             match about.framework {
-                _ if *parts > MOST_STAGES => words,
+                _ if !are_stages_enough => words,
                 Some(Framework::Torch) => words.code(
                     "import triton",
                     "triton.Config({'BLOCK_M': 64, 'BLOCK_N': 64}, num_stages=1)  # the kernel's own names",

@@ -61,7 +61,7 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
         }
         BlockFinding::Fusion { cap } => {
             let words = Words::new(format!(
-                "Give the operation less at once (a smaller window, sort or reduction; parts of the batch), or break the fusion \
+                "Give the operation less at once (a smaller window, sort or reduction, fewer rows), or break the fusion \
                  around it: a compiler-generated fusion exceeds its limit; if it is a plain operation, report it to XLA, with \
                  the program{}",
                 no_higher(*cap)
@@ -143,8 +143,7 @@ pub(super) fn limit(finding: &KernelLimit, about: &Recommendation) -> Words {
         bytes(raised),
         match finding.is_kernel {
             Some(true) => ", for a kernel of your own in its compiler_params".to_owned(),
-            None => format!(", for a kernel of Pallas by `vmem_limit_bytes={raised}` in its compiler_params"),
-            Some(false) => String::new(),
+            _ => String::new(),
         },
         printed(&finding.limit),
         if finding.is_setting { "is" } else { "may be" },

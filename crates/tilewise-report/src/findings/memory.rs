@@ -106,8 +106,10 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
 pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // TensorFlow's programs are compiled on the TPU's host, which the job's own flags don't reach.
     if about.framework == Some(Framework::TensorFlow) && dump.is_none() {
-        return Words::new(format!("Take fewer samples at once, or recompute what a gradient keeps: {why}"))
-            .task("Take fewer samples at once (`tf.recompute_grad` keeps less)");
+        return Words::new(format!(
+            "Take fewer samples, or shorter ones, at once, or recompute what a gradient keeps: {why}"
+        ))
+        .task("Take fewer or shorter samples at once (`tf.recompute_grad` keeps less)");
     }
     // A dump in a bucket is copied first.
     let remote = dump.filter(|folder| folder.contains("://"));

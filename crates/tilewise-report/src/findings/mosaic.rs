@@ -96,16 +96,25 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              compute it outside the kernel; newer versions of JAX have more of them"
         ))
         .code(None, "pip install --upgrade 'jax[tpu]'"),
-        MosaicFinding::Rewrite { operation, is_of_mask } => {
+        MosaicFinding::Rewrite { operation, is_of_mask, is_flat, is_narrow } => {
             let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            let masks = if *is_of_mask {
-                ", masks in 32 bits (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask)"
-            } else {
-                ""
-            };
+            let ways = [
+                (is_flat.unwrap_or(true), "keep arrays at two dimensions or more"),
+                (
+                    *is_of_mask,
+                    "make masks in 32 bits (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask)",
+                ),
+                (is_narrow.unwrap_or(true), "cast narrow types to 32 bits before it"),
+                (
+                    *is_flat == Some(false) && !is_of_mask,
+                    "reshape outside of the kernel, or so that the last dimension stays and the second-to-last is a multiple of 8",
+                ),
+            ];
+            let ways: Vec<&str> = ways.into_iter().filter_map(|(applies, way)| applies.then_some(way)).collect();
             let words = Words::new(format!(
-                "Write the operation{which} in another way: keep arrays at two dimensions or more{masks}, and cast narrow types to \
-                 32 bits before it; report it to JAX, with the lines below `The MLIR operation involved`"
+                "Write the operation{which} in another way: {}; if the kernel is a library's, update it; report it to JAX, with the \
+                 lines below `The MLIR operation involved`",
+                ways.join(", ")
             ));
             if *is_of_mask {
                 words.code(

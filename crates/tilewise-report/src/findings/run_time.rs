@@ -23,7 +23,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 "Free arrays before this one is allocated, allocate what stays before what comes and goes, and donate arguments, \
                  so that results take their place"
             };
-            release(Words::new(format!("{sentence}{}", piece.unwrap_or_default())), about)
+            list_alive(Words::new(format!("{sentence}{}", piece.unwrap_or_default())), about)
         }
         RunTimeFinding::OthersHold { asked, free, returned } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
@@ -33,18 +33,18 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 .map(|size| format!(". This program's own results take {size}: look at what it returns first"));
             let sentence = format!(
                 "See what else is in memory{}. Arrays that Python still refers to (old states, results kept in a list, a second \
-                 copy of the parameters), other compiled programs, and other processes on the chip count; donated arguments are \
-                 freed early{}",
+                 copy of the parameters) and other compiled programs count; donated arguments are freed early. What is needed in \
+                 whole belongs on more devices, a part on each{}",
                 asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
             // PyTorch/XLA reports the amount of taken memory, not its owners.
             let task = if about.framework == Some(Framework::TorchXla) {
-                "See how much is taken, and drop tensors that aren't needed"
+                "See how much is taken; drop old tensors, divide the others"
             } else {
-                "List the arrays that are alive, and drop what isn't needed"
+                "List the arrays that are alive; drop old ones, divide the others"
             };
-            release(Words::new(sentence).task(task), about)
+            list_alive(Words::new(sentence).task(task), about)
         }
         RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
             "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
@@ -54,9 +54,10 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
         RunTimeFinding::AskLess { is_program, server } => {
             let smaller = if *is_program {
-                "Make the program itself smaller: fewer samples at once, a checkpoint around layers"
+                "Make the program itself smaller: smaller inputs, or, where it takes a gradient, a checkpoint around layers"
             } else {
-                "Ask for less at once: fewer samples, weights of fewer bits, or arrays divided between devices"
+                "Ask for less at once: weights and other arrays divided between devices before they are made, not after, or of \
+                 fewer bits; fewer samples, where the array has samples"
             };
             if let Some(server) = server {
                 let flag = server.memory_flag();
@@ -67,9 +68,9 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"));
             }
             Words::new(smaller).task(if *is_program {
-                "Take fewer samples at once, or a checkpoint around layers"
+                "Give the program smaller inputs"
             } else {
-                "Ask for less at once"
+                "Ask for less: a part on each device, fewer bits"
             })
         }
         RunTimeFinding::CompilerCheck => Words::new(
@@ -101,9 +102,10 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
 /// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
 const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
                      for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)\n\
-                     jax.clear_caches()  # drops compiled programs that are not needed any more";
+                     jax.clear_caches()  # drops all compiled programs";
 
-fn release(words: Words, about: &Recommendation) -> Words {
+/// Code that lists what is alive.
+pub(super) fn list_alive(words: Words, about: &Recommendation) -> Words {
     match about.framework {
         Some(Framework::Jax) => words.code(JAX, format!("# just before the call that fails\n{ALIVE}")),
         // Errors of the run time name no framework.

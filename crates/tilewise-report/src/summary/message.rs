@@ -138,7 +138,14 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
     let message = &explanation.message;
     let mut notes = Vec::new();
     let (own, _) = sentences(explanation, budget);
-    for other in message.others.iter().take(OTHERS) {
+    // The headline of a request that is tried again tells of all tries.
+    let is_told = |other: &&Message| match other.form {
+        Form::Other => other.used.is_none(),
+        Form::GpuRetry => message.form == Form::GpuRetry,
+        _ => false,
+    };
+    let others: Vec<&Message> = message.others.iter().filter(|other| !is_told(other)).collect();
+    for other in others.iter().copied().take(OTHERS) {
         let other = tilewise_audit::explain(other.clone(), None);
         let (headline, _) = sentences(&other, &other.message.budget());
         // A message that repeats the summary's sentence with fewer figures adds nothing.
@@ -147,7 +154,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         }
         notes.push(Remark { words: format!("Also in this text: {headline}"), tone: Tone::Plain });
     }
-    if let Some(more) = message.others.len().checked_sub(OTHERS).filter(|more| *more > 0) {
+    if let Some(more) = others.len().checked_sub(OTHERS).filter(|more| *more > 0) {
         notes.push(Remark { words: format!("… and {more} more messages."), tone: Tone::Plain });
     }
     notes.extend(kernel_note(explanation));
@@ -210,6 +217,9 @@ fn headline(message: &Message, budget: &Budget) -> String {
     }
     if message.form == Form::Other && message.entries.is_empty() {
         return "Something ran out: RESOURCE_EXHAUSTED, most often memory.".to_owned();
+    }
+    if message.form == Form::RunTime && message.used.is_none() && message.requirement.is_none() {
+        return "A program or an array found no room, most likely: the message has no figures.".to_owned();
     }
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
     let mut words = format!("Out of memory{place}");
@@ -290,9 +300,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
 fn too_large(message: &Message, budget: &Budget) -> String {
     match (budget.padding_bytes, message.form) {
         (_, Form::Cores) => "The TensorCore and the SparseCores share HBM, and need too much together.".to_owned(),
-        (Some(0), _) => {
-            "It is too large: none of it is padding, so only less data helps, not other layouts.".to_owned()
-        }
+        (Some(0), _) => "It is too large: none of it is padding, so that other layouts don't help.".to_owned(),
         (Some(padding), _) => {
             let of = budget.used_bytes.map_or_else(|| "it".to_owned(), bytes);
             let so = if budget.missing_bytes.is_some() { ", so other layouts alone can't help" } else { "" };

@@ -60,7 +60,10 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let budget = explanation.message.budget();
     let listed = groups.iter().map(|(.., taken)| *taken).fold(0, u64::saturating_add);
     let beside = budget.others_bytes.and(budget.capacity_bytes);
-    let told = beside.or(budget.used_bytes);
+    // On a GPU the requested memory may be a part of the program's.
+    let total = explanation.message.usage.as_ref().map(|usage| usage.total.bytes());
+    let total = total.filter(|_| explanation.message.machine().is_some());
+    let told = beside.or(budget.used_bytes.max(total));
     let whole = told.unwrap_or(listed).max(listed);
     let is_of_one = explanation.message.form == Form::Scoped;
     let mut causes: Vec<PeakCause> = groups
@@ -108,12 +111,16 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let gaps = budget.fragmentation_bytes.unwrap_or(0);
     let made =
         budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));
+    let gaps_are = match message.form {
+        Form::RunTime => "free in other pieces, each too small for it",
+        _ => "gaps between arrays, too small for what else is alive",
+    };
     let totals = [
         ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
         ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
         ("results", results, "results, which the message doesn't list"),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
-        ("fragmentation", budget.fragmentation_bytes, "gaps between arrays, too small for what else is alive"),
+        ("fragmentation", budget.fragmentation_bytes, gaps_are),
     ];
     totals.into_iter().filter_map(move |(kind, bytes, sentence)| {
         Some(PeakCause {

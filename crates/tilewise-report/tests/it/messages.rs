@@ -99,7 +99,57 @@ fn a_pool_that_grows_has_not_failed() {
         )
     };
     let (_, screen) = first_change(&(line("555.84MiB (582843136 bytes)") + &line("500.26MiB (524558848 bytes)")));
-    assert!(screen.starts_with("Warning") && screen.contains("nothing failed"), "{screen}");
+    assert!(screen.starts_with("Warning: a GPU had no memory for 2 requests, of 500.26 MiB to 555.84 MiB"), "{screen}");
+}
+
+/// An autotuner tries algorithms, and goes on without those whose workspace has no room.
+#[test]
+fn what_an_autotuner_asks_for_has_not_failed() {
+    let line = |file: &str| {
+        format!(
+            "2019-05-29 23:55:55.581962: E tensorflow/compiler/xla/service/gpu/{file}:525] Resource exhausted: Failed to allocate \
+             request for 528.00MiB (553648128B) on device ordinal 0\n"
+        )
+    };
+    assert!(first_change(&line("cudnn_conv_algorithm_picker.cc")).1.starts_with("Warning: a GPU had no memory"));
+    assert!(first_change(&line("gpu_executable.cc")).1.starts_with("Out of memory on a GPU"));
+}
+
+/// The bar of XLA's allocator tells whether arrays of before, or the request, fill the pool.
+#[test]
+fn a_full_pool_is_its_own_process() {
+    let screen = |filled: usize| {
+        let bar = "*".repeat(filled) + &"_".repeat(100 - filled);
+        first_change(&format!(
+            "W external/tsl/tsl/framework/bfc_allocator.cc:497] {bar}\n\
+             E external/xla/xla/pjrt/pjrt_stream_executor_client.cc:2732] Execution of replica 0 failed: RESOURCE_EXHAUSTED: Out of \
+             memory while trying to allocate 14745600080 bytes. CUDA"
+        ))
+    };
+    let (task, full) = screen(79);
+    assert!(task.starts_with("List the arrays that are alive") && full.contains("fill 79 % of its pool"), "{full}");
+    assert!(!full.contains("nvidia-smi"), "{full}");
+    let (_, empty) = screen(1);
+    assert!(empty.contains("It is too large"), "{empty}");
+}
+
+/// What is loaded is needed: it has to be divided.
+#[test]
+fn weights_that_are_loaded_are_divided() {
+    let refused = "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 196.00M. That was not possible. There \
+                   are 60.94M free.; (0x0x0_HBM0)";
+    let (task, _) = first_change(&format!("GemmaCausalLM.from_preset(\"gemma2_9b\")\n{refused}"));
+    assert!(task.starts_with("Ask for less: a part on each device"), "{task}");
+    assert!(first_change(refused).0.starts_with("List the arrays that are alive"));
+}
+
+/// A warning about donation names no device, and so no tiles.
+#[test]
+fn donated_arrays_without_a_device_have_no_tiles() {
+    let (_, screen) = first_change(
+        "UserWarning: Some donated buffers were not usable: ShapedArray(float32[185,16,16,3]), ShapedArray(int32[185])",
+    );
+    assert!(screen.contains("together 555.72 KiB") && !screen.contains("T(8,128)"), "{screen}");
 }
 
 /// Masks and indices that are converted are made inside: no argument has to be another one.
@@ -132,7 +182,8 @@ fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
     let opened = "unable to create StreamExecutor for CUDA:0: failed initializing StreamExecutor for CUDA device ordinal 0: INTERNAL: \
                   failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory; total memory reported: 34089730048";
     let (task, screen) = first_change(opened);
-    assert!(task.starts_with("See which processes") && screen.contains("CUDA_VISIBLE_DEVICES"), "{screen}");
+    assert!(task.starts_with("Take the GPUs that no other process fills"), "{screen}");
+    assert!(screen.contains("CUDA_VISIBLE_DEVICES") && !screen.contains("MEM_FRACTION"), "{screen}");
     let (task, screen) =
         first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
     assert!(task.starts_with("See which processes"), "{screen}");

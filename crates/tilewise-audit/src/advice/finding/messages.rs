@@ -336,6 +336,10 @@ pub enum MosaicFinding {
         operation: Option<String>,
         /// Whether it is on predicates, by MLIR's types.
         is_of_mask: bool,
+        /// Whether an operand or a result has fewer than two dimensions; `None` without MLIR's types.
+        is_flat: Option<bool>,
+        /// Whether elements have fewer than 32 bits; `None` without MLIR's types.
+        is_narrow: Option<bool>,
     },
     /// A kernel that JAX wrote in another version than the compiler reads.
     Versions,
@@ -455,6 +459,13 @@ pub enum ElsewhereFinding {
         /// Whether this is the likeliest cause.
         is_likely: bool,
     },
+    /// This process's own arrays fill its pool.
+    Alive {
+        /// Their part of it.
+        percent: u64,
+    },
+    /// A device could not be opened.
+    Context,
     /// Free pieces are not joined.
     Fragmented,
     /// The program is too large: its largest buffer, if the message lists any.
@@ -489,8 +500,8 @@ pub enum ElsewhereFinding {
     OffloadLess,
     /// A kernel of a GPU takes too much shared memory.
     SharedMemory {
-        /// The divisor of its blocks.
-        parts: u64,
+        /// The divisor of its blocks; `None` if the message has no figures.
+        parts: Option<u64>,
         /// The fusion of XLA's own that the message names.
         fusion: Option<String>,
         /// Whether the text names Pallas.
