@@ -16,6 +16,9 @@ const SMALL_PART: u64 = 16;
 /// The percentage of a pool from which on what was there before holds the memory.
 const HALF: u64 = 50;
 
+/// A pool of fewer bytes has a GPU that others fill.
+const SMALL_POOL: u64 = 4 << 30;
+
 /// Bytes of today's largest GPU.
 const LARGEST_GPU: u64 = 288 << 30;
 
@@ -122,8 +125,8 @@ impl Message {
     }
 
     fn cause_on_gpu(&self) -> Option<Verdict> {
-        // Modules and NCCL's buffers lie outside the pool that the process set aside for itself.
-        if ["loaded", "communicator", "context"].iter().any(|fact| self.facts.has(fact)) {
+        // Modules and the buffers of libraries lie outside the pool that the process set aside for itself.
+        if ["loaded", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
             return Some(Verdict::Reservation);
         }
         if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {
@@ -138,7 +141,9 @@ impl Message {
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
             Some(Verdict::Fragmentation)
         } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
-            Some(if filled > HALF { Verdict::Reservation } else { Verdict::Size })
+            // The pool is at most as large as this: a small one could not grow beside others.
+            let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));
+            Some(if self.fills_its_pool() || most < SMALL_POOL { Verdict::Reservation } else { Verdict::Size })
         } else if row("results").is_some_and(is) || !self.holds_the_most() && self.asks_little() {
             Some(Verdict::Reservation)
         } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
@@ -146,6 +151,18 @@ impl Message {
         } else {
             None
         }
+    }
+
+    /// Whether the bar of XLA's allocator shows that the process's own arrays fill most of its pool.
+    ///
+    /// ```
+    /// let log = format!("W bfc_allocator.cc:497] {}{}\nOut of memory while trying to allocate 9663676416 bytes. CUDA", "*".repeat(79), "_".repeat(21));
+    /// assert!(tilewise_oom::Message::parse(&log)?.fills_its_pool());
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fills_its_pool(&self) -> bool {
+        self.facts.number("filled").is_some_and(|filled| filled > HALF)
     }
 
     /// Whether figures tell of the pool or of what is free.

@@ -74,7 +74,10 @@ fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entr
     let after_it = near.find_map(PrintedSize::figure).map(|(size, _)| size);
     let least = shape.logical_bytes();
     let is_its = |size: &PrintedSize| least.is_some_and(|least| size.high() >= least && size.low() / 256 <= least);
-    entry.size = after_it.filter(is_its).or_else(|| before.filter(|size| is_its(size)).cloned());
+    let size = after_it.filter(is_its).or_else(|| before.filter(|size| is_its(size)).cloned());
+    // People write gigabytes of either kind: those that the elements take are meant.
+    let exact = least.filter(|least| size.as_ref().is_some_and(|size| is_decimal(size, *least)));
+    entry.size = exact.map(PrintedSize::exact).or(size);
     let line: String = after.chars().take(512).collect();
     let path = line.find("jit(").filter(|at| shape_is_far(&line[..*at]));
     entry.operator = path.map(|at| {
@@ -84,6 +87,15 @@ fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entr
     });
     entry.shape = Some(shape);
     entry
+}
+
+/// Whether a size with a unit of powers of ten is of this number of bytes, to a hundredth.
+fn is_decimal(size: &PrintedSize, bytes: u64) -> bool {
+    let decimal = ["GB", "MB"].into_iter().zip([1_u64 << 30, 1 << 20]).zip([1_000_000_000_u128, 1_000_000]);
+    let mut meant = decimal
+        .filter(|((unit, _), _)| size.text().ends_with(unit))
+        .map(|((_, binary), decimal)| u128::from(size.bytes()) * decimal / u128::from(binary));
+    meant.any(|meant| meant.abs_diff(u128::from(bytes)) <= u128::from(bytes) / 100)
 }
 
 /// Whether no other shape is between a shape and a path.
@@ -113,6 +125,7 @@ mod tests {
         assert_eq!(of("3 identical allocations of `f32[1024]` = 4KB each"), ["f32[1024] 4KB "; 3]);
         assert_eq!(of("the 2 arrays f32[4], and copies of f32[8]"), ["f32[4]  ", "f32[4]  ", "f32[8]  "]);
         assert_eq!(of("repeated bf16[8,4096,4096] allocations of 3 kinds"), ["bf16[8,4096,4096]  "]);
+        assert_eq!(of("one buffer (38.6GB) is bf16[12,524288,3072]"), ["bf16[12,524288,3072] 38654705664 "]);
         assert!(of("args[3] of x[1]").is_empty());
     }
 }

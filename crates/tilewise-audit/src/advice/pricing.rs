@@ -8,7 +8,7 @@ use super::{
     program::ProgramModel,
     recommendation::Recommendation,
     rule::{Proposal, Rule},
-    rules::scores_of,
+    rules::{divided, scores_of},
 };
 use crate::program::root;
 use std::{cmp::Reverse, collections::HashMap};
@@ -80,6 +80,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             together = with;
             kept.push((said, proposal));
         }
+    }
+    // Other devices are the last resort.
+    if program.is_too_large() && !program.fits_without(together) {
+        let last = divided(program, |proposal| program.fits_without(saved(&kept, proposal)));
+        kept.extend(last.map(|proposal| (saved(&kept, &proposal).saturating_sub(together), proposal)));
     }
     let said = |(saved, proposal): (u64, Proposal)| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);

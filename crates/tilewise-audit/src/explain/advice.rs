@@ -138,5 +138,5 @@ fn arguments(budget: &Budget) -> MemoryFinding {
     let devices = budget.capacity_bytes.map_or(2, least);
     let devices = devices.checked_next_power_of_two().unwrap_or(devices);
     let left = budget.capacity_bytes.map(|capacity| capacity.saturating_sub(bytes.div_ceil(devices)));
-    MemoryFinding::Arguments { bytes, devices, left }
+    MemoryFinding::Arguments { bytes, devices, left, roots: Vec::new() }
 }

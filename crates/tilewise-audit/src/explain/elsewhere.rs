@@ -43,6 +43,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match (message.machine(), message.cause()) {
+        _ if message.facts.get("broken").is_some() => vec![Broken],
+        // TensorFlow's operation for an array of NumPy's.
+        _ if message.facts.text("node") == Some("_EagerConst") => vec![HostArray],
         _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
         _ if message.form == Form::Autotuning && !message.lacks_workspace() => vec![OtherKernel],
         _ if message.form == Form::Autotuning => vec![SmallerWorkspace, AnyAlgorithm],
@@ -63,13 +66,17 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             vec![Pool { is_of_nccl: true }]
         }
         (_, Some(Verdict::Reservation)) if message.facts.get("context").is_some() => vec![Context],
-        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => {
+        (_, Some(Verdict::Reservation))
+            if ["loaded", "library"].iter().any(|fact| message.facts.get(fact).is_some()) =>
+        {
             vec![Pool { is_of_nccl: false }, Processes { is_likely: false }]
         }
-        (_, Some(Verdict::Reservation)) if message.facts.get("filled").is_some() => {
+        (_, Some(Verdict::Reservation)) if message.fills_its_pool() => {
             vec![Alive { percent: message.facts.number("filled").unwrap_or_default() }, smaller(listing)]
         }
-        (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
+        (machine, Some(Verdict::Reservation)) => {
+            vec![Processes { is_likely: machine != Some(UntiledMachine::Unnamed) }]
+        }
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],
         // Of a device that may be a host, nothing tells that it is shared.
@@ -87,13 +94,13 @@ fn makes_little(message: &Message) -> bool {
     budget.temporary_bytes.is_some_and(|made| made < beside / LITTLE)
 }
 
-/// Smaller blocks of a kernel, divided by a power of two, so that they surely fit.
+/// Smaller blocks of a kernel.
 fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
-    let times = figures.map(|(used, limit)| used.bytes().div_ceil(limit.bytes().max(1)));
+    let percent = figures.map(|(used, limit)| limit.bytes().saturating_mul(100) / used.bytes().max(1));
     let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
     let is_of_pallas = message.named.pallas;
-    SharedMemory { parts: times.map(|times| times.clamp(2, 1 << 16).next_power_of_two()), fusion, is_of_pallas }
+    SharedMemory { percent, fusion, is_of_pallas }
 }
 
 /// Findings on PyTorch's own allocator.
@@ -114,6 +121,12 @@ fn transform(op_name: &str) -> Option<Transform> {
     signs.into_iter().find_map(|(sign, transform)| op_name.contains(sign).then_some(transform))
 }
 
+/// Whether an operation makes random bits, outside of a gradient.
+fn is_random(op_name: &str) -> bool {
+    let is_of_bits = |name: &str| ["threefry2x32", "random_bits", "rng_bit_generator"].contains(&name);
+    op_name.split('/').any(is_of_bits) && transform(op_name) != Some(Transform::Gradient)
+}
+
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     Smaller(largest(listing).map(|row| {
         let own = row.source.as_ref().filter(|source| !source.is_installed());
@@ -124,6 +137,7 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
             owner: line.or(name),
             bytes: row.taken_bytes(),
             is_one_sample: leading == Some(1),
+            is_random: is_random(row.op_name()),
             transform: transform(row.op_name()),
         }
     }))

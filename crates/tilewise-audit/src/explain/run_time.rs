@@ -48,8 +48,11 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
         |other: &Message, name| other.facts.text(name)?.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
     let figures = |other| Some([figure(other, "hbm_used")?, figure(other, "hbm_limit")?]);
     // Weights come first, then the cache.
-    let filled = statistics.filter_map(figures).filter(|[used, limit]| used <= limit);
-    let filled = filled.max_by(|[used, _], [other, _]| used.total_cmp(other));
+    let filled: Vec<[f64; 2]> = statistics.filter_map(figures).filter(|[used, limit]| used <= limit).collect();
+    let weights = filled.iter().map(|[used, _]| *used).fold(f64::INFINITY, f64::min);
+    // Weights alone are no cache.
+    let filled =
+        filled.into_iter().filter(|[used, _]| *used > weights).max_by(|[used, _], [other, _]| used.total_cmp(other));
     let missing = message.used.as_ref().zip(message.limit.as_ref());
     let missing = missing.map(|(asked, free)| asked.bytes().saturating_sub(free.bytes()));
     #[expect(clippy::cast_precision_loss, reason = "hundredths are asked for")]
@@ -59,7 +62,10 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 100, and above 0")]
     let percent =
         filled.zip(missing).map(|(filled, missing)| (part(filled, missing) * 100.0).floor().clamp(0.0, 99.0) as u64);
-    Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| *percent > 0) })
+    // The server holds its weights, whatever its cache.
+    #[expect(clippy::cast_precision_loss, reason = "a percentage")]
+    let is_enough = |percent: u64| filled.is_some_and(|[_, limit]| percent as f64 / 100.0 * limit > weights);
+    Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| is_enough(*percent)) })
 }
 
 /// Advice on both kinds of core in one memory.

@@ -1,6 +1,6 @@
 //! The work of a program, counted from its text, to rank variants of one program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use tilewise::Tiled;
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode, dataflow::Dataflow};
 use tilewise_time::flops;
@@ -44,11 +44,43 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
                 sent.count = sent.count.saturating_add(places);
                 sent.bytes = sent.bytes.saturating_add(bytes_of(&instruction).saturating_mul(executions));
             }
-            let flops = flops(&instruction).unwrap_or(0);
-            work.flops = work.flops.saturating_add(flops.saturating_mul(executions));
         }
     }
+    let flops = products(flow).map(|product| product.flops.saturating_mul(product.executions));
+    work.flops = flops.fold(0, u64::saturating_add);
     work
+}
+
+/// A matrix product or a convolution.
+pub(super) struct Product<'m> {
+    pub(super) instruction: Instruction<'m>,
+    /// Floating-point operations of one execution.
+    pub(super) flops: u64,
+    /// Number of executions in a run.
+    pub(super) executions: u64,
+    /// Whether the compiler computes it a second time, rather than keep its result.
+    pub(super) is_again: bool,
+}
+
+/// All products of a program that run.
+pub(super) fn products(flow: &Dataflow) -> impl Iterator<Item = Product<'_>> {
+    let computations: Vec<Computation<'_>> = flow.module().computations().collect();
+    let runs = runs(flow, &computations);
+    let mut again = HashSet::new();
+    for computation in &computations {
+        let recomputed = computation.instructions().filter(|instruction| is_recomputed(instruction.name()));
+        again.extend(recomputed.flat_map(|instruction| {
+            let called = instruction.calls().filter_map(|call| call.computation());
+            called.map(|computation| computation.index()).collect::<Vec<_>>()
+        }));
+    }
+    computations.into_iter().zip(runs).filter(|(_, runs)| runs.places > 0).flat_map(move |(computation, runs)| {
+        let (executions, is_again) = (runs.executions, again.contains(&computation.index()));
+        computation.instructions().filter_map(move |instruction| {
+            let is_again = is_again || is_recomputed(instruction.name());
+            Some(Product { flops: flops(&instruction)?, instruction, executions, is_again })
+        })
+    })
 }
 
 /// The number of runs of a computation.

@@ -66,6 +66,8 @@ pub(super) const RULES: &[Rule] = &[
             "Failed to allocate {used:bytes} for new constant",
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
+            "operation {library:name} failed out of memory",
+            "*CUDA_ERROR_ILLEGAL_ADDRESS an illegal memory access was {broken:name}",
             "*CUDA_ERROR_OUT_OF_MEMORY",
             "*hipErrorOutOfMemory",
             "*torch cuda OutOfMemoryError",
@@ -98,6 +100,7 @@ pub(super) const RULES: &[Rule] = &[
             "+Limit ({pool:size}|{pool:bytes}) InUse ({pool_used:size}|{pool_used:bytes})",
             "+LargestFreeBlock ({piece:size}|{piece:bytes})",
             "+node {node:name}",
+            "+requested by op {node:name}",
             "+by allocator {allocator:name}",
         ],
         then: Some(gpu),
@@ -126,7 +129,9 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
         message.entries.push(entry);
     }
     let facts = &mut message.facts;
+    // A pool that outgrew its limit is bounded by the memory.
     let pool = facts.size("pool").filter(|pool| pool.bytes() > 0).zip(facts.size("pool_used"));
+    let pool = pool.filter(|(pool, used)| used.bytes() <= pool.bytes());
     if let Some((pool, used)) = pool.filter(|_| !facts.has("free")) {
         let free = PrintedSize::exact(pool.bytes().saturating_sub(used.bytes()));
         facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
@@ -142,9 +147,11 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
 /// free memory. `BFCAllocator::RenderOccupancy` in xla/tsl/framework/bfc_allocator.cc.
 pub(crate) fn filled_percent(log: &str) -> Option<u64> {
     let bars = log.lines().rev().filter_map(|line| line.split_whitespace().next_back());
-    let is_bar = |word: &&str| word.len() == 100 && word.bytes().all(|sign| b"*x_".contains(&sign));
+    // Who copies a log may lose some.
+    let is_bar = |word: &&str| (90..=100).contains(&word.len()) && word.bytes().all(|sign| b"*x_".contains(&sign));
     let bar = bars.into_iter().find(is_bar)?;
-    Some(bar.bytes().filter(|sign| *sign != b'_').count() as u64)
+    let used = bar.bytes().filter(|sign| *sign != b'_').count();
+    u64::try_from(used * 100 / bar.len()).ok()
 }
 
 /// The array that TensorFlow requests, `shape[1000,12,256,256] and type float`, and the operation that makes it.

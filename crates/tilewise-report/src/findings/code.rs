@@ -102,7 +102,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Whether it is a name with attributes and items, as Python code has them: `params['layer/w']`, `state.mu[0]`.
-fn is_path(text: &str) -> bool {
+pub(super) fn is_path(text: &str) -> bool {
     let name_end = |text: &str| text.find(['.', '[']).unwrap_or(text.len());
     let (first, mut rest) = text.split_at(name_end(text));
     if !is_name(first) {

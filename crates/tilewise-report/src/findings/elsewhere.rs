@@ -15,8 +15,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: \
                  two on one set the memory aside twice"
             } else {
-                "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
-                 out of the program"
+                "Leave the pool less of the memory, so that compiled programs and libraries find room beside it; and keep constants of \
+                 a gigabyte out of the program"
             });
             match about.framework {
                 Some(Framework::Jax) => words.code(
@@ -30,12 +30,27 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ => words,
             }
         }
+        ElsewhereFinding::Broken => Words::new(
+            "Find the first error of the log, and run it again with each operation waited for: an earlier operation broke the GPU's \
+             context, after which every request fails",
+        )
+        .task("Find the operation that broke the GPU's context")
+        .code(None, "export CUDA_LAUNCH_BLOCKING=1  # or run it under compute-sanitizer"),
+        ElsewhereFinding::HostArray => Words::new(
+            "Pass the array in parts: one array of the host, most likely a data set, is copied to the device whole, outside of any \
+             program",
+        )
+        .task("Pass the data in batches, not whole")
+        .code(
+            "import tensorflow as tf",
+            "with tf.device('CPU'):\n    batches = tf.data.Dataset.from_tensor_slices(data).batch(32)",
+        ),
         ElsewhereFinding::Alive { percent } => {
             let words = Words::new(format!(
-                "List the arrays that are alive, and delete those that are done, such as earlier results that a notebook still holds: \
-                 this process's own fill {percent} % of its pool"
+                "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
+                 is needed in whole, such as weights and the optimizer's state, belongs on more devices, a part on each"
             ))
-            .task("List the arrays that are alive, and delete those that are done");
+            .task("List the arrays that are alive; drop old ones, divide the others");
             run_time::list_alive(words, about)
         }
         ElsewhereFinding::Context => Words::new(
@@ -44,10 +59,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Take the GPUs that no other process fills")
         .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
         ElsewhereFinding::Processes { is_likely: true } => {
-            let words = Words::new(
-                "See which processes and arrays hold the device's memory (of a GPU: `nvidia-smi`, where a second process of JAX finds \
-                 75 % already reserved)",
-            );
+            let reserved = match about.framework {
+                Some(Framework::Jax) => ", where a second process of JAX finds 75 % already reserved",
+                _ => "",
+            };
+            let words = Words::new(format!(
+                "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
+            ));
             match about.framework {
                 Some(Framework::Jax) => words.code(
                     None,
@@ -85,6 +103,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     start.unwrap_or_default()
                 ))
                 .jax(about, JAX, "f = jax.checkpoint(f)  # around each layer");
+            }
+            if largest.as_ref().is_some_and(|largest| largest.is_random) {
+                return Words::new(format!(
+                    "Make fewer random numbers at once: a layer at a time, on the host, or on each device its part (`out_shardings`)\
+                     {}, the bits of random numbers",
+                    start.unwrap_or_default()
+                ))
+                .task("Make fewer random numbers at once, or make them on the host")
+                .jax(
+                    about,
+                    JAX,
+                    "with jax.default_device(jax.devices('cpu')[0]):  # around the initialisation\n    params = init(key)",
+                );
             }
             let recomputed = match about.framework {
                 Some(Framework::Jax) => Some("`jax.checkpoint` around what makes the largest buffers"),
@@ -206,6 +237,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
         Form::Host if message.used.is_none() => killed(message),
+        _ if message.facts.get("broken").is_some() => {
+            "An earlier operation broke the GPU's context: no lack of memory is shown.".to_owned()
+        }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
     };
@@ -216,6 +250,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             " Most likely NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
                 .to_owned()
         }
+        _ if message.facts.get("broken").is_some() => " After an illegal access every request fails.".to_owned(),
         Some(Verdict::Reservation) if message.facts.get("context").is_some() => {
             " The device could not be opened: other processes hold its memory. `CUDA_VISIBLE_DEVICES` names those to use.".to_owned()
         }
@@ -230,9 +265,17 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
         }
-        Some(Verdict::Reservation) if message.facts.get("filled").is_some() => {
+        Some(Verdict::Reservation) if message.fills_its_pool() => {
             let filled = message.facts.number("filled").unwrap_or_default();
             format!(" This process's own arrays fill {filled} % of its pool.")
+        }
+        Some(Verdict::Reservation) if message.facts.get("library").is_some() => {
+            " A library's call found no memory: it lies beside the pool that the process set aside for its arrays.".to_owned()
+        }
+        Some(Verdict::Reservation) if message.used.as_ref().is_some_and(|used| used.bytes() < TINY) => {
+            " Few bytes fail only where nothing at all is left, or where the allocator itself doesn't work: the log's first error \
+             tells more."
+                .to_owned()
         }
         Some(Verdict::Reservation) if message.asks_little() => {
             " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
@@ -263,6 +306,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     };
     [headline, format!("{which}{why}")]
 }
+
+/// Bytes of a request below a page of memory.
+const TINY: u64 = 4096;
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.
 fn tried(message: &Message) -> String {
@@ -301,7 +347,9 @@ fn room(message: &Message) -> String {
     let fact = |name| message.facts.size(name).filter(|size| size.bytes() > 0);
     let capacity = message.capacity.as_ref();
     match (fact("pool"), fact("pool_used"), fact("free")) {
-        (Some(pool), Some(used), _) => format!(", {} of the pool's {} in use", printed(used), printed(pool)),
+        (Some(pool), Some(used), _) if used.bytes() <= pool.bytes() => {
+            format!(", {} of the pool's {} in use", printed(used), printed(pool))
+        }
         (_, _, Some(free)) => {
             let of = capacity.map(|all| format!(" of {}", printed(all))).unwrap_or_default();
             format!(", {} free{of}", printed(free))

@@ -27,16 +27,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              operations apart with `jax.lax.optimization_barrier`"
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
-        ElsewhereFinding::SharedMemory { parts, is_of_pallas, .. } => {
-            let are_stages_enough = parts.is_none_or(|parts| parts <= MOST_STAGES);
+        ElsewhereFinding::SharedMemory { percent, is_of_pallas, .. } => {
+            let are_stages_enough = percent.is_none_or(|percent| percent * MOST_STAGES >= 100);
             let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
-            let divided = parts.map(|parts| format!(": together they have to shrink to a part in {parts}")).unwrap_or_default();
+            let divided = percent.map(|percent| format!(", and may fill {percent} % of what they do")).unwrap_or_default();
             let words = Words::new(format!(
                 "Make the blocks of the kernel smaller{fewer}, if it is one of Triton or Pallas: each stage holds its blocks in shared \
                  memory{divided}"
             ))
-            .task(match parts {
-                Some(parts) => format!("Make the kernel's blocks smaller, together to a part in {parts}"),
+            .task(match percent {
+                Some(percent) => format!("Make the kernel's blocks smaller: {percent} % of their memory is there"),
                 None => "Make the kernel's blocks smaller".to_owned(),
             });
             match about.framework {
@@ -54,14 +54,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::OtherKernel => {
             let of_xla = match about.framework {
-                Some(Framework::Torch) => "",
+                Some(Framework::Torch) | None => "",
                 _ => {
-                    " (AlphaFold 3: `--flash_attention_implementation=xla`); a product of matrices that XLA makes a Triton kernel \
+                    ", such as XLA's attention (AlphaFold 3: `--flash_attention_implementation=xla`); a product of matrices that XLA makes a Triton kernel \
                      of can use cuBLAS (`XLA_FLAGS=--xla_gpu_enable_triton_gemm=false`)"
                 }
             };
             Words::new(format!(
-                "If the kernel is a library's, choose another implementation of it, such as XLA's attention{of_xla}"
+                "If the kernel is a library's, choose another implementation of it{of_xla}"
             ))
             .task("Choose another implementation of a library's kernel")
         }

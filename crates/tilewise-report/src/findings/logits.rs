@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::JAX_AND_NUMPY,
+    code::{JAX_AND_NUMPY, is_path},
     words::{at_line, bounds_of},
 };
 use tilewise_audit::{Recommendation, recommendation::finding::Logits};
@@ -17,8 +17,15 @@ fn code(finding: &Logits) -> String {
         "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return jax.nn.logsumexp(logits, axis=-1) - picked"
     };
+    let head = finding.weight.as_ref().filter(|(name, _)| is_path(name));
+    // Through another name than the one that the loss is differentiated by, the weight had no gradient.
+    let head = head.map(|(name, is_first)| {
+        let transposed = if *is_first { ".T" } else { "" };
+        format!("head = {name}{transposed}  # in the loss, of the parameters that it is differentiated by\n")
+    });
+    let head = head.unwrap_or_default();
     format!(
-        "@jax.checkpoint
+        "{head}@jax.checkpoint
 def loss_of(chunk):
     hidden, labels = chunk
     logits = (hidden @ head).astype(jnp.float32){cap}

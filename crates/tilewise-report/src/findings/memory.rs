@@ -3,6 +3,7 @@
 use super::{
     Words,
     code::{DUMP, JAX, SHARDING},
+    words::quoted,
 };
 use crate::style::{bytes, percent, share};
 use tilewise_audit::{
@@ -72,7 +73,9 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 "sharding = NamedSharding(mesh, PartitionSpec('x'), memory_kind='pinned_host')\nstate = jax.device_put(state, sharding)",
             )
         }
-        MemoryFinding::Arguments { bytes: taken, devices, left } => arguments(*taken, *devices, *left, about),
+        MemoryFinding::Arguments { bytes: taken, devices, left, roots } => {
+            arguments(*taken, *devices, *left, roots, about)
+        }
         MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
@@ -139,21 +142,30 @@ fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Word
         .jax(about, JAX, "step = jax.jit(step, donate_argnums=0)  # if the results replace its first argument")
 }
 
-fn arguments(taken: u64, devices: u64, left: Option<u64>, about: &Recommendation) -> Words {
+fn arguments(taken: u64, devices: u64, left: Option<u64>, roots: &[String], about: &Recommendation) -> Words {
     let left = left.map(|left| format!(", which leaves {} for all else", bytes(left)));
+    let what = if roots.is_empty() { "the arguments".to_owned() } else { quoted(roots) };
     let words = Words::new(format!(
-        "Divide the arguments, {}, between devices: {} on each of {devices}{}; or keep them in a narrower type (bf16, int8), or \
+        "Divide {what}, {}, between devices: {} on each of {devices}{}; or keep them in a narrower type (bf16, int8), or \
          optimizer state in the host's memory",
         bytes(taken),
         bytes(taken / devices.max(1)),
         left.unwrap_or_default()
-    ));
+    ))
+    .task(format!("Divide {what} between {devices} devices, or narrow their type"));
+    let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
+    let divided: Vec<String> = roots.iter().map(|root| format!("\n{root} = jax.tree.map(divided, {root})")).collect();
     match about.framework {
         Some(Framework::Jax) => words.code(
             SHARDING,
             format!(
                 "mesh = jax.make_mesh(({devices},), ('x',))\n\
-                 params = jax.device_put(params, NamedSharding(mesh, PartitionSpec('x')))"
+                 def divided(a):  # along the longest dimension that the devices share evenly
+    even = [d for d in range(a.ndim) if a.shape[d] % {devices} == 0]
+    at = max(even, key=lambda d: a.shape[d], default=None)
+    return jax.device_put(a, NamedSharding(mesh, PartitionSpec(*('x' if d == at else None for d in range(a.ndim)))))\
+                 {}",
+                divided.concat()
             ),
         ),
         Some(Framework::TorchXla) => words.code(

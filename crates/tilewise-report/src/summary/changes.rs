@@ -60,9 +60,36 @@ impl PlannedChange<'_> {
     }
 }
 
-/// The rank of a change by gentleness: no recomputation first, then by added time, then an unknown time; of these, what
-/// frees less recomputes less.
-fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
+/// The cost of a change for a run.
+#[derive(Clone, Copy)]
+enum Cost {
+    /// Added seconds, and those of the program.
+    Seconds(f64, f64),
+    /// The part of the program's products that it repeats, where the text has no cycle counts.
+    Work(f64),
+    Unknown,
+}
+
+impl Cost {
+    fn of(advice: &Recommendation, report: &Report) -> Self {
+        let run = report.time().ok().map(|time| time.total.estimate);
+        match report.added_seconds(advice).zip(run) {
+            Some((added, run)) => Self::Seconds(added, run),
+            None => report.repeated_work(advice).map_or(Self::Unknown, Self::Work),
+        }
+    }
+
+    fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Seconds(added, _) => Some(added),
+            _ => None,
+        }
+    }
+}
+
+/// The rank of a change by gentleness: no recomputation first, then by added time or work, then those of unknown cost; of
+/// these, what frees less recomputes less.
+fn roughness(advice: &Recommendation, cost: Cost) -> (u8, f64) {
     let computes_no_more = matches!(
         advice.change,
         Change::Donate
@@ -75,10 +102,11 @@ fn roughness(advice: &Recommendation, added: Option<f64>) -> (u8, f64) {
     );
     #[expect(clippy::cast_precision_loss, reason = "an order")]
     let frees = advice.saving.bytes().unwrap_or(u64::MAX) as f64;
-    match added {
+    match cost {
         _ if computes_no_more => (0, 0.0),
-        Some(seconds) => (1, seconds),
-        None => (2, frees),
+        Cost::Seconds(added, _) => (1, added),
+        Cost::Work(part) => (1, part),
+        Cost::Unknown => (2, frees),
     }
 }
 
@@ -89,10 +117,10 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         return Vec::new();
     }
     let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
-    let added: Vec<Option<f64>> = advice.iter().map(|one| report.added_seconds(one)).collect();
+    let costs: Vec<Cost> = advice.iter().map(|one| Cost::of(one, report)).collect();
     // Each saving holds behind those before it; alone, a change frees at least that.
     let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(freed[*at]) <= limit);
-    let rough = |at: &usize| roughness(&advice[*at], added[*at]);
+    let rough = |at: &usize| roughness(&advice[*at], costs[*at]);
     let gentlest = (0..advice.len()).filter(is_enough).min_by(|one, other| {
         let ((one, seconds), (other, more)) = (rough(one), rough(other));
         one.cmp(&other).then(seconds.total_cmp(&more))
@@ -112,14 +140,13 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         if after == before && freed[at] > 0 {
             continue;
         }
-        seconds = seconds.zip(added[at]).map(|(run, added)| run + added);
+        seconds = seconds.zip(costs[at].seconds()).map(|(run, added)| run + added);
         let one = &advice[at];
         let said = words(one);
         let fits = limit.map(|limit| after <= limit);
-        let slower = run.zip(added[at]).map(|(run, added)| added / run.max(f64::MIN_POSITIVE));
         let effects = [
             fit(after, limit.filter(|limit| held > *limit), one.saving.is_bound() || one.saving.is_estimate()),
-            Some(slower.map_or_else(|| time_unknown(one), percent_slower)),
+            Some(slowdown(one, costs[at])),
         ];
         planned.push(PlannedChange {
             task: said.task,
@@ -163,12 +190,12 @@ pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Optio
     let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
     let missing = after.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
     let missing = bytes(missing);
-    let lead = if changes.is_empty() {
-        format!("No change is known that frees the {missing}")
+    let words = if changes.is_empty() {
+        format!("No change is known that frees the {missing}: take smaller inputs, or more devices.")
     } else {
-        format!("Still {missing} too much")
+        // The last change says how much that is.
+        "For the rest, take smaller inputs, or more devices.".to_owned()
     };
-    let words = format!("{lead}: take smaller inputs, or more devices.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
@@ -181,18 +208,17 @@ fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {
     })
 }
 
-fn time_unknown(advice: &Recommendation) -> String {
-    match roughness(advice, None) {
-        (0, _) => "no extra work".to_owned(),
-        _ => "time unknown".to_owned(),
-    }
-}
-
-fn percent_slower(part: f64) -> String {
-    let percent = part * 100.0;
-    match percent {
-        0.0 => "no slower".to_owned(),
-        few if few < 1.0 => "less than 1 % slower".to_owned(),
-        _ => format!("about {percent:.0} % slower"),
+/// `about 6 % slower`; `6 % more work`, in products, where time is unknown.
+fn slowdown(advice: &Recommendation, cost: Cost) -> String {
+    let more = |part: f64, none: &str, about: &str, more: &str| match part * 100.0 {
+        0.0 => none.to_owned(),
+        few if few < 1.0 => format!("less than 1 % {more}"),
+        percent => format!("{about}{percent:.0} % {more}"),
+    };
+    match cost {
+        Cost::Seconds(added, run) => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
+        Cost::Work(part) => more(part, "no extra work", "", "more work"),
+        Cost::Unknown if roughness(advice, cost).0 == 0 => "no extra work".to_owned(),
+        Cost::Unknown => "time unknown".to_owned(),
     }
 }

@@ -30,7 +30,7 @@ use crate::style::{Tone, bytes, bytes_both, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::{tpu::Generation, visible};
-use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak};
+use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak, recommendation::Change};
 
 /// Bytes in a memory space below which it isn't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -318,8 +318,10 @@ fn remedies(causes: &[PeakCause], report: &Report) -> Vec<&'static str> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
+    // More devices are the last resort, which a change says with its code.
+    let is_divided = report.advice().iter().any(|one| one.change == Change::Shard);
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
-    if freed > report.memory_bounds.at_most_bytes / MUCH {
+    if is_divided || freed > report.memory_bounds.at_most_bytes / MUCH {
         return Vec::new();
     }
     let most = causes.iter().map(|cause| cause.bytes).max().unwrap_or_default();

@@ -100,7 +100,12 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         || verdicts.any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
     let is_beside = is_of_compiler && budget.others_bytes.is_none();
     let arguments = budget.argument_bytes.filter(|_| is_beside);
-    let temporaries = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    // Overlays and the like aren't among the temporaries.
+    let is_temporary = |row: &&Allocation| {
+        let kind = row.entry.allocation_type.as_deref();
+        row.entry.section == Section::Allocations && kind.is_none_or(|kind| kind.contains("temp"))
+    };
+    let temporaries = explanation.allocations.iter().filter(is_temporary);
     let temporary = temporaries.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // Results of the table of persistent memory may lie in arguments, and a GPU's list doesn't tell them from other
     // arrays: listed bytes beyond the temporaries are results.

@@ -133,7 +133,43 @@ fn a_full_pool_is_its_own_process() {
     assert!(empty.contains("It is too large"), "{empty}");
 }
 
-/// What is loaded is needed: it has to be divided.
+#[test]
+fn a_broken_context_is_no_lack_of_memory() {
+    let (task, screen) = first_change(
+        "cuda_driver.cc:1101] failed to allocate 40.33GiB (43309858816 bytes) from device: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory \
+         access was encountered\nAllocator (GPU_0_bfc) ran out of memory trying to allocate 10.37GiB (rounded to 11135050240)requested \
+         by op MatMul",
+    );
+    assert!(screen.starts_with("An earlier operation broke the GPU's context"), "{screen}");
+    assert_eq!(task, "Find the operation that broke the GPU's context");
+}
+
+#[test]
+fn a_data_set_is_copied_in_batches() {
+    let line = |op: &str| {
+        format!(
+            "W tensorflow/core/common_runtime/bfc_allocator.cc:457] Allocator (GPU_0_bfc) ran out of memory trying to allocate 40.73GiB \
+             (rounded to 43731715328)requested by op {op}"
+        )
+    };
+    assert_eq!(first_change(&line("_EagerConst")).0, "Pass the data in batches, not whole");
+    assert!(!first_change(&line("MatMul")).0.contains("batches"));
+}
+
+/// Of a server's log, weights alone don't tell how much its cache took.
+#[test]
+fn a_flag_has_a_value_where_the_cache_is_known() {
+    let refused = "vllm\nRESOURCE_EXHAUSTED: E0101: RuntimeProgramAllocationFailure: Error loading program 'jit_run_model': Attempting to \
+                   allocate 1.15G. That was not possible. There are 1.13G free.";
+    let code = |log: &str| first_change(&format!("{log}{refused}")).1;
+    let weights = "Init model | hbm=[(7.17, 15.75)]Gb\n";
+    assert!(!code(weights).contains("vllm serve MODEL"));
+    assert!(
+        code(&format!("{weights}Init kv-cache | hbm=[(14.17, 15.75)]Gb\n")).contains("--gpu-memory-utilization 0.88")
+    );
+}
+
+/// Weights that are loaded are needed: they have to be divided.
 #[test]
 fn weights_that_are_loaded_are_divided() {
     let refused = "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 196.00M. That was not possible. There \

@@ -46,6 +46,8 @@ pub enum MemoryFinding {
         devices: u64,
         /// Bytes that this leaves on each device; `None` if its memory is unknown.
         left: Option<u64>,
+        /// The parameters of the Python function that hold them; empty if unknown.
+        roots: Vec<String>,
     },
     /// The results take much of arguments, results and temporaries together.
     Results {
@@ -459,6 +461,10 @@ pub enum ElsewhereFinding {
         /// Whether this is the likeliest cause.
         is_likely: bool,
     },
+    /// An earlier operation broke the context.
+    Broken,
+    /// One array of the host is copied whole.
+    HostArray,
     /// This process's own arrays fill its pool.
     Alive {
         /// Their part of it.
@@ -500,8 +506,8 @@ pub enum ElsewhereFinding {
     OffloadLess,
     /// A kernel of a GPU takes too much shared memory.
     SharedMemory {
-        /// The divisor of its blocks; `None` if the message has no figures.
-        parts: Option<u64>,
+        /// The percentage of its blocks' memory that there is; `None` if the message has no figures.
+        percent: Option<u64>,
         /// The fusion of XLA's own that the message names.
         fusion: Option<String>,
         /// Whether the text names Pallas.
@@ -569,6 +575,8 @@ pub struct LargestBuffer {
     pub bytes: u64,
     /// Whether its first dimension is 1: it has no samples to divide.
     pub is_one_sample: bool,
+    /// Whether it holds random bits, outside of a gradient.
+    pub is_random: bool,
     /// The transformation in its operation's name; `None` if there isn't any.
     pub transform: Option<Transform>,
 }
@@ -589,8 +597,8 @@ impl ElsewhereFinding {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. } => Change::Limit,
-            Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => Change::None,
-            Self::SmallerWorkspace => Change::Chunk,
+            Self::Broken | Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => Change::None,
+            Self::SmallerWorkspace | Self::HostArray => Change::Chunk,
             _ => Change::Free,
         }
     }

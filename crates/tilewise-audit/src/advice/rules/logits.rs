@@ -8,7 +8,7 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use crate::program::{is_backward, is_input, name, op_name, traced};
+use crate::program::{Purpose, is_backward, is_input, name, op_name, traced, tree};
 use std::collections::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
@@ -80,6 +80,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         chunks: CHUNKS,
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
+        weight: evidence.program().and_then(|program| weight(program, size)),
     });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
 }
@@ -148,6 +149,26 @@ impl Phase {
         let is_of_logits = logits.iter().filter_map(|array| array.live()).any(works_on);
         if is_of_logits { Self::BackwardOfLoss } else { Self::Later }
     }
+}
+
+/// The parameter that makes logits: the only matrix that has the vocabulary last, or, of tied embeddings, first.
+fn weight(program: &ProgramModel<'_>, vocabulary: u64) -> Option<(String, bool)> {
+    let weights = program.arguments().filter(|array| array.bounds.len() == 2);
+    let named = weights.map(|array| (name(&array.instruction), &array.bounds));
+    let named: Vec<(String, &Vec<u64>)> =
+        named.filter(|(name, _)| Purpose::of_argument(name) == Purpose::Parameter).collect();
+    let only = |at: usize| {
+        let mut all = named.iter().filter(|(_, bounds)| bounds[at] == vocabulary && bounds[1 - at] != vocabulary);
+        all.next().map(|(name, _)| (name.clone(), all.next().is_none()))
+    };
+    let (name, is_first, is_only): (String, bool, bool) = match (only(1), only(0)) {
+        (Some((name, is_only)), _) => (name, false, is_only),
+        (None, Some((name, is_only))) => (name, true, is_only),
+        (None, None) => return None,
+    };
+    let tree = tree(&name)?;
+    let path = &name[name.rfind(tree)?..];
+    is_only.then_some((path.to_owned(), is_first))
 }
 
 /// Whether logits are bounded by a hyperbolic tangent.

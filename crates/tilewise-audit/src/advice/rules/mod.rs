@@ -18,6 +18,7 @@ mod class_logits;
 mod columns;
 mod copied_weights;
 mod cut_off;
+mod divided;
 mod donate;
 mod flat_records;
 mod gathered_pages;
@@ -37,6 +38,7 @@ mod upstream;
 mod weights;
 
 pub(crate) use attention::scores_of;
+pub(crate) use divided::divided;
 pub(crate) use layout_request::LayoutRequests;
 pub(crate) use narrow::conversion;
 

@@ -1,0 +1,39 @@
+//! Weights and optimizer state that don't fit beside the rest: devices share them.
+
+use crate::advice::{
+    change::Target,
+    finding::{Finding, MemoryFinding},
+    program::{LiveArray, ProgramModel},
+    rule::Proposal,
+};
+use crate::program::{Purpose, is_name, name, root};
+
+/// Most devices to share them: a larger slice is seldom at hand.
+const MOST: u64 = 256;
+
+/// The weights and the optimizer's state, divided between the fewest devices with which the program fits, if one device
+/// runs it now; `is_enough` prices a proposal. Values inside the program keep their sizes: what is computed of a divided
+/// weight may be whole.
+pub(crate) fn divided(program: &ProgramModel<'_>, is_enough: impl Fn(&Proposal) -> bool) -> Option<Proposal> {
+    let is_of_model = |array: &&LiveArray<'_>| {
+        let purpose = Purpose::of_argument(&name(&array.instruction));
+        matches!(purpose, Purpose::Parameter | Purpose::OptimizerState)
+    };
+    let arrays: Vec<&LiveArray<'_>> = program.arguments().filter(is_of_model).collect();
+    let mut roots: Vec<String> = Vec::new();
+    for array in &arrays {
+        let root = root(&name(&array.instruction)).to_owned();
+        if is_name(&root) && !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    let largest = arrays.iter().max_by_key(|array| array.bytes).filter(|_| program.partitions <= 1)?;
+    let bytes = arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    let between = |devices: u64| {
+        let parts = arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(devices)));
+        let finding = MemoryFinding::Arguments { bytes, devices, left: None, roots: roots.clone() };
+        Proposal::new(Finding::Memory(finding), Target::Argument, program.advised(largest)).at_most(parts).bound()
+    };
+    let mut counts = std::iter::successors(Some(2), |devices| Some(devices * 2)).take_while(|devices| *devices <= MOST);
+    counts.find_map(|devices| Some(between(devices)).filter(&is_enough))
+}
