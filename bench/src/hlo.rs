@@ -81,7 +81,7 @@ pub(crate) fn audit_once(file: &Path) -> anyhow::Result<()> {
 }
 
 /// [`audit_once`] in a process of its own.
-fn memory_of_audit(file: &Path) -> anyhow::Result<u64> {
+pub(crate) fn memory_of_audit(file: &Path) -> anyhow::Result<u64> {
     let done = Command::new(std::env::current_exe()?).arg("--audit-once").arg(file).output()?;
     anyhow::ensure!(done.status.success(), "auditing once failed: {}", String::from_utf8_lossy(&done.stderr));
     Ok(String::from_utf8(done.stdout)?.trim().parse()?)

@@ -10,19 +10,19 @@ mod hlo;
 mod measure;
 mod offsets;
 mod package;
+mod programs;
 mod relayout;
 mod report;
 mod rivals;
 mod shapes;
+mod start;
 
+use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use measure::Effort;
 use report::Report;
 use rivals::Rivals;
-use std::{
-    cell::OnceCell,
-    path::{Path, PathBuf},
-};
+use std::{cell::OnceCell, path::PathBuf};
 
 /// The section that `bench/tpu_sync/run.sh` prints: it needs a checkout of tpu-sync, and is kept.
 const BESIDE_TPU_SYNC: &str = "Beside tpu-sync";
@@ -44,6 +44,9 @@ struct Args {
     /// Smaller inputs and fewer rounds, to test that everything runs
     #[arg(long)]
     quick: bool,
+    /// The `tilewise` command
+    #[arg(long)]
+    tilewise: Option<PathBuf>,
     /// Audit this file and print the memory that took, for a measurement in a process of its own
     #[arg(long, hide = true)]
     audit_once: Option<PathBuf>,
@@ -58,6 +61,8 @@ enum Section {
     Offsets,
     /// Reading HLO text
     Hlo,
+    /// Audits of real programs
+    Programs,
     /// Converting buffers between layouts
     Relayout,
     /// The relayout engine with each of its mechanisms left out
@@ -66,6 +71,8 @@ enum Section {
     CLibrary,
     /// The Python package
     Package,
+    /// From a command to its end
+    Start,
 }
 
 impl Section {
@@ -74,10 +81,12 @@ impl Section {
             Self::Shapes => "Shapes",
             Self::Offsets => "Offsets in bulk",
             Self::Hlo => "HLO text",
+            Self::Programs => "Real programs",
             Self::Relayout => "Relayout",
             Self::Ablation => "Ablation",
             Self::CLibrary => "The C library",
             Self::Package => "The Python package",
+            Self::Start => "Start",
         }
     }
 
@@ -86,9 +95,10 @@ impl Section {
         self,
         effort: &Effort,
         rivals: impl FnOnce() -> anyhow::Result<&'a Rivals>,
-        package: Option<&Path>,
+        args: &Args,
     ) -> anyhow::Result<Report> {
         let alone = || Report::new(self.title(), "");
+        let package = args.package_python.as_deref();
         let beside = |rivals: &Rivals| Report::new(self.title(), rivals.versions());
         match self {
             Self::Shapes => alone().filled(|report| {
@@ -97,7 +107,12 @@ impl Section {
             }),
             Self::Ablation => alone().filled(|report| relayout::ablate::run(effort, report)),
             Self::CLibrary => alone().filled(|report| relayout::c_library::run(effort, report)),
+            Self::Programs => alone().filled(|report| programs::run(effort, report)),
             Self::Package => alone().filled(|report| package::run(effort, package, report)),
+            Self::Start => alone().filled(|report| {
+                let tilewise = args.tilewise.as_deref().context("--tilewise names no command")?;
+                start::run(effort, tilewise, package.context("--package-python names no interpreter")?, report)
+            }),
             Self::Offsets | Self::Hlo | Self::Relayout => {
                 let rivals = rivals()?;
                 beside(rivals).filled(|report| match self {
@@ -115,7 +130,7 @@ fn main() -> anyhow::Result<()> {
     if let Some(file) = args.audit_once {
         return hlo::audit_once(&file);
     }
-    let (python, out) = args.python.zip(args.out).unwrap_or_default();
+    let (python, out) = args.python.clone().zip(args.out.clone()).unwrap_or_default();
     let effort = Effort::new(args.quick);
     let started = OnceCell::new();
     let rivals = || match started.get() {
@@ -125,7 +140,7 @@ fn main() -> anyhow::Result<()> {
     let all = Section::value_variants();
     for section in if args.sections.is_empty() { all } else { &args.sections } {
         let titles: Vec<&str> = all.iter().map(|section| section.title()).chain([BESIDE_TPU_SYNC]).collect();
-        section.measure(&effort, rivals, args.package_python.as_deref())?.write(&out, &titles)?;
+        section.measure(&effort, rivals, &args)?.write(&out, &titles)?;
     }
     Ok(())
 }

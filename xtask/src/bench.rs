@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 /// The sections to measure, and the effort.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Sections to renew: shapes, offsets, hlo, relayout, ablation, package [default: all]
+    /// Sections to renew: shapes, offsets, hlo, programs, relayout, ablation, c-library, package, start [default: all]
     sections: Vec<String>,
     /// Smaller inputs and fewer rounds, to test that everything runs; writes bench-quick.md in the target folder
     #[arg(long)]
@@ -36,14 +36,18 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         (Path::new("bench").join("RESULTS.md"), None)
     };
     let sections = &options.sections;
-    let package = if sections.is_empty() || sections.iter().any(|section| section == "package") {
+    let has = |name: &str| sections.is_empty() || sections.iter().any(|section| section == name);
+    let mut tools = Vec::new();
+    if has("package") || has("start") {
         let python = python::environment(shell)?;
         package::install(shell, &python, Profile::Release)?;
-        vec!["--package-python".into(), python]
-    } else {
-        Vec::new()
-    };
+        tools.extend(["--package-python".into(), python]);
+    }
+    if has("start") {
+        cmd!(shell, "cargo build --release --package tilewise-cli").run()?;
+        tools.extend(["--tilewise".into(), target_folder(shell).join("release").join("tilewise")]);
+    }
     let bench = cmd!(shell, "cargo run --release --package tilewise-bench -- --python {python} --out {out}");
-    bench.args(package).args(quick).args(sections).run()?;
+    bench.args(tools).args(quick).args(sections).run()?;
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::{
     program::ProgramModel,
 };
 use crate::program::{SourceLine, innermost_own, op_name};
-use std::collections::HashMap;
-use tilewise_hlo::{Instruction, SourceLocation};
+use std::{cell::OnceCell, collections::HashMap};
+use tilewise_hlo::{Instruction, Module, SourceLocation};
 
 /// Call stacks to compare: the limit for a list, and about the sample size for a whole program.
 const LOOKED_AT: usize = 4096;
@@ -15,15 +15,45 @@ const LOOKED_AT: usize = 4096;
 /// Call stack of an instruction, outermost call first.
 type Calls<'m> = Vec<SourceLocation<'m>>;
 
+/// The call stack of one of many instructions.
+struct Sampled<'m> {
+    calls: Calls<'m>,
+    /// Whether it is differentiated; `None` if it has no name.
+    is_differentiated: Option<bool>,
+}
+
+/// Call stacks of a program, about [`LOOKED_AT`] of them, read when they are first asked for.
+pub(super) struct Stacks<'m> {
+    module: &'m Module,
+    sampled: OnceCell<Vec<Sampled<'m>>>,
+}
+
+impl<'m> Stacks<'m> {
+    pub(super) fn of(module: &'m Module) -> Self {
+        Self { module, sampled: OnceCell::new() }
+    }
+
+    fn all(&self) -> &[Sampled<'m>] {
+        self.sampled.get_or_init(|| {
+            let step = (self.module.instructions().count() / LOOKED_AT).max(1);
+            let sampled = |at: Instruction<'m>| {
+                let is_differentiated = op_name(&at).map(|name| name.contains("jvp("));
+                Sampled { calls: calls(&at), is_differentiated }
+            };
+            self.module.instructions().step_by(step).map(sampled).collect()
+        })
+    }
+}
+
 /// The line to edit for a finding; `None` if it is the array's own line, or unknown.
-pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Option<SourceLine> {
+pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, finding: &Finding) -> Option<SourceLine> {
     match finding {
         // A line that the whole program shares calls no layer.
         Finding::RepeatedLayers(found) => {
-            found.layers.call.clone().filter(|call| shared_by_all(program).as_ref() != Some(call))
+            found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call))
         }
-        Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(program),
-        Finding::UndonatedState(_) => function(program),
+        Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
+        Finding::UndonatedState(_) => function(program, stacks),
         _ => None,
     }
 }
@@ -31,27 +61,23 @@ pub(super) fn edited_line(program: &ProgramModel<'_>, finding: &Finding) -> Opti
 /// The innermost line that nine in ten call stacks share.
 pub(super) fn shared_line<'m>(instructions: impl Iterator<Item = Instruction<'m>>) -> Option<SourceLine> {
     let all: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
-    innermost(shared(&all))
+    innermost(shared(all.iter()))
 }
 
 /// The innermost line that nine in ten instructions of a program share.
-fn shared_by_all(program: &ProgramModel<'_>) -> Option<SourceLine> {
-    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
-    shared_line(program.module.instructions().step_by(step))
+fn shared_by_all(stacks: &Stacks<'_>) -> Option<SourceLine> {
+    innermost(shared(stacks.all().iter().map(|sampled| &sampled.calls)))
 }
 
 /// The line that takes the gradient: where the call stacks of differentiated and other instructions diverge.
-fn gradient(program: &ProgramModel<'_>) -> Option<SourceLine> {
-    let (mut differentiated, mut others) = (Vec::new(), Vec::new());
-    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
-    for at in program.module.instructions().step_by(step) {
-        let Some(name) = op_name(&at) else { continue };
-        let side = if name.contains("jvp(") { &mut differentiated } else { &mut others };
-        side.push(calls(&at));
-    }
-    let within = shared(&differentiated);
+fn gradient(stacks: &Stacks<'_>) -> Option<SourceLine> {
+    let of = |is: bool| {
+        let sampled = stacks.all().iter().filter(move |sampled| sampled.is_differentiated == Some(is));
+        sampled.map(|sampled| &sampled.calls)
+    };
+    let within = shared(of(true));
     let mut parted: HashMap<usize, usize> = HashMap::new();
-    for other in others.iter().filter(|other| !other.is_empty()) {
+    for other in of(false).filter(|other| !other.is_empty()) {
         let together = within.iter().zip(other).take_while(|(one, other)| one == other).count();
         *parted.entry(together).or_default() += 1;
     }
@@ -61,13 +87,15 @@ fn gradient(program: &ProgramModel<'_>) -> Option<SourceLine> {
 }
 
 /// The first line of the jitted function in the call stacks.
-fn function(program: &ProgramModel<'_>) -> Option<SourceLine> {
-    let step = (program.module.instructions().count() / LOOKED_AT).max(1);
-    let is_it = |frame: &SourceLocation<'_>| {
+fn function(program: &ProgramModel<'_>, stacks: &Stacks<'_>) -> Option<SourceLine> {
+    let is_it = |frame: &&SourceLocation<'_>| {
         frame.function.as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
     };
-    let frames = program.module.instructions().step_by(step).filter_map(|at| calls(&at).into_iter().find(is_it));
-    frames.map(SourceLine::of).min_by(|one, other| one.line.cmp(&other.line).then_with(|| one.file.cmp(&other.file)))
+    let frames = stacks.all().iter().filter_map(|sampled| sampled.calls.iter().find(is_it));
+    frames
+        .cloned()
+        .map(SourceLine::of)
+        .min_by(|one, other| one.line.cmp(&other.line).then_with(|| one.file.cmp(&other.file)))
 }
 
 fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
@@ -77,8 +105,8 @@ fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
 }
 
 /// The common prefix of nine in ten call stacks.
-fn shared<'c, 'm>(all: &'c [Calls<'m>]) -> &'c [SourceLocation<'m>] {
-    let mut left: Vec<&'c Calls<'m>> = all.iter().filter(|calls| !calls.is_empty()).collect();
+fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [SourceLocation<'m>] {
+    let mut left: Vec<&'c Calls<'m>> = all.filter(|calls| !calls.is_empty()).collect();
     let enough = left.len().saturating_mul(9).div_ceil(10);
     let mut depth = 0;
     loop {

@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, Target},
-    edited_line::edited_line,
+    edited_line::{Stacks, edited_line},
     finding::{Finding, GradientSums},
     message::MessageModel,
     program::ProgramModel,
@@ -86,6 +86,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         let last = divided(program, |proposal| program.fits_without(saved(&kept, proposal)));
         kept.extend(last.map(|proposal| (saved(&kept, &proposal).saturating_sub(together), proposal)));
     }
+    let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
@@ -93,7 +94,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         // On machines other than TPUs, temporaries share the memory of arguments and results, so the saving isn't
         // exact.
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
-        Recommendation { scores, saving, edited: edited_line(program, &said.finding), ..said }
+        Recommendation { scores, saving, edited: edited_line(program, &stacks, &said.finding), ..said }
     };
     kept.into_iter().map(said).collect()
 }

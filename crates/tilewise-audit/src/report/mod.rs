@@ -1,9 +1,9 @@
 //! The report of an audit: the contents of a program's memory over time.
 
-mod added_time;
 mod agreement;
 mod audit;
 mod buffers;
+mod cost;
 mod groups;
 mod kernels;
 mod neighbours;
@@ -21,6 +21,7 @@ mod warning;
 mod work;
 
 pub use audit::{Audit, audit};
+pub use cost::ChangeCost;
 pub use groups::{Meaning, PeakGroup, Width};
 pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, Remedy};
 pub use neighbours::{Neighbour, Neighbours};

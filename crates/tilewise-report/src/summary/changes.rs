@@ -8,7 +8,7 @@ use crate::{
 };
 use serde::Serialize;
 use tilewise_audit::{
-    Recommendation, Report,
+    ChangeCost, Recommendation, Report,
     recommendation::{Change, finding::Finding},
 };
 
@@ -60,36 +60,9 @@ impl PlannedChange<'_> {
     }
 }
 
-/// The cost of a change for a run.
-#[derive(Clone, Copy)]
-enum Cost {
-    /// Added seconds, and those of the program.
-    Seconds(f64, f64),
-    /// The part of the program's products that it repeats, where the text has no cycle counts.
-    Work(f64),
-    Unknown,
-}
-
-impl Cost {
-    fn of(advice: &Recommendation, report: &Report) -> Self {
-        let run = report.time().ok().map(|time| time.total.estimate);
-        match report.added_seconds(advice).zip(run) {
-            Some((added, run)) => Self::Seconds(added, run),
-            None => report.repeated_work(advice).map_or(Self::Unknown, Self::Work),
-        }
-    }
-
-    fn seconds(self) -> Option<f64> {
-        match self {
-            Self::Seconds(added, _) => Some(added),
-            _ => None,
-        }
-    }
-}
-
 /// The rank of a change by gentleness: no recomputation first, then by added time or work, then those of unknown cost; of
 /// these, what frees less recomputes less.
-fn roughness(advice: &Recommendation, cost: Cost) -> (u8, f64) {
+fn roughness(advice: &Recommendation, cost: ChangeCost) -> (u8, f64) {
     let computes_no_more = matches!(
         advice.change,
         Change::Donate
@@ -104,9 +77,9 @@ fn roughness(advice: &Recommendation, cost: Cost) -> (u8, f64) {
     let frees = advice.saving.bytes().unwrap_or(u64::MAX) as f64;
     match cost {
         _ if computes_no_more => (0, 0.0),
-        Cost::Seconds(added, _) => (1, added),
-        Cost::Work(part) => (1, part),
-        Cost::Unknown => (2, frees),
+        ChangeCost::Seconds { added, .. } => (1, added),
+        ChangeCost::Work(part) => (1, part),
+        _ => (2, frees),
     }
 }
 
@@ -117,7 +90,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         return Vec::new();
     }
     let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
-    let costs: Vec<Cost> = advice.iter().map(|one| Cost::of(one, report)).collect();
+    let costs = report.costs();
     // Each saving holds behind those before it; alone, a change frees at least that.
     let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(freed[*at]) <= limit);
     let rough = |at: &usize| roughness(&advice[*at], costs[*at]);
@@ -140,7 +113,10 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         if after == before && freed[at] > 0 {
             continue;
         }
-        seconds = seconds.zip(costs[at].seconds()).map(|(run, added)| run + added);
+        seconds = match costs[at] {
+            ChangeCost::Seconds { added, .. } => seconds.map(|run| run + added),
+            _ => None,
+        };
         let one = &advice[at];
         let said = words(one);
         let fits = limit.map(|limit| after <= limit);
@@ -209,16 +185,16 @@ fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {
 }
 
 /// `about 6 % slower`; `6 % more work`, in products, where time is unknown.
-fn slowdown(advice: &Recommendation, cost: Cost) -> String {
+fn slowdown(advice: &Recommendation, cost: ChangeCost) -> String {
     let more = |part: f64, none: &str, about: &str, more: &str| match part * 100.0 {
         0.0 => none.to_owned(),
         few if few < 1.0 => format!("less than 1 % {more}"),
         percent => format!("{about}{percent:.0} % {more}"),
     };
     match cost {
-        Cost::Seconds(added, run) => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
-        Cost::Work(part) => more(part, "no extra work", "", "more work"),
-        Cost::Unknown if roughness(advice, cost).0 == 0 => "no extra work".to_owned(),
-        Cost::Unknown => "time unknown".to_owned(),
+        ChangeCost::Seconds { added, run } => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
+        ChangeCost::Work(part) => more(part, "no extra work", "", "more work"),
+        _ if roughness(advice, cost).0 == 0 => "no extra work".to_owned(),
+        _ => "time unknown".to_owned(),
     }
 }

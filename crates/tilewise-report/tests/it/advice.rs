@@ -443,6 +443,26 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
     assert!(said.iter().all(|remedy| !remedy.contains("bfloat16")), "{said:?}");
 }
 
+/// Weights that don't fit, whatever else changes, are shared by the fewest devices that hold them.
+#[test]
+fn weights_that_do_not_fit_are_divided() {
+    let text = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  \
+                w = f32[4096,1024]{1,0:T(8,128)} parameter(0), metadata={op_name=\"params[\\'w\\']\"}\n  \
+                x = f32[64,4096]{1,0:T(8,128)} parameter(1), metadata={op_name=\"x\"}\n  \
+                ROOT y = f32[64,1024]{1,0:T(8,128)} custom-call(x, w), custom_call_target=\"f\"\n}";
+    let program = tilewise_audit::Program::parse(text).unwrap();
+    let divided = |limit: u64| {
+        let report = tilewise_audit::Audit::new(&program).limit(limit).run();
+        let last = report.advice().last().map(|last| (last.change.as_str(), words(last).task, last.saving.bytes()));
+        last.filter(|(change, ..)| *change == "shard").map(|(_, task, freed)| (task, freed))
+    };
+    // 16 MiB of weights, 1 MiB of `x`, 1/4 of the result.
+    assert_eq!(divided(20 * MIB), None);
+    let task = |devices: u64| format!("Divide `params` between {devices} devices, or narrow their type");
+    assert_eq!(divided(10 * MIB), Some((task(2), Some(8 * MIB))));
+    assert_eq!(divided(5 * MIB), Some((task(8), Some(14 * MIB))));
+}
+
 /// The condition of a loop that counts its trips in the first element of what it carries.
 pub(crate) fn condition(carry: &str, trips: u64) -> String {
     format!(

@@ -62,32 +62,42 @@ impl<'m> LayoutRequests<'m> {
         let mut total = program.total_bytes;
         // Results are named in one call of `jit`: each that doesn't cost more joins the preceding ones.
         let mut joined: Vec<InterfaceArray<'m>> = Vec::new();
-        for arrays in together {
-            let with: Vec<InterfaceArray<'m>> = joined.iter().chain(&arrays).cloned().collect();
-            if found.price(program, &kept, &with, &arrays, &mut total).is_some() {
-                joined = with;
+        all_or_each(&together, |groups| {
+            let new = groups.concat();
+            let with: Vec<InterfaceArray<'m>> = joined.iter().chain(&new).cloned().collect();
+            match price(program, &kept, &with, &new, total) {
+                Ok((_, after)) => (total, joined) = (after, with),
+                Err(obstacle) if groups.len() == 1 => found.refuse_arrays(&new, obstacle),
+                Err(_) => return false,
             }
-        }
+            true
+        });
         if let Some(buffers) = changes(program, &joined).filter(|_| !joined.is_empty()) {
             kept.push(buffers.clone());
             found.keep(program, joined, buffers, program.total_bytes - total);
         }
         // Requests that free nothing only save time, and are joined for each parameter, such as weights of all layers.
-        let mut timely: BTreeMap<String, (Vec<InterfaceArray<'m>>, BufferChanges)> = BTreeMap::new();
-        for array in lone {
-            let (arrays, before) = (vec![array], total);
-            let Some(buffers) = found.price(program, &kept, &arrays, &arrays, &mut total) else { continue };
-            kept.push(buffers.clone());
-            if total < before {
-                found.keep(program, arrays, buffers, before - total);
-                continue;
+        let mut timely: BTreeMap<String, Vec<InterfaceArray<'m>>> = BTreeMap::new();
+        all_or_each(&lone, |arrays| {
+            match price(program, &kept, arrays, arrays, total) {
+                Ok((buffers, after)) if after == total => {
+                    kept.push(buffers);
+                    for array in arrays {
+                        timely.entry(root(&name(&array.instruction)).to_owned()).or_default().push(array.clone());
+                    }
+                }
+                Ok((buffers, after)) if arrays.len() == 1 => {
+                    kept.push(buffers.clone());
+                    found.keep(program, arrays.to_vec(), buffers, total - after);
+                    total = after;
+                }
+                Err(obstacle) if arrays.len() == 1 => found.refuse_arrays(arrays, obstacle),
+                _ => return false,
             }
-            let of = arrays.iter().map(|array| root(&name(&array.instruction)).to_owned()).collect();
-            let (together, changes) = timely.entry(of).or_default();
-            together.extend(arrays);
-            changes.exactly.extend(buffers.exactly);
-        }
-        for (arrays, buffers) in timely.into_values() {
+            true
+        });
+        for arrays in timely.into_values() {
+            let Some(buffers) = changes(program, &arrays) else { continue };
             found.keep(program, arrays, buffers, 0);
         }
         found
@@ -116,33 +126,6 @@ impl<'m> LayoutRequests<'m> {
         Some(proposal.recommendation(program, request.saved))
     }
 
-    /// New buffer sizes with these arrays; also updates `total`. `None` if the program would hold more than `total`,
-    /// its bytes with the changes in `kept`, or if a `new` array is padded too far.
-    fn price(
-        &mut self,
-        program: &ProgramModel<'m>,
-        kept: &[BufferChanges],
-        arrays: &[InterfaceArray<'m>],
-        new: &[InterfaceArray<'m>],
-        total: &mut u64,
-    ) -> Option<BufferChanges> {
-        let is_padded =
-            |array: &&InterfaceArray<'m>| array.requested_bytes() > array.bytes().saturating_mul(MOST_PADDED);
-        if let Some(array) = new.iter().find(is_padded) {
-            let obstacle = Obstacle::Padded(array.requested_bytes());
-            self.refuse(new.iter().flat_map(|array| &array.copies), obstacle);
-            return None;
-        }
-        let changes = changes(program, arrays)?;
-        let after = program.total_with(kept.iter().chain([&changes]));
-        if after > *total {
-            self.refuse(new.iter().flat_map(|array| &array.copies), Obstacle::Larger(after - *total));
-            return None;
-        }
-        *total = after;
-        Some(changes)
-    }
-
     fn keep(
         &mut self,
         program: &ProgramModel<'m>,
@@ -161,6 +144,11 @@ impl<'m> LayoutRequests<'m> {
 
     fn refuse<'a>(&mut self, copies: impl IntoIterator<Item = &'a usize>, obstacle: Obstacle) {
         self.obstacles.extend(copies.into_iter().map(|copy| (*copy, obstacle)));
+    }
+
+    fn refuse_arrays(&mut self, arrays: &[InterfaceArray<'m>], obstacle: Option<Obstacle>) {
+        let Some(obstacle) = obstacle else { return };
+        self.refuse(arrays.iter().flat_map(|array| &array.copies), obstacle);
     }
 
     /// The array, if there is no obstacle; otherwise notes the obstacle.
@@ -230,6 +218,34 @@ impl<'m> LayoutRequests<'m> {
         together.extend(results.into_iter().map(|array| vec![array]));
         (lone, together)
     }
+}
+
+/// Takes the items together, or, where `take` refuses that, each alone: mostly all can be taken, which one plan shows.
+fn all_or_each<T>(items: &[T], mut take: impl FnMut(&[T]) -> bool) {
+    if items.len() > 1 && take(items) {
+        return;
+    }
+    for item in items {
+        take(std::slice::from_ref(item));
+    }
+}
+
+/// New buffer sizes with these arrays, and the program's bytes with them. An error, with its obstacle if there is one, if
+/// the program would hold more than `total`, its bytes with the changes in `kept`, or if a `new` array is padded too far.
+fn price(
+    program: &ProgramModel<'_>,
+    kept: &[BufferChanges],
+    arrays: &[InterfaceArray<'_>],
+    new: &[InterfaceArray<'_>],
+    total: u64,
+) -> Result<(BufferChanges, u64), Option<Obstacle>> {
+    let is_padded = |array: &&InterfaceArray<'_>| array.requested_bytes() > array.bytes().saturating_mul(MOST_PADDED);
+    if let Some(array) = new.iter().find(is_padded) {
+        return Err(Some(Obstacle::Padded(array.requested_bytes())));
+    }
+    let changes = changes(program, arrays).ok_or(None)?;
+    let after = program.total_with(kept.iter().chain([&changes]));
+    if after > total { Err(Some(Obstacle::Larger(after - total))) } else { Ok((changes, after)) }
 }
 
 /// The `MOST_PRICED` largest items, in the order they were in.

@@ -1,17 +1,34 @@
-//! The work that a change repeats, and the time that it adds to a run.
+//! The cost of changes for a run: the time that they add, or the work that they repeat.
 
-use super::{
-    sections::Report,
-    work::{Product, products},
-};
+use super::{sections::Report, work::products};
 use crate::{
     advice::{
         Recommendation,
         finding::{Finding, GradientSums, LargeDimension},
     },
-    program::{Purpose, SourceLine, Tracer, is_forward, modules, numbered},
+    program::{MOSAIC, Purpose, SourceLine, Tracer, is_forward, modules, numbered},
 };
+use tilewise_hlo::Instruction;
 use tilewise_memory::Role;
+
+/// The cost of a change for a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ChangeCost {
+    /// Seconds, estimated from the compiler's cycle counts: for recomputation, and for weights that each part of a batch
+    /// reads again.
+    Seconds {
+        /// Those that it adds.
+        added: f64,
+        /// Those of the program.
+        run: f64,
+    },
+    /// The floating-point operations that it repeats, as a part of the program's, by the matrix products and convolutions in
+    /// its text: without cycle counts.
+    Work(f64),
+    /// Unknown: it rearranges the program, or calls of libraries and kernels hide products.
+    Unknown,
+}
 
 /// An operation of a gradient's forward pass.
 struct Forward {
@@ -25,11 +42,15 @@ struct Forward {
 }
 
 impl Report {
-    /// Seconds that a change adds to a run, for recomputation and for weights that each part reads again. An estimate
-    /// from the compiler's cycle counts; `None` if the text has none, and for changes that rearrange the program.
+    /// The cost of each piece of [`advice`](Self::advice), in its order.
     #[must_use]
-    pub fn added_seconds(&self, change: &Recommendation) -> Option<f64> {
-        let time = self.time().ok()?;
+    pub fn costs(&self) -> Vec<ChangeCost> {
+        let Ok(time) = self.time() else {
+            let Some((all, forward)) = self.products() else { return vec![ChangeCost::Unknown; self.advice().len()] };
+            let work =
+                |change| repeated(change, &forward).map_or(ChangeCost::Unknown, |again| ChangeCost::Work(again / all));
+            return self.advice().iter().map(work).collect();
+        };
         let mut tracer = Tracer::default();
         let rows = time.rows.iter().filter_map(|row| {
             let at = self.planned.module.instruction(row.instruction)?;
@@ -37,30 +58,36 @@ impl Report {
             let name = name.filter(|name| is_forward(name))?;
             Some(Forward { name, source, executions: row.executions, cost: row.total().estimate })
         });
-        let again = repeated(change, rows)?;
-        let read = match &change.finding {
-            Finding::LargeDimension(batch) => time.rates.seconds_of_bytes(self.read_again(batch, change.parts?)),
-            _ => 0.0,
+        let forward: Vec<Forward> = rows.collect();
+        let run = time.total.estimate;
+        let cost = |change: &Recommendation| {
+            let read = match &change.finding {
+                Finding::LargeDimension(batch) => self.read_again(batch, change.parts.unwrap_or(1)),
+                _ => 0,
+            };
+            let added = repeated(change, &forward).map(|again| again + time.rates.seconds_of_bytes(read));
+            added.map_or(ChangeCost::Unknown, |added| ChangeCost::Seconds { added, run })
         };
-        Some(read + again)
+        self.advice().iter().map(cost).collect()
     }
 
-    /// The floating-point operations that a change repeats, as a part of the program's, by the matrix products and
-    /// convolutions in its text; `None` without any, and for changes that rearrange the program.
-    #[must_use]
-    pub fn repeated_work(&self, change: &Recommendation) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a part, for people")]
-        let cost = |product: &Product<'_>| product.flops.saturating_mul(product.executions) as f64;
-        // A program that fits again isn't computed twice by the compiler.
-        let products = || products(&self.planned.flow).filter(|product| !product.is_again);
-        let all: f64 = products().map(|product| cost(&product)).sum();
-        let mut tracer = Tracer::default();
-        let rows = products().filter_map(|product| {
+    /// The work of all products, and those of the forward pass; `None` without any, or if some are hidden. A program that
+    /// fits again isn't computed twice by the compiler.
+    fn products(&self) -> Option<(f64, Vec<Forward>)> {
+        let hides = |at: Instruction<'_>| at.custom_call_target() == Some(MOSAIC);
+        if self.machine.generation().is_none() || self.planned.module.instructions().any(hides) {
+            return None;
+        }
+        let (mut all, mut forward, mut tracer) = (0.0, Vec::new(), Tracer::default());
+        for product in products(&self.planned.flow).filter(|product| !product.is_again) {
+            #[expect(clippy::cast_precision_loss, reason = "a part, for people")]
+            let cost = product.flops.saturating_mul(product.executions) as f64;
+            all += cost;
             let (name, source) = tracer.traced(&self.planned.flow, &product.instruction);
-            let name = name.filter(|name| is_forward(name))?;
-            Some(Forward { name, source, executions: product.executions, cost: cost(&product) })
-        });
-        repeated(change, rows).filter(|_| all > 0.0).map(|again| again / all)
+            let name = name.filter(|name| is_forward(name));
+            forward.extend(name.map(|name| Forward { name, source, executions: product.executions, cost }));
+        }
+        (all > 0.0).then_some((all, forward))
     }
 
     /// Bytes that the parts of a batch read again: each reads all weights; with a gradient, in both passes, and the sums
@@ -78,9 +105,9 @@ impl Report {
 }
 
 /// The cost of the operations that a change runs a second time; `None` if it is unknown which.
-fn repeated(change: &Recommendation, all: impl Iterator<Item = Forward>) -> Option<f64> {
+fn repeated(change: &Recommendation, all: &[Forward]) -> Option<f64> {
     let sum = |is: &dyn Fn(&Forward) -> bool| {
-        let found = all.filter(is).fold(0.0, |sum, one| sum + one.cost);
+        let found = all.iter().filter(|one| is(one)).fold(0.0, |sum, one| sum + one.cost);
         (found > 0.0).then_some(found)
     };
     match &change.finding {
