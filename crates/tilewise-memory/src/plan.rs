@@ -1,6 +1,5 @@
 //! The plan: assigned values, totals, the peak.
 
-use std::collections::BTreeMap;
 use tilewise::Shape;
 use tilewise_hlo::dataflow::{Dataflow, NodeId, Position};
 
@@ -98,17 +97,6 @@ impl SpacePlan {
     #[must_use]
     pub fn peak_live_bytes(&self) -> u64 {
         self.resident_bytes.saturating_add(self.peak_temporary_live_bytes)
-    }
-
-    /// Bytes of constants, each an allocation of its own.
-    pub(crate) fn constant_bytes(&self) -> u64 {
-        let constants = self.values.iter().filter(|value| value.role == Role::Constant);
-        let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
-        for constant in constants {
-            let bytes = largest.entry(constant.buffer).or_default();
-            *bytes = constant.bytes.max(*bytes);
-        }
-        largest.into_values().fold(0, u64::saturating_add)
     }
 
     /// Bytes of the temporaries' memory that nothing uses at the peak: gaps of alignment, and holes.
@@ -209,8 +197,8 @@ impl MemoryPlan {
     /// and temporaries. Its code isn't counted.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        let interface = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
-        interface.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes())
+        let interface = [self.argument_bytes, self.output_bytes];
+        total_bytes(interface, self.alias_bytes, [self.constant_bytes, self.temporary_bytes()])
     }
 
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each logical time.
@@ -220,4 +208,11 @@ impl MemoryPlan {
     pub fn order(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.order.iter().copied()
     }
+}
+
+/// The device's default memory that a program holds: arguments and results, less the results that lie in arguments, and
+/// constants and temporaries.
+pub(crate) fn total_bytes(interface: [u64; 2], aliases: u64, inside: [u64; 2]) -> u64 {
+    let sum = |[one, other]: [u64; 2]| one.saturating_add(other);
+    sum(interface).saturating_sub(aliases).saturating_add(sum(inside))
 }

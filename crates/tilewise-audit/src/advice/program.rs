@@ -66,6 +66,14 @@ pub(crate) struct BufferChanges {
     pub(crate) donated_bytes: u64,
 }
 
+impl BufferChanges {
+    /// New bytes of a value in this buffer; `None` if they stay.
+    fn bytes(&self, buffer: usize, bytes: u64) -> Option<u64> {
+        let at_most = || self.at_most.get(&buffer).map(|most| bytes.min(*most));
+        self.exactly.get(&buffer).copied().or_else(at_most)
+    }
+}
+
 pub(crate) struct ProgramModel<'m> {
     pub(crate) module: &'m Module,
     /// The generation whose default layouts apply; v5e for machines other than TPUs.
@@ -194,16 +202,13 @@ impl<'m> ProgramModel<'m> {
     /// The program's total with all these changes.
     pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
         let all = together(changes);
-        self.plan_with(&all).map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
+        let total = self.planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
+        total.unwrap_or(self.total_bytes).saturating_sub(all.donated_bytes)
     }
 
     /// The program's plan with these buffer sizes.
     pub(crate) fn plan_with(&self, all: &BufferChanges) -> Option<MemoryPlan> {
-        let plan = self.planner.plan_resized(self.plan.packing, |buffer, bytes| {
-            let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
-            all.exactly.get(&buffer).copied().or_else(at_most)
-        });
-        plan.ok()
+        self.planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
     }
 
     /// An array as a recommendation shows it.

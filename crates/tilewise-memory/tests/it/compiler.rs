@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
-use tilewise_memory::{AssignedValue, MemoryPlan, PlanOptions, Role};
+use tilewise_memory::{AssignedValue, MemoryPlan, PlanOptions, Planner, Role};
 use tilewise_testing::programs;
 
 fn plans() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
@@ -74,6 +74,19 @@ fn the_peak_is_the_sum_of_what_is_alive() {
             let sum: u64 = peak.live.iter().map(|piece| piece.bytes).sum();
             assert_eq!(sum, space.peak_live_bytes(), "{}, space {}", row[0], space.memory_space);
             assert!(space.peak_temporary_live_bytes <= space.layout_bytes, "{}", row[0]);
+        }
+    }
+}
+
+/// The total alone is that of the plan, whatever the sizes of buffers.
+#[test]
+fn a_total_is_its_plans() {
+    for (row, module, plan) in plans() {
+        let planner = Planner::new(&module, PlanOptions::new(row[1].parse::<Generation>().unwrap())).unwrap();
+        for part in 1..4 {
+            let bytes = |buffer: usize, bytes: u64| (buffer % 3 < part).then_some(bytes / part as u64);
+            let resized = planner.plan_resized(plan.packing, bytes).unwrap();
+            assert_eq!(planner.total_resized(plan.packing, bytes).unwrap(), resized.total_bytes(), "{}", row[0]);
         }
     }
 }

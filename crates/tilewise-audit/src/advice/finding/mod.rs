@@ -1,6 +1,8 @@
 //! Findings behind recommendations, as data. `tilewise-report` has the words for each.
 
 mod arrays;
+mod kernels;
+mod machines;
 mod messages;
 
 pub use arrays::{
@@ -9,10 +11,11 @@ pub use arrays::{
     LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
     RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
+pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
+pub use machines::{ElsewhereFinding, LargestBuffer, Transform};
 pub use messages::{
-    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, LargestBuffer,
-    MatmulDimension, MemoryFinding, MessageLacks, MismatchFinding, MosaicFinding, OperandLayout, PlacementFinding,
-    ReplicatedArray, RunTimeFinding, ShortDimension, Shrink, Transform,
+    CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
+    ReplicatedArray, RunTimeFinding, Shrink,
 };
 
 use super::change::Change;

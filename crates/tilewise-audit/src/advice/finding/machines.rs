@@ -1,0 +1,123 @@
+//! Findings in messages of machines without tiles.
+
+use crate::advice::change::Change;
+
+/// A machine without tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ElsewhereFinding {
+    /// Memory beside the pool ran out.
+    Pool {
+        /// Whether it is NCCL's buffers, rather than compiled programs.
+        is_of_nccl: bool,
+    },
+    /// Other processes hold the GPU's memory.
+    Processes {
+        /// Whether this is the likeliest cause.
+        is_likely: bool,
+    },
+    /// An earlier operation broke the context.
+    Broken,
+    /// One array of the host is copied whole.
+    HostArray,
+    /// This process's own arrays fill its pool.
+    Alive {
+        /// Their part of it.
+        percent: u64,
+    },
+    /// A device could not be opened.
+    Context,
+    /// Free pieces are not joined.
+    Fragmented,
+    /// The program is too large: its largest buffer, if the message lists any.
+    Smaller(Option<LargestBuffer>),
+    /// No failure: the caller does without the memory.
+    NoFailure,
+    /// The host pins no more memory.
+    Pinned,
+    /// PyTorch keeps much for the backward pass.
+    TorchCheckpoint,
+    /// PyTorch's allocator holds free pieces.
+    TorchFragmented,
+    /// Other processes hold the memory that PyTorch asks for.
+    TorchProcesses,
+    /// The host's own memory ran out.
+    Host {
+        /// Whether the limit is that of a control group, such as a container.
+        is_group: bool,
+    },
+    /// A process was killed, by its shell's word alone.
+    HostKilled,
+    /// The host had no memory for a compiled program's machine code.
+    HostCode,
+    /// The pool of pinned host memory is full.
+    HostPool {
+        /// The pool's limit in gigabytes; `None` if the message has no figure.
+        gigabytes: Option<u64>,
+        /// Bytes asked for.
+        asked: Option<u64>,
+    },
+    /// Less has to be kept in pinned host memory.
+    OffloadLess,
+    /// A kernel of a GPU takes too much shared memory.
+    SharedMemory {
+        /// The percentage of its blocks' memory that there is; `None` if the message has no figures.
+        percent: Option<u64>,
+        /// The fusion of XLA's own that the message names.
+        fusion: Option<String>,
+        /// Whether the text names Pallas.
+        is_of_pallas: bool,
+    },
+    /// Another implementation of the kernel, or of the fusion, needs less shared memory.
+    OtherKernel,
+    /// No algorithm of an operation had room for its workspace: one has to be chosen without trying them.
+    AnyAlgorithm,
+    /// The operation is computed in tiles, so that a workspace is smaller.
+    SmallerWorkspace,
+    /// A bank of a Tenstorrent device is full.
+    Bank {
+        /// The cause; `None` if unknown.
+        cause: Option<tilewise_oom::Verdict>,
+        /// Bytes that each would store, and that it has; `None` if unknown.
+        bytes: Option<[u64; 2]>,
+    },
+}
+
+/// The largest buffer that a message lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LargestBuffer {
+    /// The line or the operation that makes it; `None` if unknown.
+    pub owner: Option<String>,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether its first dimension is 1: it has no samples to divide.
+    pub is_one_sample: bool,
+    /// Whether it holds random bits, outside of a gradient.
+    pub is_random: bool,
+    /// The transformation in its operation's name; `None` if there isn't any.
+    pub transform: Option<Transform>,
+}
+
+/// A transformation of a function, which decides what shrinks a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transform {
+    /// `vmap`: parts of the batch can follow each other.
+    Map,
+    /// A gradient: less can be kept for the backward pass.
+    Gradient,
+}
+
+impl ElsewhereFinding {
+    pub(super) fn change(&self) -> Change {
+        match self {
+            Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
+            Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
+            Self::HostPool { .. } => Change::Limit,
+            Self::Broken | Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => Change::None,
+            Self::SmallerWorkspace | Self::HostArray => Change::Chunk,
+            _ => Change::Free,
+        }
+    }
+}
