@@ -6,6 +6,7 @@ use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
 use crate::server::Server;
+use crate::settings::Setting;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
 use crate::traceback::Frame;
@@ -59,6 +60,8 @@ pub struct Message {
     pub server: Option<Server>,
     /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory, or a GPU's kernel.
     pub named: Named,
+    /// The job's batch and lengths, as far as the text names them, batches first.
+    pub settings: Vec<Setting>,
     /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; only in messages about a
@@ -128,6 +131,7 @@ impl Message {
             framework: None,
             server: None,
             named: Named::default(),
+            settings: Vec::new(),
             dump: None,
             kernel: None,
             block_sizes: Vec::new(),

@@ -17,6 +17,7 @@ use crate::memory;
 use crate::message::{Message, Named};
 use crate::prose;
 use crate::server::Server;
+use crate::settings;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
@@ -48,6 +49,7 @@ impl Message {
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
         let elsewhere = Named { loading: named.loading, ..Named::default() };
         let filled = forms::filled_percent(log);
+        let settings = settings::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -63,6 +65,7 @@ impl Message {
                 framework,
                 server,
                 named: if is_of_core || form == Form::SharedMemory { named } else { elsewhere },
+                settings: settings.clone(),
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,

@@ -4,12 +4,13 @@ use super::{kernel, run_time};
 use crate::{
     advice::{
         Change, Recommendation, Target,
-        finding::{Finding, MemoryFinding, MessageLacks, Shrink},
+        finding::{ElsewhereFinding, Finding, MemoryFinding, MessageLacks, Shrink},
         of_message,
     },
     message::Listing,
 };
-use tilewise_oom::{Budget, Form, Framework, Verdict};
+use tilewise::Shape;
+use tilewise_oom::{Budget, Form, Framework, Setting, Verdict};
 
 /// Most recommendations: readers stop here.
 const MOST: usize = 4;
@@ -91,6 +92,32 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
             Target::Process,
         ));
     }
+    advice
+}
+
+/// Puts the job's own settings before a step that only looks for a cause, unless arguments take half of the memory. Of a
+/// list, an array has to have a setting's value as a bound.
+pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_>) -> Vec<Recommendation> {
+    let message = listing.message;
+    let budget = message.budget();
+    let is_made = budget.temporary_bytes.zip(budget.used_bytes).is_none_or(|(made, used)| made > used / 2);
+    let shapes: Vec<&Shape> = listing.allocations.iter().filter_map(|row| row.shape.as_ref()).collect();
+    let has_bound = |setting: &&Setting| {
+        let mut bounds = shapes.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
+        shapes.is_empty() || bounds.any(|bound| bound == setting.value)
+    };
+    let settings: Vec<Setting> = message.settings.iter().filter(has_bound).cloned().collect();
+    if settings.is_empty() || message.server.is_some() || !is_made {
+        return advice;
+    }
+    let shrink = match advice.first_mut().map(|first| &mut first.finding) {
+        // Said once, of the settings.
+        Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
+        _ => return advice,
+    };
+    let finding = Finding::Memory(MemoryFinding::Settings { settings, shrink });
+    advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }
 

@@ -10,11 +10,24 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{MemoryFinding, MessageLacks, Shrink},
 };
-use tilewise_oom::Framework;
+use tilewise_oom::{Framework, Setting};
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
         MemoryFinding::LookInside { lacks, shrink, dump } => lacking(*lacks, *shrink, dump.as_deref(), about),
+        MemoryFinding::Settings { settings, shrink } => {
+            let each = |setting: &Setting| format!("`{}` ({})", setting.name, setting.value);
+            let first: Vec<String> = settings.iter().take(2).map(each).collect();
+            let words = Words::new(format!(
+                "Lower {}: most of what a program makes grows with the batch, and with the length of its samples",
+                settings.iter().map(each).collect::<Vec<_>>().join(" or ")
+            ))
+            .task(format!("Lower {}", first.join(" or ")));
+            match shrink {
+                Some(shrink) => words.caveat(to_shrink(*shrink)),
+                None => words,
+            }
+        }
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
@@ -90,10 +103,7 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
         _ => "no change is known for the arrays that the message lists",
     };
     // Only the program shows which part of it grows with the batch.
-    let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
-        let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
-        format!("{what} to shrink by {percent} %")
-    });
+    let shrink = shrink.map(to_shrink);
     let words = look_inside(
         &format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()),
         dump,
@@ -106,6 +116,12 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
 }
 
 /// Advice to read the program's dump, which shows more than a message.
+/// `The temporaries have to shrink by 11 %`
+fn to_shrink(Shrink { is_of_temporaries, percent, .. }: Shrink) -> String {
+    let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
+    format!("{what} to shrink by {percent} %")
+}
+
 pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // TensorFlow's programs are compiled on the TPU's host, which the job's own flags don't reach.
     if about.framework == Some(Framework::TensorFlow) && dump.is_none() {

@@ -1,7 +1,7 @@
 //! Findings in messages that no array explains.
 
 use crate::advice::change::Change;
-use tilewise_oom::{PrintedSize, Resharding, Server};
+use tilewise_oom::{PrintedSize, Resharding, Server, Setting};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,13 @@ pub enum MemoryFinding {
         shrink: Option<Shrink>,
         /// The folder to which the job's flags already dump its programs.
         dump: Option<String>,
+    },
+    /// The text names the batch of the job, or the length of its samples.
+    Settings {
+        /// These, batches first.
+        settings: Vec<Setting>,
+        /// The required reduction of temporaries; `None` if unknown.
+        shrink: Option<Shrink>,
     },
     /// The compiler gave up early.
     EarlyAbort,
@@ -227,6 +234,7 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
+            Self::Settings { .. } => Change::Chunk,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. } | Self::OwnFunction { .. } | Self::Arguments { .. } | Self::OffHost { .. } => {
                 Change::Shard

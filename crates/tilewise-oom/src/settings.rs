@@ -1,0 +1,100 @@
+//! Settings that a text names beside a message: the batch of a job, and the length of its samples.
+
+use crate::text::word;
+
+/// A setting by which most arrays of a program grow: `per_device_batch_size=16`, `--max_target_length 2048`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Setting {
+    /// Its name, as the text has it.
+    pub name: String,
+    /// Its value.
+    pub value: u64,
+}
+
+/// Bytes that are searched: commands and options stand near a message.
+const SEARCHED: usize = 64 << 10;
+
+/// Ends of the names of batches, and of lengths of samples.
+const NAMES: [&str; 9] = [
+    "batch_size",
+    "batch",
+    "seq_len",
+    "seq_length",
+    "sequence_length",
+    "max_target_length",
+    "max_seq_len",
+    "max_seq_length",
+    "seq",
+];
+
+/// The settings of a text, batches first; without those that it names with several values, as a table of trials does.
+pub(crate) fn of(text: &str) -> Vec<Setting> {
+    let end = (0..=SEARCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let text = &text[..end];
+    let mut found: Vec<(Setting, bool)> = Vec::new();
+    for (start, end) in word::all(text) {
+        let name = &text[start..end];
+        let lower = name.to_ascii_lowercase();
+        let is_one = NAMES.iter().any(|known| lower == *known || lower.ends_with(&format!("_{known}")));
+        let Some(value) = is_one.then(|| value(&text[end..], name.contains('_'))).flatten() else { continue };
+        match found.iter_mut().find(|(setting, _)| setting.name == name) {
+            Some((setting, is_only)) => *is_only &= setting.value == value,
+            None => found.push((Setting { name: name.to_owned(), value }, true)),
+        }
+    }
+    let mut only: Vec<Setting> =
+        found.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect();
+    only.sort_by_key(|setting| !setting.name.to_ascii_lowercase().contains("batch"));
+    only
+}
+
+/// The whole number behind a name: `=16`, `": 16,`; of an option, ` 16`, too.
+fn value(behind: &str, is_option: bool) -> Option<u64> {
+    let rest = behind.trim_start_matches(['"', '\'']);
+    let gap = rest.len() - rest.trim_start_matches(' ').len();
+    let sign = rest[gap..].strip_prefix(['=', ':']);
+    let rest = match sign {
+        Some(after) => after.trim_start_matches(' '),
+        None if is_option && gap == 1 => &rest[gap..],
+        None => return None,
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_whole = !rest[digits..].starts_with(|next: char| next == '.' || next == '_' || next.is_alphanumeric());
+    let is_ended = is_whole || rest[digits..].starts_with(". ") || &rest[digits..] == ".";
+    rest[..digits].parse().ok().filter(|value| is_ended && (2..10_000_000).contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn options_and_assignments() {
+        let read = |text: &str| {
+            let all = of(text).into_iter().map(|setting| format!("{} {}", setting.name, setting.value));
+            all.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            read("per_device_batch_size=16 max_target_length=2048"),
+            ["per_device_batch_size 16", "max_target_length 2048"]
+        );
+        assert_eq!(
+            read("--per_device_train_batch_size 256 \\\n --seq_len=512"),
+            ["per_device_train_batch_size 256", "seq_len 512"]
+        );
+        assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "batch 8", "seq 1024"]);
+        // Trials, prose, fractions, units, other names.
+        for none in [
+            "batch=8 fits, batch=16 does not",
+            "a batch 32",
+            "batch_size=0.5",
+            "batch=8k",
+            "seq2seq 4",
+            "minibatch: x",
+            "batch=1",
+        ] {
+            assert_eq!(read(none), [""; 0], "{none}");
+        }
+    }
+}
