@@ -165,6 +165,15 @@ impl Message {
         self.facts.number("filled").is_some_and(|filled| filled > HALF)
     }
 
+    /// Whether a host was asked for more memory than any has, so that the size itself is damaged.
+    #[must_use]
+    pub fn has_damaged_size(&self) -> bool {
+        /// Bytes that no host has.
+        const LARGEST_HOST: u64 = 64 << 40;
+
+        self.form == Form::Host && self.used.as_ref().is_some_and(|used| used.bytes() > LARGEST_HOST)
+    }
+
     /// Whether figures tell of the pool or of what is free.
     fn has_room(&self) -> bool {
         self.room().is_some() || self.facts.has("free")
@@ -227,7 +236,12 @@ impl Message {
     /// ```
     #[must_use]
     pub fn lacks_workspace(&self) -> bool {
-        self.used.is_some() || self.facts.text("instruction").is_none_or(|text| text.contains("conv"))
+        let is_of_convolution = || match self.facts.text("instruction") {
+            Some(text) => text.contains("conv"),
+            // XLA compares the results of algorithms of any operation.
+            None => !self.facts.has("reference"),
+        };
+        self.used.is_some() || is_of_convolution()
     }
 
     /// Whether spilled registers take the missing bytes, or are the largest part; in a list without sizes, the first

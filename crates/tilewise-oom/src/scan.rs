@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 46] = [
+const SIGNS: [&str; 49] = [
     "emory",
     "EMORY",
     "lloc",
@@ -77,6 +77,9 @@ const SIGNS: [&str; 46] = [
     "RET_CHECK",
     "use chunks",
     "Chunk State",
+    "aligned to tiles",
+    "reference output",
+    "ioctl",
     "SMEM",
     "shared data",
     "convolution",

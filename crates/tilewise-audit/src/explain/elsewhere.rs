@@ -55,6 +55,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let asked = message.used.as_ref().map(PrintedSize::bytes);
             vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
         }
+        (Some(UntiledMachine::Host), _) if message.has_damaged_size() => vec![Damaged],
+        (Some(UntiledMachine::Host), _) if message.facts.get("pages").is_some() => vec![HostMapping],
         (Some(UntiledMachine::Host), _) if message.facts.get("session").is_some() => vec![HostCode],
         (Some(UntiledMachine::Host), _) if message.facts.get("shell").is_some() => vec![HostKilled],
         (Some(UntiledMachine::Host), _) => vec![Host { is_group: message.is_of_group() }],

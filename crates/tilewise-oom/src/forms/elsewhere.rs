@@ -23,6 +23,8 @@ pub(super) const RULES: &[Rule] = &[
             "Unable to allocate {used:size} for an array",
             "not enough memory you tried to allocate {used:size}",
             "std bad_alloc",
+            "tcmalloc large alloc {used:bytes} nil",
+            "ioctl failed … for {used:bytes} … requested {pages:number} pages",
             "[Memory {group:name}] out of memory (Kill|Killed) process[ … anon rss {resident:size}]",
             "memory usage {:size} limit {group_limit:size} failcnt",
             "oom kill[ constraint {constraint:name}]",

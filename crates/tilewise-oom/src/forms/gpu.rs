@@ -34,6 +34,7 @@ pub(super) const RULES: &[Rule] = &[
             "Failed to determine best cudnn convolution algorithm",
             "All algorithms tried for convolution {instruction:instruction} failed",
             "Autotuning failed for HLO {instruction:instruction}",
+            "No reference output {reference:name}",
         ],
         adds: &[
             "+Out of memory while trying to allocate {used:size}",

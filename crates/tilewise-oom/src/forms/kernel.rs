@@ -84,6 +84,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         opens: &[
             "Slice shape along dimension {dimension:number} must be aligned to tiling {multiple:number}[, but is {size:number}]",
+            "Slice sizes along tiled dimensions must be aligned to tiles[ Failed to verify that the size at dimension {dimension:number} is divisible by the tile dimension {multiple:number}]",
         ],
         adds: OPERATION,
         ..Rule::new(Form::Slice, Error, MOSAIC, "mosaic")

@@ -175,6 +175,18 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              not that of a TPU or GPU",
         )
         .code(None, "free -g; ps aux --sort=-rss | head"),
+        ElsewhereFinding::HostMapping => Words::new(
+            "Move less to the device at once: each array in its final sharding, so that its parts are moved, not the whole; and raise \
+             the limit of locked memory: the host could not map it for the transfer",
+        )
+        .task("Move arrays to the device in parts, each in its final sharding")
+        .code(None, "ulimit -l unlimited  # of a container: --ulimit memlock=-1"),
+        ElsewhereFinding::Damaged => Words::new(
+            "Install versions that were released together: no host has as much memory, so the size itself is damaged, not the memory \
+             short",
+        )
+        .task("Install versions that were released together")
+        .jax(about, None, "pip install --upgrade 'jax[tpu]'"),
         ElsewhereFinding::HostKilled => Words::new(
             "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
              container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
@@ -237,6 +249,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
         Form::Host if message.used.is_none() => killed(message),
+        Form::Host if message.has_damaged_size() => format!("A damaged size, which no host has{asked}."),
+        Form::Host if message.facts.get("pages").is_some() => format!("The host's memory could not be mapped{asked}."),
         _ if message.facts.get("broken").is_some() => {
             "An earlier operation broke the GPU's context: no lack of memory is shown.".to_owned()
         }

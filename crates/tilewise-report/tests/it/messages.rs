@@ -144,6 +144,27 @@ fn a_broken_context_is_no_lack_of_memory() {
     assert_eq!(task, "Find the operation that broke the GPU's context");
 }
 
+/// Drivers and allocators of the host have words of their own.
+#[test]
+fn what_a_host_refuses_is_no_lack_of_a_devices_memory() {
+    let (task, screen) =
+        first_change("tcmalloc: large alloc 377396076847104 bytes == (nil) @  0x7fefdec9d680 0x7fefdecbe824");
+    assert!(screen.starts_with("A damaged size") && task == "Install versions that were released together", "{screen}");
+    let (task, screen) =
+        first_change("RESOURCE_EXHAUSTED: ioctl failed\n... for 4294967808 bytes\n(requested 1048577 pages)");
+    assert!(
+        screen.starts_with("The host's memory could not be mapped: 4.00 GiB") && task.contains("in parts"),
+        "{screen}"
+    );
+    let (_, screen) = first_change("XlaRuntimeError: INTERNAL: No reference output found!");
+    assert!(screen.contains("autotuning found no algorithm for an operation"), "{screen}");
+    let (task, screen) = first_change(
+        "INTERNAL: Slice sizes along tiled dimensions must be aligned to tiles.\nFailed to verify that the size at dimension 1 is \
+         divisible by the tile dimension 128.",
+    );
+    assert!(screen.starts_with("Compile failed, no memory ran out") && task == "Pad dimension 1", "{screen}");
+}
+
 #[test]
 fn a_data_set_is_copied_in_batches() {
     let line = |op: &str| {

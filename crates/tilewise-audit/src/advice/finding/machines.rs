@@ -35,6 +35,10 @@ pub enum ElsewhereFinding {
     NoFailure,
     /// The host pins no more memory.
     Pinned,
+    /// The host's memory can't be mapped for a transfer.
+    HostMapping,
+    /// The size is damaged: no host has as much.
+    Damaged,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
     /// PyTorch's allocator holds free pieces.
@@ -115,7 +119,9 @@ impl ElsewhereFinding {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. } => Change::Limit,
-            Self::Broken | Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => Change::None,
+            Self::Broken | Self::Damaged | Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => {
+                Change::None
+            }
             Self::SmallerWorkspace | Self::HostArray => Change::Chunk,
             _ => Change::Free,
         }
