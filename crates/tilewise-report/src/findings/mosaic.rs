@@ -327,5 +327,5 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
-    [headline, "The compiler has no code for what the kernel does on this TPU.".to_owned()]
+    [headline, "The compiler has no code for what the kernel does, or a defect there.".to_owned()]
 }

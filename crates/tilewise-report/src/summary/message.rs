@@ -219,7 +219,7 @@ fn headline(message: &Message, budget: &Budget) -> String {
         return "Something ran out: RESOURCE_EXHAUSTED, most often memory.".to_owned();
     }
     if message.form == Form::RunTime && message.used.is_none() && message.requirement.is_none() {
-        return "A program or an array found no room, most likely: the message has no figures.".to_owned();
+        return "A program or an array found no room, most likely.".to_owned();
     }
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
     let mut words = format!("Out of memory{place}");

@@ -7,11 +7,12 @@ use crate::advice::{
     rule::Proposal,
 };
 use crate::program::{Purpose, is_name, name, root};
+use tilewise_memory::Machine;
 
 /// Most devices to share them: a larger slice is seldom at hand.
 const MOST: u64 = 256;
 
-/// The weights and the optimizer's state, divided between the fewest devices with which the program fits, if one device
+/// The weights and the optimizer's state, divided between the fewest devices with which the program fits, if one TPU or GPU
 /// runs it now; `is_enough` prices a proposal. Values inside the program keep their sizes: what is computed of a divided
 /// weight may be whole.
 pub(crate) fn divided(program: &ProgramModel<'_>, is_enough: impl Fn(&Proposal) -> bool) -> Option<Proposal> {
@@ -27,7 +28,10 @@ pub(crate) fn divided(program: &ProgramModel<'_>, is_enough: impl Fn(&Proposal) 
             roots.push(root);
         }
     }
-    let largest = arrays.iter().max_by_key(|array| array.bytes).filter(|_| program.partitions <= 1)?;
+    let largest = arrays
+        .iter()
+        .max_by_key(|array| array.bytes)
+        .filter(|_| program.partitions <= 1 && program.machine != Machine::Cpu)?;
     let bytes = arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
     let between = |devices: u64| {
         let parts = arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(devices)));
