@@ -16,6 +16,9 @@ const SMALL_PART: u64 = 16;
 /// The percentage of a pool from which on what was there before holds the memory.
 const HALF: u64 = 50;
 
+/// Every GPU has several times as many bytes: if they aren't free, what was there before holds the rest.
+const SMALL_ON_GPU: u64 = 1 << 30;
+
 /// A pool of fewer bytes has a GPU that others fill.
 const SMALL_POOL: u64 = 4 << 30;
 
@@ -133,9 +136,6 @@ impl Message {
             return Some(Verdict::Arguments);
         }
         let used = self.used.as_ref()?;
-        let row = |name: &str| self.usage.as_ref()?.get(name);
-        // The figures are rounded, and the allocator rounds up.
-        let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
         if self.room().or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
             Some(Verdict::Size)
         } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
@@ -144,9 +144,9 @@ impl Message {
             // The pool is at most as large as this: a small one could not grow beside others.
             let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));
             Some(if self.fills_its_pool() || most < SMALL_POOL { Verdict::Reservation } else { Verdict::Size })
-        } else if row("results").is_some_and(is) || !self.holds_the_most() && self.asks_little() {
+        } else if self.asks_for("results") || !self.holds_the_most() && (self.asks_little() || self.is_small_on_gpu()) {
             Some(Verdict::Reservation)
-        } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
+        } else if self.asks_for("temporaries") || used.bytes() > LARGEST_GPU {
             Some(Verdict::Size)
         } else {
             None
@@ -177,6 +177,20 @@ impl Message {
     /// Whether figures tell of the pool or of what is free.
     fn has_room(&self) -> bool {
         self.room().is_some() || self.facts.has("free")
+    }
+
+    /// Whether all that the program needs is a small part of any GPU.
+    fn is_small_on_gpu(&self) -> bool {
+        let all = [self.used.as_ref(), self.usage.as_ref().map(|usage| &usage.total)];
+        all.into_iter().flatten().map(PrintedSize::bytes).max().is_some_and(|bytes| bytes <= SMALL_ON_GPU)
+    }
+
+    /// Whether the request is that of a row of the table, such as `results`.
+    #[must_use]
+    pub fn asks_for(&self, row: &str) -> bool {
+        let sizes = self.used.as_ref().zip(self.usage.as_ref().and_then(|usage| usage.get(row)));
+        // The figures are rounded, and the allocator rounds up.
+        sizes.is_some_and(|(used, size)| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128)
     }
 
     /// Bytes of the pool, or of the whole memory.

@@ -92,8 +92,15 @@ pub struct Named {
 }
 
 /// Functions that load weights, of PyTorch, Keras, Hugging Face, Flax and vLLM.
-const LOADERS: [&str; 6] =
-    ["load_weights", "from_pretrained", "from_preset", "load_checkpoint", "restore_checkpoint", "load_state_dict"];
+const LOADERS: [&str; 7] = [
+    "load_weights",
+    "from_pretrained",
+    "from_preset",
+    "load_checkpoint",
+    "restore_checkpoint",
+    ".restore(",
+    "load_state_dict",
+];
 
 impl Named {
     pub(crate) fn of(text: &str) -> Self {

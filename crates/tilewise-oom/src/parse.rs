@@ -135,7 +135,16 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     let is_estimate = |message: &Message| message.form == Form::Rematerialization;
     messages.sort_by_key(|message| {
         let rule = message.form.rule();
-        (Reverse(rule.level), rule.is_vague(), is_estimate(message), message.is_retold, is_bare(message))
+        // A library that finds no room at all stops the job, whatever else was tried.
+        let is_of_library = message.facts.get("library").is_some();
+        (
+            Reverse(rule.level),
+            !is_of_library,
+            rule.is_vague(),
+            is_estimate(message),
+            message.is_retold,
+            is_bare(message),
+        )
     });
     let mut messages = messages.into_iter();
     let first = messages.next()?;

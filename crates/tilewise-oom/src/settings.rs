@@ -1,6 +1,7 @@
 //! Settings that a text names beside a message: the batch of a job, and the length of its samples.
 
 use crate::text::word;
+use std::cmp::Reverse;
 
 /// A setting by which most arrays of a program grow: `per_device_batch_size=16`, `--max_target_length 2048`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ const NAMES: [&str; 9] = [
     "seq",
 ];
 
-/// The settings of a text, batches first; without those that it names with several values, as a table of trials does.
+/// The batch of a text, and the length of its samples; without those that it names with several values, as a table of trials does.
 pub(crate) fn of(text: &str) -> Vec<Setting> {
     let end = (0..=SEARCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
@@ -45,8 +46,14 @@ pub(crate) fn of(text: &str) -> Vec<Setting> {
     }
     let mut only: Vec<Setting> =
         found.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect();
-    only.sort_by_key(|setting| !setting.name.to_ascii_lowercase().contains("batch"));
+    // One of a kind: the longest name is the most telling.
+    only.sort_by_key(|setting| (is_length(setting), Reverse(setting.name.len())));
+    only.dedup_by_key(|setting| is_length(setting));
     only
+}
+
+fn is_length(setting: &Setting) -> bool {
+    !setting.name.to_ascii_lowercase().contains("batch")
 }
 
 /// The whole number behind a name: `=16`, `": 16,`; of an option, ` 16`, too.
@@ -83,7 +90,7 @@ mod tests {
             read("--per_device_train_batch_size 256 \\\n --seq_len=512"),
             ["per_device_train_batch_size 256", "seq_len 512"]
         );
-        assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "batch 8", "seq 1024"]);
+        assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         // Trials, prose, fractions, units, other names.
         for none in [
             "batch=8 fits, batch=16 does not",

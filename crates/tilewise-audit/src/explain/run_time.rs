@@ -2,7 +2,7 @@
 
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{CoreHalt, Finding, RunTimeFinding},
+    finding::{CoreHalt, Finding, MemoryFinding, RunTimeFinding},
 };
 use tilewise_oom::{Form, Message, PrintedSize, Server, Verdict};
 
@@ -28,8 +28,16 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let is_program = message.requirement.is_some() || message.module.is_some() && message.function_of_jax().is_none();
-    advice.push(new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value));
+    let is_program = message.requirement.is_some() || message.module.is_some();
+    // Other names may be of a reader's program.
+    let moves = message.function_of_jax().filter(|name| *name == "_identity_fn" && message.server.is_none());
+    advice.push(match moves {
+        Some(name) => {
+            let own = Finding::Memory(MemoryFinding::OwnFunction { name: name.to_owned() });
+            Recommendation::new(own, Target::Value, message.framework)
+        }
+        None => new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value),
+    });
     advice.extend(last);
     advice
 }

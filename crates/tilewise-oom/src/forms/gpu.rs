@@ -68,6 +68,8 @@ pub(super) const RULES: &[Rule] = &[
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
             "operation {library:name} failed out of memory",
+            "failed to create {library:name} handle",
+            "could not create {library:name} handle",
             "*CUDA_ERROR_ILLEGAL_ADDRESS an illegal memory access was {broken:name}",
             "*CUDA_ERROR_OUT_OF_MEMORY",
             "*hipErrorOutOfMemory",
@@ -77,6 +79,7 @@ pub(super) const RULES: &[Rule] = &[
             "OOM when allocating tensor [with shape {tensor:bounds} and type {element:name}]",
             "*by allocator GPU_0_bfc",
             "*CUDNN_STATUS_ALLOC_FAILED",
+            "*CUBLAS_STATUS_ALLOC_FAILED",
             "*BufferAssignment OOM Debugging",
             "*BufferAssignment stats",
             "*Sum Total of in use chunks {pool_used:size}",
@@ -124,6 +127,11 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     let rows: Vec<Row> = names.into_iter().filter_map(row).collect();
     if let Some(total) = facts.take_size("total").or_else(|| rows.last().map(|row| row.size.clone())) {
         message.usage = Some(Usage { total, rows });
+    }
+    // cuDNN's own memory lies beside the pool.
+    let is_of_library = message.quote.as_ref().is_some_and(|quote| quote.contains("_STATUS_ALLOC_FAILED"));
+    if is_of_library && message.used.is_none() {
+        message.facts.0.push(Fact { name: "library", value: FactValue::Text("cuDNN".to_owned()) });
     }
     if let Some(entry) = tensor(&message.facts) {
         message.used = entry.size.clone();

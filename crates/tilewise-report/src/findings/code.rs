@@ -74,7 +74,7 @@ pub(super) fn results_in_any_order(function: &str) -> String {
 pub(super) fn gather_columns(table: &str) -> String {
     let Variable { name, note } = Variable::of(table);
     format!(
-        "# in place of {name}[indices]; columns @ w is [sum(c * w[i, j] for i, c in enumerate(columns)) for j in range(w.shape[1])]\n\
+        "# in place of {name}[indices]; go on with each column: stacked again, they are padded again\n\
          columns = [column[indices] for column in jnp.unstack({name}, axis=-1)]{note}"
     )
 }

@@ -235,7 +235,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     };
     let tried = tried(message);
     let asked = message.used.as_ref().map(|used| format!(": {} asked for{}", printed(used), room(message)));
-    let asked = of_bank(message).or(asked).unwrap_or_default();
+    let pool = || Some(room(message).trim_start_matches(", ").to_owned()).filter(|room| !room.is_empty());
+    let asked = of_bank(message).or(asked).or_else(|| pool().map(|room| format!(": {room}"))).unwrap_or_default();
     let headline = match message.form {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
@@ -291,13 +292,16 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
              tells more."
                 .to_owned()
         }
-        Some(Verdict::Reservation) if message.asks_little() => {
+        Some(Verdict::Reservation) if message.asks_little() || !message.asks_for("results") => {
             " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
         }
         Some(Verdict::Reservation) => {
             " The results found no room beside what was there before, of this process or another.".to_owned()
         }
         Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
+        None if is_mostly_free(message) => {
+            " Most of the pool is free: the request, which the text lacks, is larger than the largest free piece.".to_owned()
+        }
         _ => String::new(),
     };
     if message.form == Form::HostPool {
@@ -319,6 +323,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
     [headline, format!("{which}{why}")]
+}
+
+/// Whether less than half of a pool is in use, where the request is unknown.
+fn is_mostly_free(message: &Message) -> bool {
+    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+    message.used.is_none() && fact("pool").zip(fact("pool_used")).is_some_and(|(pool, used)| used < pool / 2)
 }
 
 /// Bytes of a request below a page of memory.

@@ -144,7 +144,12 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         Form::GpuRetry => message.form == Form::GpuRetry,
         _ => false,
     };
-    let others: Vec<&Message> = message.others.iter().filter(|other| !is_told(other)).collect();
+    // Two forms may tell of one failure.
+    let is_same = |other: &&Message| {
+        let figures = |of: &Message| Some([of.used.as_ref()?.bytes(), of.limit.as_ref()?.bytes()]);
+        figures(other).is_some() && figures(other) == figures(message)
+    };
+    let others: Vec<&Message> = message.others.iter().filter(|other| !is_told(other) && !is_same(other)).collect();
     for other in others.iter().copied().take(OTHERS) {
         let other = tilewise_audit::explain(other.clone(), None);
         let (headline, _) = sentences(&other, &other.message.budget());

@@ -131,8 +131,9 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) <= room;
             }
-            // Later changes of two lines are written in full, too.
-            let is_brief = at > 0 && !self.is_folded && is_short(change);
+            // Later changes of two lines are written in full, too, and those that are needed.
+            let is_needed = || self.changes[..at].iter().all(|before| before.fits == Some(false));
+            let is_brief = at > 0 && !self.is_folded && (is_short(change) || is_needed());
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
             }

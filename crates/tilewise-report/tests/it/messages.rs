@@ -166,6 +166,27 @@ fn what_a_host_refuses_is_no_lack_of_a_devices_memory() {
 }
 
 #[test]
+fn libraries_find_room_beside_the_pool() {
+    for line in ["failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED"] {
+        let retry = "W bfc_allocator.cc:272] Allocator (GPU_0_bfc) ran out of memory trying to allocate 16.00MiB with freed_by_count=0. \
+                     The caller indicates that this is not a failure";
+        let (task, screen) = first_change(&format!("{retry}\n{line}\n"));
+        assert_eq!(task, "Leave the pool less of the memory", "{screen}");
+        assert!(screen.contains("A library's call found no memory"), "{screen}");
+    }
+}
+
+/// 334 MiB are a small part of any GPU.
+#[test]
+fn a_small_program_is_not_too_large() {
+    let table = "GPU 0:\nOut of memory while trying to allocate 250000256 bytes.\nBufferAssignment stats:\n  parameter allocation: \
+                 78.1KiB\n  maybe_live_out allocation: 95.37MiB\n  preallocated temp allocation: 238.42MiB\n  total allocation: \
+                 333.86MiB\n";
+    let (task, screen) = first_change(table);
+    assert!(task.starts_with("See which processes") && !screen.contains("too large"), "{screen}");
+}
+
+#[test]
 fn a_data_set_is_copied_in_batches() {
     let line = |op: &str| {
         format!(
