@@ -377,6 +377,17 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
     let one_of_each = "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)";
     assert!(code(&found[0]).is_some_and(|code| code.contains(one_of_each)));
+    // The weight is named as the loss's own parameter, unless a library numbered it.
+    let head = |name: &str| {
+        let code = code(&advice(&text.replace("params['head']", name))[0]).unwrap_or_default().to_owned();
+        code.lines()
+            .next()
+            .and_then(|line| line.strip_prefix("head = "))
+            .map(|line| line.split(' ').next().unwrap().to_owned())
+    };
+    assert_eq!(head("params['head']").as_deref(), Some("params['head']"));
+    assert_eq!(head("state.params['head']").as_deref(), Some("params['head']"));
+    assert_eq!(head("model.states[0][10]"), None);
     // Labels that are numbers for all of the vocabulary may be smoothed.
     let spread = "soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)
   hot = pred[3072,32768]{1,0:T(8,128)(4,1)} compare(logits, logits), direction=EQ, metadata={op_name=\"jit(step)/jvp(jit(_one_hot))/eq\"}";

@@ -168,7 +168,9 @@ fn weight(program: &ProgramModel<'_>, vocabulary: u64) -> Option<(String, bool)>
     };
     let tree = tree(&name)?;
     let path = &name[name.rfind(tree)?..];
-    is_only.then_some((path.to_owned(), is_first))
+    // No program writes a number for a weight: a library flattened its tree.
+    let is_numbered = path.split('[').skip(1).any(|item| item.starts_with(|first: char| first.is_ascii_digit()));
+    (is_only && !is_numbered).then(|| (path.to_owned(), is_first))
 }
 
 /// Whether logits are bounded by a hyperbolic tangent.
