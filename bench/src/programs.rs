@@ -49,7 +49,9 @@ fn largest() -> anyhow::Result<Vec<(PathBuf, String)>> {
 
 fn row(effort: &Effort, file: &std::path::Path, text: &str) -> anyhow::Result<Vec<String>> {
     let module = Module::parse(text)?;
-    let machine = tilewise_audit::audit(&module).machine;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let named = tilewise_audit::machine_in_name(&name);
+    let machine = named.unwrap_or_else(|| tilewise_audit::audit(&module).machine);
     // A module takes ownership of its text: each round has a copy, made beforehand. One more is for the warm-up.
     let owned = || std::iter::repeat_n(text.to_owned(), effort.rounds + 1).collect::<Vec<String>>();
     let (mut to_read, mut to_plan, mut to_audit, mut to_advise) = (owned(), owned(), owned(), owned());
@@ -62,20 +64,19 @@ fn row(effort: &Effort, file: &std::path::Path, text: &str) -> anyhow::Result<Ve
         }),
         Box::new(|| {
             let program = to_audit.pop().and_then(|text| Program::parse(text).ok());
-            black_box(program.map(|program| Audit::new(&program).run()));
+            black_box(program.map(|program| Audit::new(&program).machine(machine).run()));
         }),
         Box::new(|| {
             let program = to_advise.pop().and_then(|text| Program::parse(text).ok());
-            black_box(program.map(|program| AuditOutput::new(Audit::new(&program).run()).to_text(100)));
+            black_box(
+                program.map(|program| AuditOutput::new(Audit::new(&program).machine(machine).run()).to_text(100)),
+            );
         }),
     ];
     let times = medians(effort.rounds, &mut contenders);
     drop(contenders);
     let megabytes = text.len() as f64 / 1e6;
-    let mut row = vec![
-        format!("`{}`", file.file_name().unwrap_or_default().to_string_lossy().trim_end_matches(".gz")),
-        format!("{megabytes:.2} MB"),
-    ];
+    let mut row = vec![format!("`{}`", name.trim_end_matches(".gz")), format!("{megabytes:.2} MB")];
     row.extend(times.into_iter().map(|time| format!("{:.0} MB/s", megabytes / time.as_secs_f64())));
     row.push(format!("{:.1}×", memory_of_audit(file)? as f64 / text.len() as f64));
     Ok(row)
