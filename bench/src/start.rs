@@ -51,6 +51,8 @@ pub(crate) fn run(effort: &Effort, tilewise: &Path, package: &Path, report: &mut
 
 fn command(program: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
+    // The first run writes compiled modules, as anybody's does.
+    command.env_remove("PYTHONDONTWRITEBYTECODE");
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
