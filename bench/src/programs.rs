@@ -6,7 +6,12 @@ use crate::{
     report::Report,
 };
 use anyhow::Context;
-use std::{cmp::Reverse, fs, hint::black_box, path::PathBuf};
+use std::{
+    cmp::Reverse,
+    fs,
+    hint::black_box,
+    path::{Path, PathBuf},
+};
 use tilewise_audit::{Audit, Program};
 use tilewise_hlo::Module;
 use tilewise_memory::{MemoryPlan, PlanOptions};
@@ -47,7 +52,7 @@ fn largest() -> anyhow::Result<Vec<(PathBuf, String)>> {
     Ok(all)
 }
 
-fn row(effort: &Effort, file: &std::path::Path, text: &str) -> anyhow::Result<Vec<String>> {
+fn row(effort: &Effort, file: &Path, text: &str) -> anyhow::Result<Vec<String>> {
     let module = Module::parse(text)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let named = tilewise_audit::machine_in_name(&name);

@@ -143,7 +143,7 @@ impl Message {
         } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
             // The pool is at most as large as this: a small one could not grow beside others.
             let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));
-            Some(if self.fills_its_pool() || most < SMALL_POOL { Verdict::Reservation } else { Verdict::Size })
+            Some(if self.full_percent().is_some() || most < SMALL_POOL { Verdict::Reservation } else { Verdict::Size })
         } else if self.asks_for("results") || !self.holds_the_most() && (self.asks_little() || self.is_small_on_gpu()) {
             Some(Verdict::Reservation)
         } else if self.asks_for("temporaries") || used.bytes() > LARGEST_GPU {
@@ -153,16 +153,16 @@ impl Message {
         }
     }
 
-    /// Whether the bar of XLA's allocator shows that the process's own arrays fill most of its pool.
+    /// The percentage of its pool that a process's own arrays fill, by the bar of XLA's allocator, if that is most of it.
     ///
     /// ```
     /// let log = format!("W bfc_allocator.cc:497] {}{}\nOut of memory while trying to allocate 9663676416 bytes. CUDA", "*".repeat(79), "_".repeat(21));
-    /// assert!(tilewise_oom::Message::parse(&log)?.fills_its_pool());
+    /// assert_eq!(tilewise_oom::Message::parse(&log)?.full_percent(), Some(79));
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
-    pub fn fills_its_pool(&self) -> bool {
-        self.facts.number("filled").is_some_and(|filled| filled > HALF)
+    pub fn full_percent(&self) -> Option<u64> {
+        self.facts.number("filled").filter(|filled| *filled > HALF)
     }
 
     /// Whether a host was asked for more memory than any has, so that the size itself is damaged.

@@ -55,7 +55,7 @@ impl Message {
             let is_of_core = is_of_core(&message);
             let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
             let is_of_gpu = message.form == Form::Gpu;
-            let form = if is_of_gpu && is_of_trial(log, &message) { Form::GpuRetry } else { message.form };
+            let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;
             let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
             facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
@@ -78,7 +78,7 @@ impl Message {
 
 /// Whether only lines of an autotuner name the requested bytes: it tries algorithms, and goes on without those that find no
 /// room for their workspace.
-fn is_of_trial(log: &str, message: &Message) -> bool {
+fn is_of_autotuner(log: &str, message: &Message) -> bool {
     /// Bytes of a line's prefix, which another program may have broken.
     const PREFIX: usize = 256;
     const TRIALS: [&str; 2] = ["_algorithm_picker.cc", "autotuner"];
@@ -87,8 +87,8 @@ fn is_of_trial(log: &str, message: &Message) -> bool {
     let Some(used) = &message.used else { return false };
     let places = || log.match_indices(used.text()).map(|(at, _)| &log.as_bytes()[at.saturating_sub(PREFIX)..at]);
     let names = |before: &[u8], sign: &str| memmem::find(before, sign.as_bytes()).is_some();
-    let is_of_trial = |before: &[u8]| TRIALS.iter().any(|sign| names(before, sign));
-    places().any(is_of_trial) && places().all(|before| is_of_trial(before) || names(before, DRIVER))
+    let is_trial = |before: &[u8]| TRIALS.iter().any(|sign| names(before, sign));
+    places().any(is_trial) && places().all(|before| is_trial(before) || names(before, DRIVER))
 }
 
 /// A shell's word on a process that was killed: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.

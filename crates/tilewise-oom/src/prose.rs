@@ -91,11 +91,12 @@ fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entr
 
 /// Whether a size with a unit of powers of ten is of this number of bytes, to a hundredth.
 fn is_decimal(size: &PrintedSize, bytes: u64) -> bool {
-    let decimal = ["GB", "MB"].into_iter().zip([1_u64 << 30, 1 << 20]).zip([1_000_000_000_u128, 1_000_000]);
-    let mut meant = decimal
-        .filter(|((unit, _), _)| size.text().ends_with(unit))
-        .map(|((_, binary), decimal)| u128::from(size.bytes()) * decimal / u128::from(binary));
-    meant.any(|meant| meant.abs_diff(u128::from(bytes)) <= u128::from(bytes) / 100)
+    let units = [("GB", 1_u128 << 30, 1_000_000_000), ("MB", 1 << 20, 1_000_000)];
+    let bytes = u128::from(bytes);
+    units.into_iter().any(|(unit, binary, decimal)| {
+        let meant = u128::from(size.bytes()) * decimal / binary;
+        size.text().ends_with(unit) && meant.abs_diff(bytes) <= bytes / 100
+    })
 }
 
 /// Whether no other shape is between a shape and a path.

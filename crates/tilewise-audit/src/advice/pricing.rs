@@ -83,8 +83,9 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
     }
     // Other devices are the last resort.
     if program.is_too_large() && !program.fits_without(together) {
-        let last = divided(program, |proposal| program.fits_without(saved(&kept, proposal)));
-        kept.extend(last.map(|proposal| (saved(&kept, &proposal).saturating_sub(together), proposal)));
+        let last =
+            divided(program, |proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed)));
+        kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {

@@ -73,12 +73,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         {
             vec![Pool { is_of_nccl: false }, Processes { is_likely: false }]
         }
-        (_, Some(Verdict::Reservation)) if message.fills_its_pool() => {
-            vec![Alive { percent: message.facts.number("filled").unwrap_or_default() }, smaller(listing)]
-        }
-        (machine, Some(Verdict::Reservation)) => {
-            vec![Processes { is_likely: machine != Some(UntiledMachine::Unnamed) }]
-        }
+        (machine, Some(Verdict::Reservation)) => match message.full_percent() {
+            Some(percent) => vec![Alive { percent }, smaller(listing)],
+            None => vec![Processes { is_likely: machine != Some(UntiledMachine::Unnamed) }],
+        },
         (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
         (_, Some(Verdict::Size)) => vec![smaller(listing)],
         // Of a device that may be a host, nothing tells that it is shared.

@@ -70,7 +70,7 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 100, and above 0")]
     let percent =
         filled.zip(missing).map(|(filled, missing)| (part(filled, missing) * 100.0).floor().clamp(0.0, 99.0) as u64);
-    // The server holds its weights, whatever its cache.
+    // The weights stay in memory: a lower flag leaves no room for them.
     #[expect(clippy::cast_precision_loss, reason = "a percentage")]
     let is_enough = |percent: u64| filled.is_some_and(|[_, limit]| percent as f64 / 100.0 * limit > weights);
     Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| is_enough(*percent)) })

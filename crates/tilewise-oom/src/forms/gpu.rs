@@ -128,10 +128,10 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     if let Some(total) = facts.take_size("total").or_else(|| rows.last().map(|row| row.size.clone())) {
         message.usage = Some(Usage { total, rows });
     }
-    // cuDNN's own memory lies beside the pool.
+    // The memory of cuDNN and cuBLAS lies beside the pool.
     let is_of_library = message.quote.as_ref().is_some_and(|quote| quote.contains("_STATUS_ALLOC_FAILED"));
     if is_of_library && message.used.is_none() {
-        message.facts.0.push(Fact { name: "library", value: FactValue::Text("cuDNN".to_owned()) });
+        message.facts.0.push(Fact { name: "library", value: FactValue::Text("cuDNN or cuBLAS".to_owned()) });
     }
     if let Some(entry) = tensor(&message.facts) {
         message.used = entry.size.clone();

@@ -280,9 +280,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
             " An empty bank has room for its part: other buffers lie there.".to_owned()
         }
-        Some(Verdict::Reservation) if message.fills_its_pool() => {
-            let filled = message.facts.number("filled").unwrap_or_default();
-            format!(" This process's own arrays fill {filled} % of its pool.")
+        Some(Verdict::Reservation) if message.full_percent().is_some() => {
+            let percent = message.full_percent().unwrap_or_default();
+            format!(" This process's own arrays fill {percent} % of its pool.")
         }
         Some(Verdict::Reservation) if message.facts.get("library").is_some() => {
             " A library's call found no memory: it lies beside the pool that the process set aside for its arrays.".to_owned()

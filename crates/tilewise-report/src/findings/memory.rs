@@ -20,12 +20,11 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::LookInside { lacks, shrink, dump } => lacking(*lacks, *shrink, dump.as_deref(), about),
         MemoryFinding::Settings { settings, shrink } => {
             let each = |setting: &Setting| format!("`{}` ({})", setting.name, setting.value);
-            let first: Vec<String> = settings.iter().take(2).map(each).collect();
+            let lower = format!("Lower {}", settings.iter().map(each).collect::<Vec<_>>().join(" or "));
             let words = Words::new(format!(
-                "Lower {}: most of what a program makes grows with the batch, and with the length of its samples",
-                settings.iter().map(each).collect::<Vec<_>>().join(" or ")
+                "{lower}: most of what a program makes grows with the batch, and with the length of its samples"
             ))
-            .task(format!("Lower {}", first.join(" or ")));
+            .task(lower);
             match shrink {
                 Some(shrink) => words.caveat(to_shrink(*shrink)),
                 None => words,
@@ -125,13 +124,13 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
     }
 }
 
-/// Advice to read the program's dump, which shows more than a message.
 /// `The temporaries have to shrink by 11 %`
 fn to_shrink(Shrink { is_of_temporaries, percent, .. }: Shrink) -> String {
     let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
     format!("{what} to shrink by {percent} %")
 }
 
+/// Advice to read the program's dump, which shows more than a message.
 pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // TensorFlow's programs are compiled on the TPU's host, which the job's own flags don't reach.
     if about.framework == Some(Framework::TensorFlow) && dump.is_none() {

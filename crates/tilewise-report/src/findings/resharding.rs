@@ -46,8 +46,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     [
         format!("Warning: {what} is made whole on every device{path}."),
         format!(
-            "XLA's partitioner knows no cheaper way between the two shardings.{} The program is compiled all the same, and holds and moves the whole \
-             array.",
+            "XLA's partitioner knows no cheaper way between the two shardings.{} The program is compiled all the same, \
+             and holds and moves the whole array.",
             takes.unwrap_or_default()
         ),
     ]

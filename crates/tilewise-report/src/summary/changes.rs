@@ -193,8 +193,9 @@ fn slowdown(advice: &Recommendation, cost: ChangeCost) -> String {
     };
     match cost {
         ChangeCost::Seconds { added, run } => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
-        ChangeCost::Work(part) => more(part, "no extra work", "", "more work"),
         _ if roughness(advice, cost).0 == 0 => "no extra work".to_owned(),
+        // Parts repeat no product, but read the weights again.
+        ChangeCost::Work(part) => more(part, "about the same work", "", "more work"),
         _ => "time unknown".to_owned(),
     }
 }

@@ -13,9 +13,12 @@ use tilewise_memory::Machine;
 const MOST: u64 = 256;
 
 /// The weights and the optimizer's state, divided between the fewest devices with which the program fits, if one TPU or GPU
-/// runs it now; `is_enough` prices a proposal. Values inside the program keep their sizes: what is computed of a divided
-/// weight may be whole.
-pub(crate) fn divided(program: &ProgramModel<'_>, is_enough: impl Fn(&Proposal) -> bool) -> Option<Proposal> {
+/// runs it now, with the bytes freed; `enough` gives those of a proposal that is enough. Values inside the program keep
+/// their sizes: a product of a divided weight may be whole.
+pub(crate) fn divided(
+    program: &ProgramModel<'_>,
+    enough: impl Fn(&Proposal) -> Option<u64>,
+) -> Option<(u64, Proposal)> {
     let is_of_model = |array: &&LiveArray<'_>| {
         let purpose = Purpose::of_argument(&name(&array.instruction));
         matches!(purpose, Purpose::Parameter | Purpose::OptimizerState)
@@ -39,5 +42,8 @@ pub(crate) fn divided(program: &ProgramModel<'_>, is_enough: impl Fn(&Proposal) 
         Proposal::new(Finding::Memory(finding), Target::Argument, program.advised(largest)).at_most(parts).bound()
     };
     let mut counts = std::iter::successors(Some(2), |devices| Some(devices * 2)).take_while(|devices| *devices <= MOST);
-    counts.find_map(|devices| Some(between(devices)).filter(&is_enough))
+    counts.find_map(|devices| {
+        let proposal = between(devices);
+        Some((enough(&proposal)?, proposal))
+    })
 }
