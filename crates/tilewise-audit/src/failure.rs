@@ -94,6 +94,6 @@ impl From<tilewise_hlo::Error> for Failure {
 impl From<tilewise_oom::Error> for Failure {
     fn from(error: tilewise_oom::Error) -> Self {
         Self::new(error.as_str(), error.to_string())
-            .with_help("paste the whole text of the error that begins with RESOURCE_EXHAUSTED")
+            .with_help("paste the error's own lines; where one begins with RESOURCE_EXHAUSTED, from there on")
     }
 }

@@ -113,16 +113,7 @@ impl Message {
     /// Whether Linux killed a process because its control group, such as a container, reached its memory limit.
     ///
     /// The wordings are those of `mm/oom_kill.c` in Linux.
-    ///
-    /// ```
-    /// let text = "Memory cgroup out of memory: Killed process 17 (python) total-vm:9kB, anon-rss:16715856kB";
-    /// let message = tilewise_oom::Message::parse(text)?;
-    /// assert!(message.is_of_group());
-    /// assert_eq!(message.facts.size("resident").unwrap().bytes(), 16_715_856 << 10);
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn is_of_group(&self) -> bool {
+    pub(crate) fn is_of_group(&self) -> bool {
         let constraint = self.facts.text("constraint");
         self.form == Form::Host && (self.facts.has("group") || constraint == Some("CONSTRAINT_MEMCG"))
     }
@@ -154,20 +145,12 @@ impl Message {
     }
 
     /// The percentage of its pool that a process's own arrays fill, by the bar of XLA's allocator, if that is most of it.
-    ///
-    /// ```
-    /// let log = format!("W bfc_allocator.cc:497] {}{}\nOut of memory while trying to allocate 9663676416 bytes. CUDA", "*".repeat(79), "_".repeat(21));
-    /// assert_eq!(tilewise_oom::Message::parse(&log)?.full_percent(), Some(79));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn full_percent(&self) -> Option<u64> {
+    pub(crate) fn full_percent(&self) -> Option<u64> {
         self.facts.number("filled").filter(|filled| *filled > HALF)
     }
 
     /// Whether a host was asked for more memory than any has, so that the size itself is damaged.
-    #[must_use]
-    pub fn has_damaged_size(&self) -> bool {
+    pub(crate) fn has_damaged_size(&self) -> bool {
         /// Bytes that no host has.
         const LARGEST_HOST: u64 = 64 << 40;
 
@@ -186,8 +169,7 @@ impl Message {
     }
 
     /// Whether the request is that of a row of the table, such as `results`.
-    #[must_use]
-    pub fn asks_for(&self, row: &str) -> bool {
+    pub(crate) fn asks_for(&self, row: &str) -> bool {
         let sizes = self.used.as_ref().zip(self.usage.as_ref().and_then(|usage| usage.get(row)));
         // The figures are rounded, and the allocator rounds up.
         sizes.is_some_and(|(used, size)| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128)
@@ -200,8 +182,7 @@ impl Message {
     }
 
     /// Whether the request is small, by itself or beside the pool: then others hold the memory.
-    #[must_use]
-    pub fn asks_little(&self) -> bool {
+    pub(crate) fn asks_little(&self) -> bool {
         let room = self.room();
         let asked = self.used.as_ref().map(PrintedSize::bytes);
         asked.is_some_and(|asked| asked <= SMALL || room.is_some_and(|room| asked <= room / SMALL_PART))

@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
+use crate::occasion::Occasion;
 use crate::server::Server;
 use crate::settings::Setting;
 use crate::tables::{Output, Persistent, Requirement, Usage};
@@ -71,6 +72,8 @@ pub struct Message {
     pub block_sizes: Vec<BlockSize>,
     /// Its own sentences in one line; `None` for tables and lists without a sentence.
     pub quote: Option<String>,
+    /// The work of the job, by the functions of a traceback; see [`occasion`](Self::occasion).
+    pub(crate) in_function: Option<Occasion>,
     /// The line of the reader's program that a traceback in the text leads to.
     pub raised_at: Option<Frame>,
     /// The text's other messages, the most important first.
@@ -87,20 +90,7 @@ pub struct Named {
     pub kernel: bool,
     /// A kernel of Pallas.
     pub pallas: bool,
-    /// A function that loads weights.
-    pub loading: bool,
 }
-
-/// Functions that load weights, of PyTorch, Keras, Hugging Face, Flax and vLLM.
-const LOADERS: [&str; 7] = [
-    "load_weights",
-    "from_pretrained",
-    "from_preset",
-    "load_checkpoint",
-    "restore_checkpoint",
-    ".restore(",
-    "load_state_dict",
-];
 
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
@@ -109,7 +99,6 @@ impl Named {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
-            loading: LOADERS.into_iter().any(has),
         }
     }
 }
@@ -143,6 +132,7 @@ impl Message {
             kernel: None,
             block_sizes: Vec::new(),
             quote: None,
+            in_function: None,
             raised_at: None,
             others: Vec::new(),
         }

@@ -23,7 +23,6 @@ use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -47,7 +46,6 @@ impl Message {
         let mut messages = read_all(&text, is_log, device);
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
-        let elsewhere = Named { loading: named.loading, ..Named::default() };
         let filled = forms::filled_percent(log);
         let settings = settings::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
@@ -64,7 +62,7 @@ impl Message {
                 facts,
                 framework,
                 server,
-                named: if is_of_core || form == Form::SharedMemory { named } else { elsewhere },
+                named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
@@ -162,7 +160,8 @@ fn is_bare(message: &Message) -> bool {
 
 /// All messages of a cleaned text, in its order.
 fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
-    let drafts = drafts::read(text);
+    let mut drafts = drafts::read(text);
+    drafts.retain(|draft| draft.rule.level != Level::Warning || !is_comment(text, draft.start));
     let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
     let mut messages: Vec<Message> = Vec::with_capacity(drafts.len());
     for draft in drafts {
@@ -190,6 +189,12 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let mut kept = Vec::with_capacity(messages.len());
     messages.into_iter().for_each(|message| add(&mut kept, message));
     kept
+}
+
+/// Whether a place is in a comment of Python: a warning in it is one that would come otherwise.
+fn is_comment(text: &str, at: usize) -> bool {
+    let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    text[line..at].trim_start().starts_with('#')
 }
 
 /// Whether an error tells its cause: by figures, lists or tables, or by its form.
@@ -245,12 +250,18 @@ fn is_repeated(a: &Message, b: &Message) -> bool {
         (Some(a), Some(b)) => a.is_same(b),
         _ => true,
     };
-    a.form == b.form
-        && same(&a.used, &b.used)
-        && same(&a.limit, &b.limit)
-        && same(&a.exceeded, &b.exceeded)
-        && a.memory_space == b.memory_space
-        && a.facts.agree(&b.facts.0)
+    // Two wordings with both figures in common are of one failure.
+    let is_one = |a: &Option<PrintedSize>, b: &Option<PrintedSize>| {
+        a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a.is_same(b))
+    };
+    let is_alike = a.form.level() == b.form.level() && is_one(&a.used, &b.used) && is_one(&a.limit, &b.limit);
+    is_alike
+        || a.form == b.form
+            && same(&a.used, &b.used)
+            && same(&a.limit, &b.limit)
+            && same(&a.exceeded, &b.exceeded)
+            && a.memory_space == b.memory_space
+            && a.facts.agree(&b.facts.0)
 }
 
 /// Tables and lists without a headline.
@@ -264,7 +275,7 @@ fn excerpt(text: &str) -> Option<Message> {
     }
     message.used = message.usage.as_ref().map(|usage| usage.total.clone());
     complete(&mut message);
-    message.raised_at = Frame::of_error(text, text.len());
+    message.set_frames(text, text.len());
     Some(message)
 }
 
@@ -335,7 +346,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
         }
     }
     complete(&mut message);
-    message.raised_at = Frame::of_error(text, start);
+    message.set_frames(text, start);
     message.truncated = !is_whole(&message, is_ended);
     message
 }

@@ -60,7 +60,9 @@ fn is_length(setting: &Setting) -> bool {
 fn value(behind: &str, is_option: bool) -> Option<u64> {
     let rest = behind.trim_start_matches(['"', '\'']);
     let gap = rest.len() - rest.trim_start_matches(' ').len();
-    let sign = rest[gap..].strip_prefix(['=', ':']);
+    // A colon stands in prose, too: `Global batch: 32`.
+    let is_key = is_option || rest.len() < behind.len();
+    let sign = rest[gap..].strip_prefix('=').or_else(|| rest[gap..].strip_prefix(':').filter(|_| is_key));
     let rest = match sign {
         Some(after) => after.trim_start_matches(' '),
         None if is_option && gap == 1 => &rest[gap..],
@@ -95,6 +97,7 @@ mod tests {
         for none in [
             "batch=8 fits, batch=16 does not",
             "a batch 32",
+            "Global batch: 32",
             "batch_size=0.5",
             "batch=8k",
             "seq2seq 4",

@@ -1,5 +1,8 @@
 //! Frames of Python's tracebacks.
 
+use crate::message::Message;
+use crate::occasion::Occasion;
+
 /// A line of a Python program that a traceback names.
 ///
 /// ```
@@ -32,22 +35,37 @@ pub struct Frame {
 /// Parts of the paths of files that a reader didn't write.
 const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
 
+/// Python's words before a traceback.
+const BEGIN: &str = "Traceback (most recent call last)";
+
 /// Python's words between an error and the traceback of an error that it caused.
 const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "During handling of the above exception"];
 
-impl Frame {
-    /// The frame that raised the error at `start`: Python prints an error's traceback before it, and behind it only
+impl Message {
+    /// Sets what frames show of the error at `start`: Python prints an error's traceback before it, and behind it only
     /// those of errors that it caused.
-    pub(crate) fn of_error(text: &str, start: usize) -> Option<Self> {
-        let is_cause = || CAUSES.iter().any(|words| text[start..].contains(words));
-        Self::of(&text[..start]).or_else(|| is_cause().then(|| Self::of(&text[start..])).flatten())
+    pub(crate) fn set_frames(&mut self, text: &str, start: usize) {
+        let mut frames = Frame::of_last(&text[..start]);
+        if frames.is_empty() && CAUSES.iter().any(|words| text[start..].contains(words)) {
+            frames = Frame::of_last(&text[start..]);
+        }
+        self.in_function = Occasion::of(&frames);
+        self.raised_at = frames.into_iter().find(Frame::is_own);
+    }
+}
+
+impl Frame {
+    /// The frames of the last traceback in a text, the innermost first.
+    fn of_last(text: &str) -> Vec<Self> {
+        let begin = memchr::memmem::rfind(text.as_bytes(), BEGIN.as_bytes()).unwrap_or(0);
+        let text = &text[begin..];
+        let places = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").take(MOST);
+        places.filter_map(|at| Self::at(&text[at..])).collect()
     }
 
-    /// The last frame in a text that is in the reader's own files, so the innermost of the last traceback.
-    fn of(text: &str) -> Option<Self> {
-        let frames = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").filter_map(|at| Self::at(&text[at..]));
-        let is_own = |frame: &Self| !INSTALLED.iter().any(|part| frame.file.contains(part));
-        frames.take(MOST).find(is_own)
+    /// Whether its file is the reader's.
+    fn is_own(&self) -> bool {
+        !INSTALLED.iter().any(|part| self.file.contains(part))
     }
 
     /// The frame that a text begins with: `File "train.py", line 88, in main`, and under it the line.

@@ -4,13 +4,13 @@ use super::{kernel, run_time};
 use crate::{
     advice::{
         Change, Recommendation, Target,
-        finding::{ElsewhereFinding, Finding, MemoryFinding, MessageLacks, Shrink},
+        finding::{ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink},
         of_message,
     },
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Form, Framework, Setting, Verdict};
+use tilewise_oom::{Budget, Form, Framework, Occasion, Setting, Verdict};
 
 /// Most recommendations: readers stop here.
 const MOST: usize = 4;
@@ -67,6 +67,9 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         return vec![run_time::cores(listing.message)];
     }
     let is_bare = listing.allocations.is_empty();
+    if listing.message.occasion() == Some(Occasion::Move) && advice.is_empty() {
+        return vec![Recommendation::new(Finding::RunTime(RunTimeFinding::Move), Target::Value, Some(framework))];
+    }
     let own = listing.message.function_of_jax().filter(|_| advice.is_empty());
     if let Some(name) = own {
         // There is no program of the reader's to look into.

@@ -4,13 +4,14 @@ use crate::{
     advice::{
         Target, conversion,
         finding::{
+            Asker,
             ElsewhereFinding::{self, *},
-            Finding, LargestBuffer, Transform,
+            Finding, LargestBuffer, RunTimeFinding, Transform,
         },
     },
     message::{Allocation, Listing},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Section, UntiledMachine, Verdict};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
@@ -19,7 +20,15 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         AnyAlgorithm => Target::Compiler,
         _ => Target::Process,
     };
-    let found = of_machine(listing);
+    let mut found = of_machine(listing);
+    // Neither a batch nor arrays of earlier steps are there yet.
+    let is_weights = listing.message.occasion() == Some(Occasion::Weights)
+        && found.iter().any(|finding| matches!(finding, Smaller(None) | OfReason(Reason::OwnArrays(_))));
+    if is_weights {
+        found.retain(|finding| !matches!(finding, Smaller(None)));
+    }
+    let weights = Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Weights });
+    let weights = is_weights.then_some((weights, Target::Argument));
     let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_)));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
     let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
@@ -30,7 +39,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
-    copy.into_iter().chain(found).collect()
+    copy.into_iter().chain(weights).chain(found).collect()
 }
 
 /// The largest array inside the program.
@@ -42,47 +51,36 @@ fn largest<'a>(listing: Listing<'a>) -> Option<&'a Allocation> {
 fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
-    match (message.machine(), message.cause()) {
-        _ if message.facts.get("broken").is_some() => vec![Broken],
-        // TensorFlow's operation for an array of NumPy's.
-        _ if message.facts.text("node") == Some("_EagerConst") => vec![HostArray],
-        _ if message.form == Form::SharedMemory => vec![shared_memory(message), OtherKernel],
-        _ if message.form == Form::Autotuning && !message.lacks_workspace() => vec![OtherKernel],
-        _ if message.form == Form::Autotuning => vec![SmallerWorkspace, AnyAlgorithm],
-        _ if message.form == Form::GpuRetry && message.facts.get("pinned").is_some() => vec![Pinned],
-        _ if message.form == Form::GpuRetry => vec![NoFailure],
-        _ if message.form == Form::HostPool => {
+    match message.form {
+        Form::SharedMemory => return vec![shared_memory(message), OtherKernel],
+        Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
+        Form::Autotuning => return vec![SmallerWorkspace, AnyAlgorithm],
+        Form::GpuRetry if message.facts.get("pinned").is_some() => return vec![Pinned],
+        Form::GpuRetry => return vec![NoFailure],
+        Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);
-            vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess]
+            return vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess];
         }
-        (Some(UntiledMachine::Host), _) if message.has_damaged_size() => vec![Damaged],
-        (Some(UntiledMachine::Host), _) if message.facts.get("pages").is_some() => vec![HostMapping],
-        (Some(UntiledMachine::Host), _) if message.facts.get("session").is_some() => vec![HostCode],
-        (Some(UntiledMachine::Host), _) if message.facts.get("shell").is_some() => vec![HostKilled],
-        (Some(UntiledMachine::Host), _) => vec![Host { is_group: message.is_of_group() }],
-        (Some(UntiledMachine::Tenstorrent), cause) => {
+        _ => {}
+    }
+    let is_unnamed = message.machine() == Some(UntiledMachine::Unnamed);
+    match message.reason() {
+        Reason::Bank(cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
+        reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) => torch(listing),
-        (_, Some(Verdict::Reservation)) if message.facts.get("communicator").is_some() => {
-            vec![Pool { is_of_nccl: true }]
-        }
-        (_, Some(Verdict::Reservation)) if message.facts.get("context").is_some() => vec![Context],
-        (_, Some(Verdict::Reservation))
-            if ["loaded", "library"].iter().any(|fact| message.facts.get(fact).is_some()) =>
-        {
-            vec![Pool { is_of_nccl: false }, Processes { is_likely: false }]
-        }
-        (machine, Some(Verdict::Reservation)) => match message.full_percent() {
-            Some(percent) => vec![Alive { percent }, smaller(listing)],
-            None => vec![Processes { is_likely: machine != Some(UntiledMachine::Unnamed) }],
-        },
-        (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
-        (_, Some(Verdict::Size)) => vec![smaller(listing)],
+        reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
+        reason @ Reason::OwnArrays(_) => vec![OfReason(reason), smaller(listing)],
         // Of a device that may be a host, nothing tells that it is shared.
-        (Some(UntiledMachine::Unnamed), _) if !makes_little(message) => vec![smaller(listing)],
-        _ if makes_little(message) => vec![Processes { is_likely: false }],
-        _ => vec![smaller(listing), Processes { is_likely: false }],
+        Reason::Tiny | Reason::Small | Reason::Results if is_unnamed => vec![Processes],
+        Reason::Size => vec![smaller(listing)],
+        Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
+            (true, _) => vec![Processes],
+            (false, true) => vec![smaller(listing)],
+            (false, false) => vec![smaller(listing), Processes],
+        },
+        reason => vec![OfReason(reason)],
     }
 }
 

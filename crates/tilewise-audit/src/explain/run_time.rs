@@ -2,9 +2,9 @@
 
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{CoreHalt, Finding, MemoryFinding, RunTimeFinding},
+    finding::{Asker, CoreHalt, Finding, RunTimeFinding},
 };
-use tilewise_oom::{Form, Message, PrintedSize, Server, Verdict};
+use tilewise_oom::{Form, Message, Occasion, PrintedSize, Server, Verdict};
 
 /// Advice on a program that compiled, but found no room.
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
@@ -17,9 +17,17 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         return advice;
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
-    let others = new(RunTimeFinding::OthersHold { asked, free, returned }, Target::Process);
+    let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
+    let others = new(RunTimeFinding::OthersHold { asked, free, returned, programs }, Target::Process);
+    let is_program = message.requirement.is_some() || message.module.is_some();
+    let asker = match (message.server, message.occasion()) {
+        (Some(server), _) => Some(Asker::Server(server)),
+        (None, Some(Occasion::Move)) => None,
+        (None, Some(Occasion::Weights)) => Some(Asker::Weights),
+        _ => Some(if is_program { Asker::Program } else { Asker::Array }),
+    };
     // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed.
-    let is_needed = message.server.is_some() || message.named.loading;
+    let is_needed = matches!(asker, Some(Asker::Server(_) | Asker::Weights));
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
     let output = message.persistent.iter().find(|row| row.name == "output");
@@ -28,16 +36,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let is_program = message.requirement.is_some() || message.module.is_some();
-    // Other names may be of a reader's program.
-    let moves = message.function_of_jax().filter(|name| *name == "_identity_fn" && message.server.is_none());
-    advice.push(match moves {
-        Some(name) => {
-            let own = Finding::Memory(MemoryFinding::OwnFunction { name: name.to_owned() });
-            Recommendation::new(own, Target::Value, message.framework)
-        }
-        None => new(RunTimeFinding::AskLess { is_program, server: message.server }, Target::Value),
-    });
+    let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker });
+    advice.push(new(finding, Target::Value));
     advice.extend(last);
     advice
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Framework, Level, Message, PrintedSize, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Level, Message, PrintedSize, Reason, Server, UntiledMachine, Verdict};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -316,11 +316,15 @@ fn a_process_that_linux_kills_had_a_limit_or_all_of_the_host() {
                  Memory cgroup out of memory: Killed process 17 (python) total-vm:87716756kB, anon-rss:16715856kB";
     for (text, is_of_group, limit) in [(whole, false, None), (group, true, Some(16 << 30))] {
         let message = parse(text);
-        assert_eq!((message.form, message.is_of_group(), message.others.len()), (Form::Host, is_of_group, 0), "{text}");
+        assert_eq!(
+            (message.form, message.reason() == Reason::Group, message.others.len()),
+            (Form::Host, is_of_group, 0),
+            "{text}"
+        );
         assert_eq!(bytes(message.facts.size("resident")), Some(16_715_856 << 10), "{text}");
         assert_eq!(bytes(message.facts.size("group_limit")), limit, "{text}");
     }
-    assert!(!parse("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)").is_of_group());
+    assert_eq!(parse("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)").reason(), Reason::Host);
 }
 
 /// XLA prints a code, a colon and a text.

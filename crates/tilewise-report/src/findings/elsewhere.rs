@@ -1,96 +1,21 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::{Words, code::JAX, gpu_kernels, memory::look_inside, run_time, words::printed};
+use super::{Words, code::JAX, gpu_kernels, memory::look_inside, reason, words::printed};
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, Transform},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
-        ElsewhereFinding::Pool { is_of_nccl } => {
-            let words = Words::new(if *is_of_nccl {
-                "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: \
-                 two on one set the memory aside twice"
-            } else {
-                "Leave the pool less of the memory, so that compiled programs and libraries find room beside it; and keep constants of \
-                 a gigabyte out of the program"
-            });
-            match about.framework {
-                Some(Framework::Jax) => words.code(
-                    None,
-                    "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
-                ),
-                Some(Framework::TorchXla) => {
-                    words.code(None, "export PJRT_ALLOCATOR_FRACTION=0.6  # of the memory, in place of 0.75")
-                }
-                Some(Framework::TensorFlow) => words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
-                _ => words,
-            }
-        }
-        ElsewhereFinding::Broken => Words::new(
-            "Find the first error of the log, and run it again with each operation waited for: an earlier operation broke the GPU's \
-             context, after which every request fails",
+        ElsewhereFinding::OfReason(reason) => reason::step(*reason, about),
+        ElsewhereFinding::Processes => Words::new(
+            "If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)",
         )
-        .task("Find the operation that broke the GPU's context")
-        .code(None, "export CUDA_LAUNCH_BLOCKING=1  # or run it under compute-sanitizer"),
-        ElsewhereFinding::HostArray => Words::new(
-            "Pass the array in parts: one array of the host, most likely a data set, is copied to the device whole, outside of any \
-             program",
-        )
-        .task("Pass the data in batches, not whole")
-        .code(
-            "import tensorflow as tf",
-            "with tf.device('CPU'):\n    batches = tf.data.Dataset.from_tensor_slices(data).batch(32)",
-        ),
-        ElsewhereFinding::Alive { percent } => {
-            let words = Words::new(format!(
-                "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
-                 is needed in whole, such as weights and the optimizer's state, belongs on more devices, a part on each"
-            ))
-            .task("List the arrays that are alive; drop old ones, divide the others");
-            run_time::list_alive(words, about)
-        }
-        ElsewhereFinding::Context => Words::new(
-            "Take the devices that no other process fills: one is opened before any memory is set aside, so no limit on that helps",
-        )
-        .task("Take the GPUs that no other process fills")
-        .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
-        ElsewhereFinding::Processes { is_likely: true } => {
-            let reserved = match about.framework {
-                Some(Framework::Jax) => ", where a second process of JAX finds 75 % already reserved",
-                _ => "",
-            };
-            let words = Words::new(format!(
-                "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
-            ));
-            match about.framework {
-                Some(Framework::Jax) => words.code(
-                    None,
-                    "nvidia-smi  # of an NVIDIA card\n\
-                     export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
-                ),
-                Some(Framework::TorchXla) => words.code(
-                    None,
-                    "nvidia-smi  # of an NVIDIA card\nexport PJRT_ALLOCATOR_FRACTION=0.4  # where two processes share it",
-                ),
-                Some(Framework::TensorFlow) => {
-                    words.code(None, "nvidia-smi  # of an NVIDIA card\nexport TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it")
-                }
-                _ => words,
-            }
-        }
-        ElsewhereFinding::Processes { .. } => {
-            Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
-                .task("See which other processes hold the device's memory")
-                .code(None, "nvidia-smi  # of an NVIDIA card")
-        }
-        ElsewhereFinding::Fragmented => {
-            Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
-                .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async")
-        }
+        .task("See which other processes hold the device's memory")
+        .code(None, "nvidia-smi  # of an NVIDIA card"),
         ElsewhereFinding::Smaller(largest) => {
             let start = largest.as_ref().map(|largest| {
                 let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
@@ -136,8 +61,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ if !is_listed => look_inside("the message lists no arrays", None, about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
-                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
-                    .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
+                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}")).jax(
+                    about,
+                    JAX,
+                    "layer = jax.checkpoint(layer)  # what is differentiated",
+                ),
                 _ => Words::new(format!("Make the program smaller: {smaller}")),
             }
         }
@@ -156,48 +84,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ => words.code(None, "free -m"),
             }
         }
-        ElsewhereFinding::TorchCheckpoint => Words::new(
-            "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
-        )
-        .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)"),
+        ElsewhereFinding::TorchCheckpoint => {
+            Words::new("Keep less for the backward pass: fewer samples at once, or checkpoints around the layers")
+                .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)")
+        }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
             .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
         ElsewhereFinding::TorchProcesses => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
-        ElsewhereFinding::Host { is_group: true } => Words::new(
-            "Give the container or batch job more memory, or load and convert data and weights in parts: what it may have of the \
-             host's memory ran out, whatever the host has free",
-        )
-        .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
-        ElsewhereFinding::Host { is_group: false } => Words::new(
-            "Give the job more of the host's memory, or load and convert data and weights in parts: the host's own memory ran out, \
-             not that of a TPU or GPU",
-        )
-        .code(None, "free -g; ps aux --sort=-rss | head"),
-        ElsewhereFinding::HostMapping => Words::new(
-            "Move less to the device at once: each array in its final sharding, so that its parts are moved, not the whole; and raise \
-             the limit of locked memory: the host could not map it for the transfer",
-        )
-        .task("Move arrays to the device in parts, each in its final sharding")
-        .code(None, "ulimit -l unlimited  # of a container: --ulimit memlock=-1"),
-        ElsewhereFinding::Damaged => Words::new(
-            "Install versions that were released together: no host has as much memory, so the size itself is damaged, not the memory \
-             short",
-        )
-        .task("Install versions that were released together")
-        .jax(about, None, "pip install --upgrade 'jax[tpu]'"),
-        ElsewhereFinding::HostKilled => Words::new(
-            "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
-             container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
-        )
-        .task("Look in the kernel's log whether memory was the reason")
-        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max"),
-        ElsewhereFinding::HostCode => Words::new(
-            "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
-             gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
-        )
-        .jax(about, JAX, "jax.clear_caches()  # drops all compiled programs: those that run again are compiled again"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
@@ -208,9 +103,9 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             ))
             .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
         }
-        ElsewhereFinding::OffloadLess => Words::new(
-            "Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts",
-        ),
+        ElsewhereFinding::OffloadLess => {
+            Words::new("Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts")
+        }
         ElsewhereFinding::Bank { cause, bytes } => {
             let sentence = match cause {
                 Some(Verdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
@@ -233,7 +128,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => "on a device that the message doesn't name",
         _ => "on a GPU",
     };
-    let tried = tried(message);
+    let (reason, tried) = (message.reason(), tried(message));
     let asked = message.used.as_ref().map(|used| format!(": {} asked for{}", printed(used), room(message)));
     let pool = || Some(room(message).trim_start_matches(", ").to_owned()).filter(|room| !room.is_empty());
     let asked = of_bank(message).or(asked).or_else(|| pool().map(|room| format!(": {room}"))).unwrap_or_default();
@@ -246,63 +141,17 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
                 format!("Warning: a GPU had no memory for {tried}; what asked tries again with less.")
             }
         }
-        Form::Host if message.facts.get("shell").is_some() => {
+        _ if reason == Reason::Killed => {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
         Form::Host if message.used.is_none() => killed(message),
-        Form::Host if message.has_damaged_size() => format!("A damaged size, which no host has{asked}."),
-        Form::Host if message.facts.get("pages").is_some() => format!("The host's memory could not be mapped{asked}."),
-        _ if message.facts.get("broken").is_some() => {
+        _ if reason == Reason::DamagedSize => format!("A damaged size, which no host has{asked}."),
+        _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
+        _ if reason == Reason::BrokenContext => {
             "An earlier operation broke the GPU's context: no lack of memory is shown.".to_owned()
         }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),
-    };
-    let why = match message.cause() {
-        Some(Verdict::Size) => too_large(message),
-        Some(Verdict::Arguments) => " Arguments and results alone exceed what the scheduler may use.".to_owned(),
-        Some(Verdict::Reservation) if message.facts.get("communicator").is_some() => {
-            " Most likely NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
-                .to_owned()
-        }
-        _ if message.facts.get("broken").is_some() => " After an illegal access every request fails.".to_owned(),
-        Some(Verdict::Reservation) if message.facts.get("context").is_some() => {
-            " The device could not be opened: other processes hold its memory. `CUDA_VISIBLE_DEVICES` names those to use.".to_owned()
-        }
-        Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => {
-            let guess = message.quote.as_ref().is_some_and(|quote| quote.contains("different GPU"));
-            let guess =
-                if guess { " That it was compiled for another GPU is only a guess of the message." } else { "" };
-            format!(
-                " The program itself found no memory: it lies beside the pool that the process set aside for its arrays.{guess}"
-            )
-        }
-        Some(Verdict::Reservation) if message.machine() == Some(UntiledMachine::Tenstorrent) => {
-            " An empty bank has room for its part: other buffers lie there.".to_owned()
-        }
-        Some(Verdict::Reservation) if message.full_percent().is_some() => {
-            let percent = message.full_percent().unwrap_or_default();
-            format!(" This process's own arrays fill {percent} % of its pool.")
-        }
-        Some(Verdict::Reservation) if message.facts.get("library").is_some() => {
-            " A library's call found no memory: it lies beside the pool that the process set aside for its arrays.".to_owned()
-        }
-        Some(Verdict::Reservation) if message.used.as_ref().is_some_and(|used| used.bytes() < TINY) => {
-            " Few bytes fail only where nothing at all is left, or where the allocator itself doesn't work: the log's first error \
-             tells more."
-                .to_owned()
-        }
-        Some(Verdict::Reservation) if message.asks_little() || !message.asks_for("results") => {
-            " The request was small; what was there before, of this process or another, holds the memory.".to_owned()
-        }
-        Some(Verdict::Reservation) => {
-            " The results found no room beside what was there before, of this process or another.".to_owned()
-        }
-        Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
-        None if is_mostly_free(message) => {
-            " Most of the pool is free: the request, which the text lacks, is larger than the largest free piece.".to_owned()
-        }
-        _ => String::new(),
     };
     if message.form == Form::HostPool {
         let why = "Arrays in `pinned_host` memory lie in a pool of the host's own memory, which has a limit; the GPU's memory did not \
@@ -314,25 +163,15 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
-        Some(UntiledMachine::Host) if message.facts.get("shell").is_some() => {
-            "That is the shell's word, which gives no reason."
-        }
+        _ if reason == Reason::Killed => "That is the shell's word, which gives no reason.",
         // A CPU may be the device.
         Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
         _ if message.entries.is_empty() => "This isn't a TPU message.",
         _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
     };
-    [headline, format!("{which}{why}")]
+    let why = reason::sentence(message);
+    [headline, format!("{which} {why}").trim_end().to_owned()]
 }
-
-/// Whether less than half of a pool is in use, where the request is unknown.
-fn is_mostly_free(message: &Message) -> bool {
-    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
-    message.used.is_none() && fact("pool").zip(fact("pool_used")).is_some_and(|(pool, used)| used < pool / 2)
-}
-
-/// Bytes of a request below a page of memory.
-const TINY: u64 = 4096;
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.
 fn tried(message: &Message) -> String {
@@ -351,8 +190,11 @@ fn tried(message: &Message) -> String {
 /// The sentence on a process that Linux killed.
 fn killed(message: &Message) -> String {
     let fact = |name| message.facts.size(name).map(printed);
-    let place =
-        if message.is_of_group() { "in a control group of the host, such as a container's" } else { "on the host" };
+    let place = if message.reason() == Reason::Group {
+        "in a control group of the host, such as a container's"
+    } else {
+        "on the host"
+    };
     let held = fact("resident").map(|held| format!(": the process that was killed held {held}")).unwrap_or_default();
     let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();
     format!("Out of memory {place}{held}{limit}.")
@@ -379,21 +221,5 @@ fn room(message: &Message) -> String {
             format!(", {} free{of}", printed(free))
         }
         _ => String::new(),
-    }
-}
-
-fn too_large(message: &Message) -> String {
-    let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
-    match row("temporaries").zip(message.used.as_ref()) {
-        Some((temporaries, _)) => {
-            let total = message.usage.as_ref().map(|usage| &usage.total);
-            let whole = total.filter(|total| total.bytes() > temporaries.bytes() / 4 * 5);
-            let whole = whole.map(|total| format!(", {} in all", printed(total))).unwrap_or_default();
-            format!(
-                " The program is too large{whole}: its temporaries take {}, asked for in one piece.",
-                printed(temporaries)
-            )
-        }
-        None => " It is too large.".to_owned(),
     }
 }

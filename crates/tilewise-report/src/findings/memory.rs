@@ -12,9 +12,6 @@ use tilewise_audit::{
 };
 use tilewise_oom::{Framework, Setting};
 
-/// The program in which JAX puts an array into another sharding.
-const MOVES: &str = "_identity_fn";
-
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
         MemoryFinding::LookInside { lacks, shrink, dump } => lacking(*lacks, *shrink, dump.as_deref(), about),
@@ -50,13 +47,6 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 ),
             )
         }
-        MemoryFinding::OwnFunction { name } if name == MOVES => Words::new(format!(
-            "Move the array in parts, or free the old one as it moves: `{MOVES}` is JAX's own program that puts an array into another \
-             sharding (`jax.device_put`, `process_allgather`), and both have to have room. What every device gets whole is held whole \
-             on each"
-        ))
-        .task("Move the array in parts, or free the old one as it moves")
-        .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
         MemoryFinding::OwnFunction { name } => Words::new(format!(
             "Make the array in parts: the program is `{name}` alone, by its name one of JAX's own, called outside of `jax.jit`, which makes the array whole \
              on one device, beside the others of its computation. Inside of `jax.jit` with `out_shardings` each device makes its \

@@ -29,6 +29,7 @@ mod narrow;
 mod padded_heads;
 mod pinned_order;
 mod placement;
+mod reason;
 mod rematerialization;
 mod remedy;
 mod resharding;

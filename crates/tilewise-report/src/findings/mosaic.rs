@@ -126,7 +126,7 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             }
         }
         MosaicFinding::ElementType { name } => Words::new(format!(
-            "Give the kernel another element type, such as 8 bits, or convert before it: Mosaic has no code for `{name}` here on this TPU"
+            "Give the kernel another element type, such as 8 bits, or convert before it: Mosaic has no code for `{name}` here"
         ))
         .task(format!("Give the kernel another element type than `{name}`")),
         MosaicFinding::Versions => Words::new(
@@ -327,5 +327,11 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, Some(meaning)) => format!("Mosaic can't compile {kernel}: {meaning}."),
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
-    [headline, "The compiler has no code for what the kernel does, or a defect there.".to_owned()]
+    let is_internal = message.quote.as_ref().is_some_and(|quote| quote.contains("INTERNAL"));
+    let why = if is_internal {
+        "Most likely a defect of the compiler: its own word is INTERNAL."
+    } else {
+        "The compiler has no code for what the kernel does, or a defect there."
+    };
+    [headline, why.to_owned()]
 }

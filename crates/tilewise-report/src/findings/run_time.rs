@@ -7,7 +7,7 @@ use super::{
 };
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{CoreHalt, RunTimeFinding},
+    recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
 };
 use tilewise_oom::{Framework, Message, PrintedSize, Server};
 
@@ -17,32 +17,35 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         RunTimeFinding::Fragmented { is_program, asked } => {
             let piece = asked.as_ref().map(|asked| format!(": {} are needed in one piece", printed(asked)));
             let sentence = if *is_program {
-                "Free arrays before this program is loaded, load the largest programs first, allocate what stays before what \
-                 comes and goes, and donate arguments, so that results take their place"
+                "Free arrays before this program is loaded, load the largest programs first, and allocate what stays before what \
+                 comes and goes"
             } else {
-                "Free arrays before this one is allocated, allocate what stays before what comes and goes, and donate arguments, \
-                 so that results take their place"
+                "Free arrays before this one is allocated, and allocate what stays before what comes and goes"
             };
-            list_alive(Words::new(format!("{sentence}{}", piece.unwrap_or_default())), about)
+            let donated = match about.framework {
+                Some(Framework::Jax) => "; donated arguments leave their place to results",
+                _ => "",
+            };
+            list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about)
         }
-        RunTimeFinding::OthersHold { asked, free, returned } => {
+        RunTimeFinding::OthersHold { asked, free, returned, programs } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
             let asked = asked.as_ref().map(|asked| format!(": {} are asked for{free}", printed(asked)));
             let returned = returned
                 .as_ref()
                 .map(|size| format!(". This program's own results take {size}: look at what it returns first"));
+            let programs = if *programs { " and other compiled programs" } else { "" };
             let sentence = format!(
                 "See what else is in memory{}. Arrays that Python still refers to (old states, results kept in a list, a second \
-                 copy of the parameters) and other compiled programs count; donated arguments are freed early. What is needed in \
-                 whole belongs on more devices, a part on each{}",
+                 copy of the parameters){programs} count. What is needed in whole belongs on more devices, a part on each{}",
                 asked.unwrap_or_default(),
                 returned.unwrap_or_default()
             );
             // PyTorch/XLA reports the amount of taken memory, not its owners.
             let task = if about.framework == Some(Framework::TorchXla) {
-                "See how much is taken; drop old tensors, divide the others"
+                "If earlier steps ran: see how much is taken; drop old tensors"
             } else {
-                "List the arrays that are alive; drop old ones, divide the others"
+                "If earlier steps ran: list the arrays alive, drop old ones"
             };
             list_alive(Words::new(sentence).task(task), about)
         }
@@ -52,27 +55,14 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             printed(size)
         )),
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
-        RunTimeFinding::AskLess { is_program, server } => {
-            let smaller = if *is_program {
-                "Make the program itself smaller: smaller inputs, or, where it takes a gradient, a checkpoint around layers"
-            } else {
-                "Ask for less at once: weights and other arrays divided between devices before they are made, not after, or of \
-                 fewer bits; fewer samples, where the array has samples"
-            };
-            if let Some(server) = server {
-                let flag = server.memory_flag();
-                return Words::new(format!(
-                    "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; fewer sequences at once; \
-                     weights of fewer bits or on more devices, where they did"
-                ))
-                .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"));
-            }
-            Words::new(smaller).task(if *is_program {
-                "Give the program smaller inputs"
-            } else {
-                "Ask for less: a part on each device, fewer bits"
-            })
-        }
+        RunTimeFinding::AskLess { asker } => ask_less(*asker, about),
+        RunTimeFinding::Move => Words::new(
+            "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
+             `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \
+             whole on each",
+        )
+        .task("Move the array in parts, or free the old one as it moves")
+        .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
         RunTimeFinding::CompilerCheck => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
              at one version may compile at the next",
@@ -99,10 +89,43 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     }
 }
 
+fn ask_less(asker: Asker, about: &Recommendation) -> Words {
+    match asker {
+        Asker::Server(server) => {
+            let flag = server.memory_flag();
+            Words::new(format!(
+                "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; fewer sequences at once; weights of \
+                 fewer bits or on more devices, where they did"
+            ))
+            .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"))
+        }
+        Asker::Weights => Words::new(
+            "Divide weights and the optimizer's state between devices as they are made or loaded, not after: the memory ran out while a \
+             function made or loaded them, before any step. On one device hold less: a narrower type, a lighter optimizer, no second \
+             copy; a script that only converts them needs no device",
+        )
+        .task("Divide weights and state between devices as they are made")
+        .jax(
+            about,
+            JAX,
+            "state = jax.jit(init, out_shardings=shardings)(key)  # init: your function that makes them\n\
+             # JAX_PLATFORMS=cpu where they are only converted",
+        ),
+        Asker::Program => {
+            Words::new("Make the program itself smaller: smaller inputs, or, where it takes a gradient, a checkpoint around layers")
+                .task("Give the program smaller inputs")
+        }
+        _ => Words::new(
+            "Ask for less at once, where the first step fails: a part of the array on each device, fewer samples or pixels, a narrower \
+             type",
+        )
+        .task("If the first step fails: ask for a part on each device"),
+    }
+}
+
 /// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
 const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
-                     for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)\n\
-                     jax.clear_caches()  # drops all compiled programs";
+                     for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)";
 
 /// Code that lists what is alive.
 pub(super) fn list_alive(words: Words, about: &Recommendation) -> Words {

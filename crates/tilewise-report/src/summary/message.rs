@@ -8,7 +8,7 @@ use crate::{
 use serde::Serialize;
 use tilewise::tpu::Generation;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Form, Frame, Level, Message, PrintedSize, Verdict, meaning_of_code};
+use tilewise_oom::{Budget, Form, Frame, Framework, Level, Message, PrintedSize, Verdict, meaning_of_code};
 
 /// The summary of a message as data: the terminal prints it, the page draws it.
 ///
@@ -30,6 +30,8 @@ pub struct MessageSummary<'a> {
     /// The line of the reader's program that a traceback leads to.
     #[serde(serialize_with = "crate::json::optional")]
     pub raised_at: Option<Frame>,
+    /// Whether that line runs operations that waited for it, as in PyTorch/XLA.
+    pub is_lazy: bool,
     /// The cause: the message's [`verdict`](Message::verdict) with its figures.
     pub verdict: String,
     /// The largest arrays that the message lists, three at most.
@@ -90,6 +92,7 @@ impl<'a> MessageSummary<'a> {
         Self {
             headline: told::headline(explanation, headline),
             raised_at: message.raised_at.clone(),
+            is_lazy: message.framework == Some(Framework::TorchXla),
             verdict,
             causes: told::causes(explanation),
             changes: told::changes(explanation),

@@ -73,7 +73,9 @@ impl<'a> Screen<'a> {
     pub(super) fn of_message(summary: &'a MessageSummary<'a>, terminal: &'a Terminal) -> Self {
         let raised_at = summary.raised_at.as_ref().map(|frame| {
             let code = frame.code.as_ref().map(|code| format!("  {}", visible(code))).unwrap_or_default();
-            format!("{}:{}{code}", visible(file_name(&frame.file)), frame.line)
+            // Operations of PyTorch/XLA wait until a value is read.
+            let lazy = if summary.is_lazy { "  (runs the work queued before it)" } else { "" };
+            format!("{}:{}{code}{lazy}", visible(file_name(&frame.file)), frame.line)
         });
         Self {
             headline: &summary.headline,

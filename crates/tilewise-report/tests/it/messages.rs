@@ -1,6 +1,7 @@
 //! First changes of messages: each needs evidence in the text.
 
 use crate::screen::first_change;
+use tilewise_oom::Message;
 
 /// One shape alone doesn't tell which of its dimensions is the batch; an argument that begins with it does.
 #[test]
@@ -231,9 +232,28 @@ fn a_flag_has_a_value_where_the_cache_is_known() {
 fn weights_that_are_loaded_are_divided() {
     let refused = "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 196.00M. That was not possible. There \
                    are 60.94M free.; (0x0x0_HBM0)";
-    let (task, _) = first_change(&format!("GemmaCausalLM.from_preset(\"gemma2_9b\")\n{refused}"));
-    assert!(task.starts_with("Ask for less: a part on each device"), "{task}");
-    assert!(first_change(refused).0.starts_with("List the arrays that are alive"));
+    let raised = "Traceback (most recent call last):\n  File \"chat.py\", line 8, in <module>\n";
+    let task = |code: &str| first_change(&format!("{raised}    {code}\n{refused}")).0;
+    let load = "model = GemmaCausalLM.from_preset(\"gemma2_9b\")";
+    assert_eq!(task(load), "Divide weights and state between devices as they are made");
+    assert!(task("state = step(state, batch)").starts_with("If earlier steps ran: list the arrays alive"));
+    let gpu = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 9.00GiB\njax.errors.JaxRuntimeError: x";
+    assert_eq!(
+        first_change(&format!("{raised}    {load}\n{gpu}")).0,
+        "Divide weights and state between devices as they are made"
+    );
+}
+
+/// One failure has one answer, though the text tells of it in two wordings; what a comment warns of did not happen.
+#[test]
+fn one_failure_is_told_once() {
+    let text = "Ran out of memory in memory space vmem while allocating on stack for %fwd.1. Scoped allocation with size 36.25M and \
+                limit 32.00M exceeded scoped vmem limit by 4.25M.\n\
+                RESOURCE_EXHAUSTED: Attempting to allocate 36.25M. That was not possible. There are 32.00M free.";
+    let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
+    assert_eq!((explained.message.memory_space.as_deref(), explained.message.others.len()), (Some("vmem"), 0));
+    let commented = "# otherwise: UserWarning: Some donated buffers were not usable: f32[8,128].\nKilled";
+    assert_eq!(Message::parse(commented).expect("a message").others.len(), 0);
 }
 
 /// A warning about donation names no device, and so no tiles.

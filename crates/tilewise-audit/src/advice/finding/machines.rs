@@ -1,59 +1,28 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
+use tilewise_oom::{Reason, Verdict};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElsewhereFinding {
-    /// Memory beside the pool ran out.
-    Pool {
-        /// Whether it is NCCL's buffers, rather than compiled programs.
-        is_of_nccl: bool,
-    },
-    /// Other processes hold the GPU's memory.
-    Processes {
-        /// Whether this is the likeliest cause.
-        is_likely: bool,
-    },
-    /// An earlier operation broke the context.
-    Broken,
-    /// One array of the host is copied whole.
-    HostArray,
-    /// This process's own arrays fill its pool.
-    Alive {
-        /// Their part of it.
-        percent: u64,
-    },
-    /// A device could not be opened.
-    Context,
-    /// Free pieces are not joined.
-    Fragmented,
+    /// The step that follows from the reason of a failure.
+    OfReason(Reason),
+    /// Other processes may hold some of the device's memory.
+    Processes,
     /// The program is too large: its largest buffer, if the message lists any.
     Smaller(Option<LargestBuffer>),
     /// No failure: the caller does without the memory.
     NoFailure,
     /// The host pins no more memory.
     Pinned,
-    /// The host's memory can't be mapped for a transfer.
-    HostMapping,
-    /// The size is damaged: no host has as much.
-    Damaged,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
     /// PyTorch's allocator holds free pieces.
     TorchFragmented,
     /// Other processes hold the memory that PyTorch asks for.
     TorchProcesses,
-    /// The host's own memory ran out.
-    Host {
-        /// Whether the limit is that of a control group, such as a container.
-        is_group: bool,
-    },
-    /// A process was killed, by its shell's word alone.
-    HostKilled,
-    /// The host had no memory for a compiled program's machine code.
-    HostCode,
     /// The pool of pinned host memory is full.
     HostPool {
         /// The pool's limit in gigabytes; `None` if the message has no figure.
@@ -81,7 +50,7 @@ pub enum ElsewhereFinding {
     /// A bank of a Tenstorrent device is full.
     Bank {
         /// The cause; `None` if unknown.
-        cause: Option<tilewise_oom::Verdict>,
+        cause: Option<Verdict>,
         /// Bytes that each would store, and that it has; `None` if unknown.
         bytes: Option<[u64; 2]>,
     },
@@ -119,10 +88,12 @@ impl ElsewhereFinding {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. } => Change::Limit,
-            Self::Broken | Self::Damaged | Self::OtherKernel | Self::AnyAlgorithm | Self::NoFailure | Self::Pinned => {
-                Change::None
-            }
-            Self::SmallerWorkspace | Self::HostArray => Change::Chunk,
+            Self::OfReason(Reason::BrokenContext | Reason::DamagedSize)
+            | Self::OtherKernel
+            | Self::AnyAlgorithm
+            | Self::NoFailure
+            | Self::Pinned => Change::None,
+            Self::SmallerWorkspace | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }
     }

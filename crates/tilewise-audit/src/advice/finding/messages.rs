@@ -95,6 +95,8 @@ pub enum RunTimeFinding {
         free: Option<PrintedSize>,
         /// The size of the program's results, as printed.
         returned: Option<String>,
+        /// Whether programs may hold some of the memory: the message doesn't say that none is reserved.
+        programs: bool,
     },
     /// Results kept between runs are padded.
     PaddedResults {
@@ -114,11 +116,11 @@ pub enum RunTimeFinding {
     },
     /// The program, or the request, could be smaller.
     AskLess {
-        /// Whether the request is a program's.
-        is_program: bool,
-        /// The server whose log it is; `None` for another log.
-        server: Option<Server>,
+        /// The origin of the request.
+        asker: Asker,
     },
+    /// An array is put into another sharding, or gathered whole.
+    Move,
     /// A check inside the compiler failed.
     CompilerCheck,
     /// SparseCores hold most of a shared memory.
@@ -138,6 +140,20 @@ pub enum RunTimeFinding {
         /// XLA's code.
         code: Option<String>,
     },
+}
+
+/// The origin of a request for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Asker {
+    /// A server, by its log.
+    Server(Server),
+    /// Functions that make or load weights, or a state.
+    Weights,
+    /// A program that is loaded.
+    Program,
+    /// An array, or something unknown.
+    Array,
 }
 
 /// The cause of a core's halt, by the signs that <https://openxla.org/xla/errors/error_0200> lists.
@@ -250,7 +266,7 @@ impl RunTimeFinding {
             Self::ServerRoom { .. } => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
-            Self::SparseCores { .. } | Self::TensorCore { .. } => Change::Shard,
+            Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move => Change::Shard,
             Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }
     }

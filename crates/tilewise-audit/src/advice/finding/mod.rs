@@ -14,7 +14,7 @@ pub use arrays::{
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform};
 pub use messages::{
-    CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
+    Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
     ReplicatedArray, RunTimeFinding, Shrink,
 };
 

@@ -108,9 +108,14 @@ fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out
         let buffers = window.buffers.filter(|buffers| *buffers > 1).map(|buffers| format!(" × {buffers}"));
         Some(format!("{}{}", window.block?.text, buffers.unwrap_or_default()))
     });
+    // A layout that the text lacks is shown where the size proves it, by padding.
+    let is_laid_out = padding.is_some_and(|bytes| bytes > 0)
+        || entry.shape.as_ref().is_some_and(|written| written.text.contains('{'));
     let shape = match &row.shape {
         _ if block.is_some() => block.unwrap_or_default(),
-        Some(shape) if !disagrees => shape.to_string(),
+        Some(shape) if !disagrees && is_laid_out => shape.to_string(),
+        // The array of a kernel's row lies elsewhere.
+        _ if disagrees && entry.allocation_type.as_deref() == Some("scoped") => name_of(row),
         _ => entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
     };
     let cut = if unread { " (cut)" } else { "" };

@@ -1,0 +1,129 @@
+//! The occasion of a failure: the work of a job as its request failed.
+
+use crate::message::Message;
+use crate::traceback::Frame;
+
+/// The work of a job as its request failed, where names in the text show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Occasion {
+    /// Weights, or a state such as an optimizer's, are made or loaded: there is no batch yet.
+    Weights,
+    /// An array is put into another sharding, or gathered whole.
+    Move,
+}
+
+/// JAX's program that puts an array into another sharding.
+const MOVES: &str = "_identity_fn";
+
+/// JAX's functions that gather an array.
+const GATHERS: [&str; 2] = ["process_allgather", "replicate_for_host_local"];
+
+/// Words in the names of functions that load weights, whatever else is in them.
+const LOADS: [&str; 3] = ["restore", "pretrained", "preset"];
+
+const VERBS: [&str; 9] = ["init", "initialize", "load", "loads", "create", "make", "build", "setup", "deserialize"];
+
+const NOUNS: [&str; 10] =
+    ["state", "params", "parameters", "weights", "model", "checkpoint", "ckpt", "variables", "optimizer", "pytree"];
+
+impl Message {
+    /// The work of the job as the request failed: by the program's name, or by the functions of the traceback.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Occasion};
+    ///
+    /// let text = "Traceback (most recent call last):
+    ///   File \"train.py\", line 8, in main
+    ///     state = create_train_state(config, key)
+    /// RESOURCE_EXHAUSTED: Attempting to allocate 100.00M. That was not possible. There are 30.95M free.";
+    /// assert_eq!(Message::parse(text)?.occasion(), Some(Occasion::Weights));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn occasion(&self) -> Option<Occasion> {
+        if self.function_of_jax() == Some(MOVES) { Some(Occasion::Move) } else { self.in_function }
+    }
+}
+
+impl Occasion {
+    /// The occasion that frames show, the innermost first.
+    pub(crate) fn of<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<Self> {
+        frames.into_iter().find_map(|frame| {
+            let called = frame.code.as_deref().into_iter().flat_map(calls);
+            called.chain([frame.function.as_str()]).find_map(Self::of_function)
+        })
+    }
+
+    /// The occasion that a function's name shows, with its class: `TrainState.create`.
+    fn of_function(path: &str) -> Option<Self> {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        if GATHERS.contains(&name) {
+            return Some(Self::Move);
+        }
+        let words = words(path);
+        let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+        (name == "init" || has(&LOADS) || has(&VERBS) && has(&NOUNS)).then_some(Self::Weights)
+    }
+}
+
+/// The functions that a line calls, each with the class before it: a name of a variable tells nothing.
+fn calls(code: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    code.match_indices('(').filter_map(move |(at, _)| {
+        let start = code[..at]
+            .rfind(|c| !is_part(c))
+            .map_or(0, |before| before + code[before..].chars().next().map_or(1, char::len_utf8));
+        let path = &code[start..at];
+        let (owner, name) = path.rsplit_once('.').unwrap_or(("", path));
+        let class = owner.rsplit('.').next().filter(|class| class.starts_with(char::is_uppercase));
+        let from = class.map_or(path.len() - name.len(), |class| path.len() - name.len() - 1 - class.len());
+        (!name.is_empty()).then(|| &path[from..])
+    })
+}
+
+/// The words of a name, in lower case: `init_train_state`, `TrainState.create`.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for letter in name.chars() {
+        let is_new = letter == '_' || letter == '.' || letter.is_uppercase() && was_lower;
+        if is_new {
+            words.push(String::new());
+        }
+        was_lower = letter.is_lowercase();
+        if letter.is_alphanumeric() {
+            words.last_mut().into_iter().for_each(|word| word.extend(letter.to_lowercase()));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_that_make_weights() {
+        let of = |code: &str| {
+            let code = Some(code.to_owned());
+            Occasion::of(&[Frame { file: "a.py".to_owned(), line: 1, function: "main".to_owned(), code }])
+        };
+        for code in [
+            "state = init_train_state(config, rng)",
+            "params = model.init(key, x)",
+            "return ckptr.restore(path, restore_args=args)",
+            "state = train_state.TrainState.create(apply_fn=f, params=p, tx=tx)",
+            "model = Model.from_pretrained('x')",
+            "self.load_model()",
+        ] {
+            assert_eq!(of(code), Some(Occasion::Weights), "{code}");
+        }
+        assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
+        for code in
+            ["state = step(state, batch)", "batch = model.load_batch()", "jax.distributed.initialize()", "((", ""]
+        {
+            assert_eq!(of(code), None, "{code}");
+        }
+    }
+}

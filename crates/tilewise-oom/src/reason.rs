@@ -1,0 +1,135 @@
+//! The reason of a failure on a machine without tiles.
+
+use crate::message::Message;
+use crate::text::size::PrintedSize;
+use crate::verdict::{UntiledMachine, Verdict};
+
+/// Bytes of a request below a page of memory.
+const TINY: u64 = 4096;
+
+/// Why a request failed on a machine without tiles, as far as the message shows it: what happened and the first step
+/// follow from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// An earlier operation broke the GPU's context, after which every request fails.
+    BrokenContext,
+    /// An array of the host is copied to the device whole.
+    HostArray,
+    /// The size itself is damaged: no host has as many bytes.
+    DamagedSize,
+    /// The host could not map its memory for a transfer.
+    Mapping,
+    /// Compiled code fills the mappings that a process may have.
+    CodeMappings,
+    /// A shell tells of a killed process, without a reason.
+    Killed,
+    /// The memory of a control group, such as a container, ran out.
+    Group,
+    /// The host's own memory ran out.
+    Host,
+    /// A bank of a Tenstorrent device can't hold its part, by this cause.
+    Bank(Option<Verdict>),
+    /// NCCL's buffers found no room beside the pool of a process.
+    Communicator,
+    /// A device could not be opened.
+    Unopened,
+    /// A program's own code or constants found no room beside the pool.
+    Code,
+    /// A library's call or handle found no room beside the pool.
+    Library,
+    /// This percentage of the pool holds arrays of the process itself.
+    OwnArrays(u64),
+    /// The request is of a few bytes.
+    Tiny,
+    /// The request is of the program's results.
+    Results,
+    /// The request is small.
+    Small,
+    /// Enough is free, but not in one piece.
+    Fragmentation,
+    /// Arguments and results exceed the memory by themselves.
+    Arguments,
+    /// The request, or the program, is too large.
+    Size,
+    /// Most of a pool is free, so a request that the text lacks is larger than the largest free piece.
+    MostlyFree,
+    /// The message doesn't show it.
+    Unknown,
+}
+
+impl Reason {
+    /// Whether the host lacks memory, or has the array.
+    #[must_use]
+    pub fn is_of_host(self) -> bool {
+        matches!(
+            self,
+            Self::HostArray
+                | Self::DamagedSize
+                | Self::Mapping
+                | Self::CodeMappings
+                | Self::Killed
+                | Self::Group
+                | Self::Host
+        )
+    }
+}
+
+impl Message {
+    /// The reason of a failure on a machine without tiles; of other messages, [`Reason::Unknown`].
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Reason};
+    ///
+    /// let reason = |text| Message::parse(text).map(|message| message.reason());
+    /// assert_eq!(reason("failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED")?, Reason::Library);
+    /// assert_eq!(reason("std::bad_alloc")?, Reason::Host);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        let has = |fact| self.facts.has(fact);
+        // TensorFlow's operation for an array of NumPy's.
+        let is_array = || self.facts.text("node") == Some("_EagerConst");
+        match self.machine() {
+            None => Reason::Unknown,
+            Some(_) if has("broken") => Reason::BrokenContext,
+            Some(_) if is_array() => Reason::HostArray,
+            Some(UntiledMachine::Host) if self.has_damaged_size() => Reason::DamagedSize,
+            Some(UntiledMachine::Host) if has("pages") => Reason::Mapping,
+            Some(UntiledMachine::Host) if has("session") => Reason::CodeMappings,
+            Some(UntiledMachine::Host) if has("shell") => Reason::Killed,
+            Some(UntiledMachine::Host) if self.is_of_group() => Reason::Group,
+            Some(UntiledMachine::Host) => Reason::Host,
+            Some(UntiledMachine::Tenstorrent) => Reason::Bank(self.cause()),
+            Some(_) => self.reason_on_gpu(),
+        }
+    }
+
+    fn reason_on_gpu(&self) -> Reason {
+        let has = |fact| self.facts.has(fact);
+        match self.cause() {
+            Some(Verdict::Reservation) if has("communicator") => Reason::Communicator,
+            Some(Verdict::Reservation) if has("context") => Reason::Unopened,
+            Some(Verdict::Reservation) if has("loaded") => Reason::Code,
+            Some(Verdict::Reservation) if has("library") => Reason::Library,
+            Some(Verdict::Reservation) => match self.full_percent() {
+                Some(percent) => Reason::OwnArrays(percent),
+                None if self.used.as_ref().is_some_and(|used| used.bytes() < TINY) => Reason::Tiny,
+                None if self.asks_little() || !self.asks_for("results") => Reason::Small,
+                None => Reason::Results,
+            },
+            Some(Verdict::Fragmentation) => Reason::Fragmentation,
+            Some(Verdict::Arguments) => Reason::Arguments,
+            Some(Verdict::Size) => Reason::Size,
+            _ if self.is_mostly_free() => Reason::MostlyFree,
+            _ => Reason::Unknown,
+        }
+    }
+
+    /// Whether less than half of a pool is in use, where the request is unknown.
+    fn is_mostly_free(&self) -> bool {
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
+        self.used.is_none() && fact("pool").zip(fact("pool_used")).is_some_and(|(pool, used)| used < pool / 2)
+    }
+}

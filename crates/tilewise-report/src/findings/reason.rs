@@ -1,0 +1,178 @@
+//! Why a request failed on a machine without tiles, and the step that follows.
+
+use super::{Words, code::JAX, run_time, words::printed};
+use tilewise_audit::Recommendation;
+use tilewise_oom::{Framework, Message, Reason, Verdict};
+
+/// The step that follows from a reason, where the message shows nothing else to change.
+pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
+    match reason {
+        Reason::Communicator => smaller_pool(
+            "Leave the pool less of the memory, so that NCCL finds room beside it, and give each process a GPU of its own: two on one \
+             set the memory aside twice",
+            about,
+        ),
+        Reason::Code => smaller_pool(
+            "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte out of \
+             the program",
+            about,
+        ),
+        Reason::Library => smaller_pool(
+            "Leave the pool less of the memory, so that libraries find room beside it, and give each process a GPU of its own: two on \
+             one set the memory aside twice",
+            about,
+        ),
+        Reason::BrokenContext => Words::new(
+            "Find the first error of the log, and run it again with each operation waited for: an earlier operation broke the GPU's \
+             context, after which every request fails",
+        )
+        .task("Find the operation that broke the GPU's context")
+        .code(None, "export CUDA_LAUNCH_BLOCKING=1  # or run it under compute-sanitizer"),
+        Reason::HostArray => Words::new(
+            "Pass the array in parts: one array of the host, most likely a data set, is copied to the device whole, outside of any \
+             program",
+        )
+        .task("Pass the data in batches, not whole")
+        .code(
+            "import tensorflow as tf",
+            "with tf.device('CPU'):\n    batches = tf.data.Dataset.from_tensor_slices(data).batch(32)",
+        ),
+        Reason::OwnArrays(percent) => {
+            let words = Words::new(format!(
+                "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
+                 is needed in whole, such as weights and the optimizer's state, belongs on more devices, a part on each"
+            ))
+            .task("List the arrays that are alive; drop old ones, divide the others");
+            run_time::list_alive(words, about)
+        }
+        Reason::Unopened => Words::new(
+            "Take the devices that no other process fills: one is opened before any memory is set aside, so no limit on that helps",
+        )
+        .task("Take the GPUs that no other process fills")
+        .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
+        Reason::Tiny | Reason::Small | Reason::Results => held_by_others(about),
+        Reason::Fragmentation => Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
+            .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"),
+        Reason::Group => Words::new(
+            "Give the container or batch job more memory, or load and convert data and weights in parts: what it may have of the \
+             host's memory ran out, whatever the host has free",
+        )
+        .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
+        Reason::Host => Words::new(
+            "Give the job more of the host's memory, or take less of it at once: fewer rows, arrays of a narrower type, data and weights \
+             loaded in parts. The host's own memory ran out, not that of a TPU or GPU",
+        )
+        .task("Give the job more of the host's memory, or take less at once")
+        .code(None, "free -g; ps aux --sort=-rss | head"),
+        Reason::Mapping => Words::new(
+            "Move less to the device at once: each array in its final sharding, so that its parts are moved, not the whole; and raise \
+             the limit of locked memory: the host could not map it for the transfer",
+        )
+        .task("Move arrays to the device in parts, each in its final sharding")
+        .code(None, "ulimit -l unlimited  # of a container: --ulimit memlock=-1"),
+        Reason::DamagedSize => Words::new(
+            "Install versions that were released together: no host has as much memory, so the size itself is damaged, not the memory \
+             short",
+        )
+        .task("Install versions that were released together")
+        .jax(about, None, "pip install --upgrade 'jax[tpu]'"),
+        Reason::Killed => Words::new(
+            "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
+             container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
+        )
+        .task("Look in the kernel's log whether memory was the reason")
+        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max"),
+        Reason::CodeMappings => Words::new(
+            "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
+             gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",
+        )
+        .jax(about, JAX, "jax.clear_caches()  # drops all compiled programs: those that run again are compiled again"),
+        _ => Words::new(""),
+    }
+}
+
+/// Advice to leave room beside the memory that a process sets aside for its arrays.
+fn smaller_pool(sentence: &str, about: &Recommendation) -> Words {
+    let words = Words::new(sentence);
+    match about.framework {
+        Some(Framework::Jax) => words.code(
+            None,
+            "export XLA_CLIENT_MEM_FRACTION=.6  # of the memory, in place of .75; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX",
+        ),
+        Some(Framework::TorchXla) => words.code(None, "export PJRT_ALLOCATOR_FRACTION=0.6  # of the memory, in place of 0.75"),
+        Some(Framework::TensorFlow) => words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+        _ => words,
+    }
+}
+
+fn held_by_others(about: &Recommendation) -> Words {
+    let reserved = match about.framework {
+        Some(Framework::Jax) => ", where a second process of JAX finds 75 % already reserved",
+        _ => "",
+    };
+    let words = Words::new(format!(
+        "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
+    ));
+    let shared = match about.framework {
+        Some(Framework::Jax) => {
+            "export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
+        }
+        Some(Framework::TorchXla) => "export PJRT_ALLOCATOR_FRACTION=0.4  # where two processes share it",
+        Some(Framework::TensorFlow) => "export TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it",
+        _ => return words,
+    };
+    words.code(None, format!("nvidia-smi  # of an NVIDIA card\n{shared}"))
+}
+
+/// The reason as a sentence; empty where the message shows none.
+pub(super) fn sentence(message: &Message) -> String {
+    match message.reason() {
+        Reason::BrokenContext => "After an illegal access every request fails.",
+        Reason::Communicator => {
+            "Most likely NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
+        }
+        Reason::Unopened => {
+            "The device could not be opened: other processes hold its memory. `CUDA_VISIBLE_DEVICES` names those to use."
+        }
+        Reason::Code => {
+            let sentence =
+                "The program itself found no memory: it lies beside the pool that the process set aside for its arrays.";
+            let is_guessed = message.quote.as_ref().is_some_and(|quote| quote.contains("different GPU"));
+            let guess =
+                if is_guessed { " That it was compiled for another GPU is only a guess of the message." } else { "" };
+            return format!("{sentence}{guess}");
+        }
+        Reason::Library => {
+            "A library's call found no memory: it lies beside the pool that the process set aside for its arrays."
+        }
+        Reason::OwnArrays(percent) => return format!("This process's own arrays fill {percent} % of its pool."),
+        Reason::Tiny => {
+            "Few bytes fail only where nothing at all is left, or where the allocator itself doesn't work: the log's first error tells \
+             more."
+        }
+        Reason::Small => "The request was small; what was there before, of this process or another, holds the memory.",
+        Reason::Results => "The results found no room beside what was there before, of this process or another.",
+        Reason::Fragmentation => "Enough is free, but not in one piece.",
+        Reason::Arguments => "Arguments and results alone exceed what the scheduler may use.",
+        Reason::Size => return too_large(message),
+        Reason::MostlyFree => {
+            "Most of the pool is free: the request, which the text lacks, is larger than the largest free piece."
+        }
+        Reason::Bank(Some(Verdict::Size)) => return too_large(message),
+        Reason::Bank(Some(Verdict::Fragmentation)) => "Enough is free, but not in one piece.",
+        Reason::Bank(Some(_)) => "An empty bank has room for its part: other buffers lie there.",
+        _ => "",
+    }
+    .to_owned()
+}
+
+fn too_large(message: &Message) -> String {
+    let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
+    let Some((temporaries, _)) = row("temporaries").zip(message.used.as_ref()) else {
+        return "It is too large.".to_owned();
+    };
+    let total = message.usage.as_ref().map(|usage| &usage.total);
+    let whole = total.filter(|total| total.bytes() > temporaries.bytes() / 4 * 5);
+    let whole = whole.map(|total| format!(", {} in all", printed(total))).unwrap_or_default();
+    format!("The program is too large{whole}: its temporaries take {}, asked for in one piece.", printed(temporaries))
+}
