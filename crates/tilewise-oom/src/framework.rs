@@ -20,7 +20,7 @@ pub enum Framework {
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 7] = [
+const SIGNS: [(&[&str], Framework); 8] = [
     // The class of an error is its client's, whatever else the text names.
     (&["jaxlib.xla_extension.XlaRuntimeError", "jax.errors.JaxRuntimeError"], Framework::Jax),
     (
@@ -67,12 +67,23 @@ const SIGNS: [(&[&str], Framework); 7] = [
         Framework::TensorFlow,
     ),
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
+    // Names beside a message.
+    (&["import jax", "jax.", "JAX_", "XLA_PYTHON_CLIENT", "XLA_CLIENT_MEM", "flax", "axtext"], Framework::Jax),
 ];
 
-/// Prefixes of lines in TensorFlow's logs: its logger's, and source files, its own and, as a part of it, XLA's. In JAX
+/// Prefixes of lines in logs: TensorFlow's logger, and source files. Of TensorFlow's own files XLA is a part; in JAX
 /// both are external.
-const PREFIXES: [&str; 5] =
-    [" tensorflow/core/", " tensorflow/compiler/", " external/local_", "INFO:tensorflow:", "ERROR:tensorflow:"];
+const PREFIXES: [(&str, Framework); 9] = [
+    (" external/local_", Framework::TensorFlow),
+    (" external/xla/", Framework::Jax),
+    (" external/org_tensorflow/", Framework::Jax),
+    (" external/tsl/", Framework::Jax),
+    (" tensorflow/core/", Framework::TensorFlow),
+    (" tensorflow/compiler/", Framework::TensorFlow),
+    (" tensorflow/stream_executor/", Framework::TensorFlow),
+    ("INFO:tensorflow:", Framework::TensorFlow),
+    ("ERROR:tensorflow:", Framework::TensorFlow),
+];
 
 impl Framework {
     /// A stable name in snake case, for machines.
@@ -93,7 +104,8 @@ impl Framework {
 
     /// Like [`of`](Self::of), by the prefixes of a log's lines.
     pub(crate) fn of_log(log: &str) -> Option<Self> {
-        PREFIXES.iter().any(|sign| memmem::find(log.as_bytes(), sign.as_bytes()).is_some()).then_some(Self::TensorFlow)
+        let has = |sign: &str| memmem::find(log.as_bytes(), sign.as_bytes()).is_some();
+        PREFIXES.iter().find(|(sign, _)| has(sign)).map(|(_, framework)| *framework)
     }
 
     pub(crate) fn of(text: &str) -> Option<Self> {

@@ -120,6 +120,9 @@ impl Message {
 
     fn cause_on_gpu(&self) -> Option<Verdict> {
         // Modules and the buffers of libraries lie outside the pool that the process set aside for itself.
+        if self.facts.has("handle") {
+            return (!self.has_free_gpu()).then_some(Verdict::Reservation);
+        }
         if ["loaded", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
             return Some(Verdict::Reservation);
         }
@@ -160,6 +163,11 @@ impl Message {
     /// Whether figures tell of the pool or of what is free.
     fn has_room(&self) -> bool {
         self.room().is_some() || self.facts.has("free")
+    }
+
+    /// Whether more of a GPU's memory is free than a library's handle needs.
+    pub(crate) fn has_free_gpu(&self) -> bool {
+        self.facts.size("free").is_some_and(|free| free.bytes() > SMALL_ON_GPU)
     }
 
     /// Whether all that the program needs is a small part of any GPU.

@@ -50,8 +50,12 @@ impl Occasion {
     /// The occasion that frames show, the innermost first.
     pub(crate) fn of<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<Self> {
         frames.into_iter().find_map(|frame| {
-            let called = frame.code.as_deref().into_iter().flat_map(calls);
-            called.chain([frame.function.as_str()]).find_map(Self::of_function)
+            let code = || frame.code.as_deref().into_iter();
+            code()
+                .flat_map(calls)
+                .chain(code().flat_map(compiled))
+                .chain([frame.function.as_str()])
+                .find_map(Self::of_function)
         })
     }
 
@@ -79,6 +83,16 @@ fn calls(code: &str) -> impl Iterator<Item = &str> {
         let class = owner.rsplit('.').next().filter(|class| class.starts_with(char::is_uppercase));
         let from = class.map_or(path.len() - name.len(), |class| path.len() - name.len() - 1 - class.len());
         (!name.is_empty()).then(|| &path[from..])
+    })
+}
+
+/// The functions that a line compiles: `jax.pmap(updater.init)(key)`.
+fn compiled(code: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    ["jit(", "pmap("].into_iter().filter_map(move |sign| {
+        let (_, argument) = code.split_once(sign)?;
+        let path = &argument[..argument.find(|c| !is_part(c)).unwrap_or(argument.len())];
+        path.rsplit('.').next()
     })
 }
 
@@ -116,6 +130,7 @@ mod tests {
             "state = train_state.TrainState.create(apply_fn=f, params=p, tx=tx)",
             "model = Model.from_pretrained('x')",
             "self.load_model()",
+            "state = jax.pmap(updater.init)(rng, data)",
         ] {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }

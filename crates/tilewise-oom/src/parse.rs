@@ -89,13 +89,17 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
     places().any(is_trial) && places().all(|before| is_trial(before) || names(before, DRIVER))
 }
 
-/// A shell's word on a process that was killed: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
+/// Words of launchers on a process that was killed.
+const KILLED: [&str; 6] = ["exit code 137", "exit status 137", "exitcode: -9", "exitcode -9", "SIGKILL", "OOMKilled"];
+
+/// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
 fn shells_word(text: &str) -> Option<Message> {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let is_of_shell = |line: &str| {
         let line = line.trim();
         let mut behind_number = line.split_whitespace().skip_while(|word| !is_number(word)).skip(1);
         matches!(line, "Killed" | "Killed: 9")
+            || KILLED.iter().any(|words| line.contains(words))
             || line.starts_with("zsh: killed ")
             || line.contains(": line ") && behind_number.next() == Some("Killed")
     };
@@ -134,7 +138,7 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
     messages.sort_by_key(|message| {
         let rule = message.form.rule();
         // A library that finds no room at all stops the job, whatever else was tried.
-        let is_of_library = message.facts.get("library").is_some();
+        let is_of_library = ["library", "handle"].iter().any(|fact| message.facts.has(fact));
         (
             Reverse(rule.level),
             !is_of_library,
@@ -315,7 +319,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
         message.entries.extend(facts.take_text("instruction").map(|label| of_instruction(label, &message.used)));
     }
     message.facts = facts;
-    let ending = text[end..].bytes().take_while(|byte| b").".contains(byte)).count();
+    let ending = ending(&text[start..end], &text[end..]);
     message.quote = Some(quote(&text[start..end + ending], message.used.as_ref().or(message.limit.as_ref())));
     if let Some(then) = rule.then {
         then(&mut Reader::new(text, first_end), &mut message);
@@ -349,6 +353,18 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
     message.set_frames(text, start);
     message.truncated = !is_whole(&message, is_ended);
     message
+}
+
+/// The length of what closes a sentence: full stops, brackets, and quotation marks that it opened.
+fn ending(sentence: &str, behind: &str) -> usize {
+    let is_open = |sign: char| sentence.matches(sign).count() % 2 == 1;
+    let closes = |sign: &char| match sign {
+        ')' | '.' => true,
+        '\'' | '"' => is_open(*sign),
+        ']' => sentence.contains('['),
+        _ => false,
+    };
+    behind.chars().take_while(closes).count()
 }
 
 /// Most characters of a quote.

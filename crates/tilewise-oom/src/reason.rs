@@ -38,6 +38,10 @@ pub enum Reason {
     Code,
     /// A library's call or handle found no room beside the pool.
     Library,
+    /// A library's handle could not be created: most often for lack of memory beside the pool.
+    Handle,
+    /// A library's handle could not be created, with memory enough: its driver or version doesn't fit.
+    Unsupported,
     /// This percentage of the pool holds arrays of the process itself.
     OwnArrays(u64),
     /// The request is of a few bytes.
@@ -82,7 +86,7 @@ impl Message {
     /// use tilewise_oom::{Message, Reason};
     ///
     /// let reason = |text| Message::parse(text).map(|message| message.reason());
-    /// assert_eq!(reason("failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED")?, Reason::Library);
+    /// assert_eq!(reason("failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED")?, Reason::Handle);
     /// assert_eq!(reason("std::bad_alloc")?, Reason::Host);
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
@@ -108,6 +112,9 @@ impl Message {
 
     fn reason_on_gpu(&self) -> Reason {
         let has = |fact| self.facts.has(fact);
+        if has("handle") {
+            return if self.has_free_gpu() { Reason::Unsupported } else { Reason::Handle };
+        }
         match self.cause() {
             Some(Verdict::Reservation) if has("communicator") => Reason::Communicator,
             Some(Verdict::Reservation) if has("context") => Reason::Unopened,

@@ -69,7 +69,7 @@ fn value(behind: &str, is_option: bool) -> Option<u64> {
         None => return None,
     };
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let is_whole = !rest[digits..].starts_with(|next: char| next == '.' || next == '_' || next.is_alphanumeric());
+    let is_whole = !rest[digits..].starts_with(|next: char| "._*/+-".contains(next) || next.is_alphanumeric());
     let is_ended = is_whole || rest[digits..].starts_with(". ") || &rest[digits..] == ".";
     rest[..digits].parse().ok().filter(|value| is_ended && (2..10_000_000).contains(value))
 }
@@ -100,6 +100,7 @@ mod tests {
             "Global batch: 32",
             "batch_size=0.5",
             "batch=8k",
+            "batch=12*12",
             "seq2seq 4",
             "minibatch: x",
             "batch=1",

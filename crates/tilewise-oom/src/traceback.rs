@@ -1,5 +1,6 @@
 //! Frames of Python's tracebacks.
 
+use crate::level::Level;
 use crate::message::Message;
 use crate::occasion::Occasion;
 
@@ -35,18 +36,20 @@ pub struct Frame {
 /// Parts of the paths of files that a reader didn't write.
 const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
 
-/// Python's words before a traceback.
-const BEGIN: &str = "Traceback (most recent call last)";
-
 /// Python's words between an error and the traceback of an error that it caused.
 const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "During handling of the above exception"];
 
+/// Python's words before a traceback.
+const BEGIN: &str = "Traceback (most recent call last)";
+
 impl Message {
-    /// Sets what frames show of the error at `start`: Python prints an error's traceback before it, and behind it only
-    /// those of errors that it caused.
+    /// Sets what frames show of the error at `start`: Python prints an error's traceback before it, and behind it those
+    /// of errors that it caused; a log has the error before its traceback.
     pub(crate) fn set_frames(&mut self, text: &str, start: usize) {
         let mut frames = Frame::of_last(&text[..start]);
-        if frames.is_empty() && CAUSES.iter().any(|words| text[start..].contains(words)) {
+        let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let is_logged = self.form.level() == Level::Error && !text[line..start].contains("Error: ");
+        if frames.is_empty() && (is_logged || CAUSES.iter().any(|words| text[start..].contains(words))) {
             frames = Frame::of_last(&text[start..]);
         }
         self.in_function = Occasion::of(&frames);

@@ -81,6 +81,8 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     if form == Form::EarlyAbort && is_bare {
         advice.push(new(MemoryFinding::EarlyAbort, Target::Compiler));
     }
+    // That form's figures are of temporaries alone, and arguments lie beside them.
+    let shrunk = || if form == Form::Bound { None } else { shrink(&budget) };
     let lacks = if is_bare {
         Some(MessageLacks::Arrays)
     } else if advice.is_empty() {
@@ -89,7 +91,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest)
     };
     if let Some(lacks) = lacks {
-        let shrink = shrink(&budget).filter(|_| lacks != MessageLacks::Rest);
+        let shrink = shrunk().filter(|_| lacks != MessageLacks::Rest);
         advice.push(new(
             MemoryFinding::LookInside { lacks, shrink, dump: listing.message.dump.clone() },
             Target::Process,

@@ -195,8 +195,12 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
             cap,
         },
         _ if is_fusion => BlockFinding::Fusion { cap },
-        // Without a kernel in the text, PyTorch's operations are the compiler's own.
-        _ if message.framework == Some(Framework::TorchXla) && !message.named.kernel => BlockFinding::Fusion { cap },
+        // Without a kernel in the text, operations of PyTorch and TensorFlow are the compiler's own.
+        _ if matches!(message.framework, Some(Framework::TorchXla | Framework::TensorFlow))
+            && !message.named.kernel =>
+        {
+            BlockFinding::Fusion { cap }
+        }
         _ => BlockFinding::Unlisted { cap },
     }
 }

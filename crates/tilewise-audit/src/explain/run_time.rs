@@ -27,7 +27,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
     // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed.
-    let is_needed = matches!(asker, Some(Asker::Server(_) | Asker::Weights));
+    let is_needed = matches!(asker, None | Some(Asker::Server(_) | Asker::Weights));
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
     let output = message.persistent.iter().find(|row| row.name == "output");

@@ -147,6 +147,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Form::Host if message.used.is_none() => killed(message),
         _ if reason == Reason::DamagedSize => format!("A damaged size, which no host has{asked}."),
         _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
+        _ if matches!(reason, Reason::Handle | Reason::Unsupported) => {
+            "A library of NVIDIA's could not start on a GPU.".to_owned()
+        }
         _ if reason == Reason::BrokenContext => {
             "An earlier operation broke the GPU's context: no lack of memory is shown.".to_owned()
         }
@@ -163,7 +166,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Unnamed) => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
-        _ if reason == Reason::Killed => "That is the shell's word, which gives no reason.",
+        _ if reason == Reason::Killed => "That is a shell's or launcher's word, which gives no reason.",
         // A CPU may be the device.
         Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
         _ if message.entries.is_empty() => "This isn't a TPU message.",

@@ -150,7 +150,7 @@ fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Word
     let less =
         format!("Return less at once: results take {}, {} of the program", bytes(taken), percent(share(taken, all)));
     if arguments < taken / 2 {
-        return Words::new(format!("{less}; of a long rollout, return some steps at a time")).task(less);
+        return Words::new(format!("{less}; what a loop collects can be returned some turns at a time")).task(less);
     }
     Words::new(format!("{less}; and donate the arguments that they replace, {} at most", bytes(arguments)))
         .task("Donate the arguments that results replace, or return less")

@@ -22,6 +22,17 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
              one set the memory aside twice",
             about,
         ),
+        Reason::Handle => {
+            let words = held_by_others(about);
+            let sentence = "See whether any of the GPU's memory is left, end what else holds it, and leave the pool less: a library of \
+                            NVIDIA's takes its own beside the pool. Where much is free, its driver or version doesn't fit";
+            Words { sentence: sentence.to_owned(), ..words }.task("See whether any of the GPU's memory is left; end other runs")
+        }
+        Reason::Unsupported => Words::new(
+            "Install a newer driver, or the libraries that this one was made for: memory is free, so the library's version is in question",
+        )
+        .task("Install a newer driver, or libraries that fit this one")
+        .code(None, "nvidia-smi  # the driver's version, and the newest CUDA that it runs"),
         Reason::BrokenContext => Words::new(
             "Find the first error of the log, and run it again with each operation waited for: an earlier operation broke the GPU's \
              context, after which every request fails",
@@ -40,7 +51,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         Reason::OwnArrays(percent) => {
             let words = Words::new(format!(
                 "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
-                 is needed in whole, such as weights and the optimizer's state, belongs on more devices, a part on each"
+                 is needed in whole belongs on more devices, a part on each, or on the host"
             ))
             .task("List the arrays that are alive; drop old ones, divide the others");
             run_time::list_alive(words, about)
@@ -113,15 +124,16 @@ fn held_by_others(about: &Recommendation) -> Words {
     let words = Words::new(format!(
         "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
     ));
+    let look = "nvidia-smi  # of an NVIDIA card";
     let shared = match about.framework {
         Some(Framework::Jax) => {
             "export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
         }
         Some(Framework::TorchXla) => "export PJRT_ALLOCATOR_FRACTION=0.4  # where two processes share it",
         Some(Framework::TensorFlow) => "export TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it",
-        _ => return words,
+        _ => return words.code(None, look),
     };
-    words.code(None, format!("nvidia-smi  # of an NVIDIA card\n{shared}"))
+    words.code(None, format!("{look}\n{shared}"))
 }
 
 /// The reason as a sentence; empty where the message shows none.
@@ -144,6 +156,18 @@ pub(super) fn sentence(message: &Message) -> String {
         }
         Reason::Library => {
             "A library's call found no memory: it lies beside the pool that the process set aside for its arrays."
+        }
+        Reason::Handle => {
+            "Most often no memory is left beside the pool that the process set aside for its arrays; a driver that is too old has the \
+             same message."
+        }
+        Reason::Unsupported => {
+            let fact = |name| message.facts.size(name).map(printed);
+            let free = fact("free").unwrap_or_default();
+            let driver = message.facts.text("driver").map(|driver| {
+                format!(" The log takes the driver for too old, perhaps: {}.", driver.trim().trim_end_matches('.'))
+            });
+            return format!("{free} are free: no memory ran out.{}", driver.unwrap_or_default());
         }
         Reason::OwnArrays(percent) => return format!("This process's own arrays fill {percent} % of its pool."),
         Reason::Tiny => {

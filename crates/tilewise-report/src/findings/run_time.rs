@@ -116,10 +116,10 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
                 .task("Give the program smaller inputs")
         }
         _ => Words::new(
-            "Ask for less at once, where the first step fails: a part of the array on each device, fewer samples or pixels, a narrower \
+            "Ask for less at once, where no training step ran: a part of the array on each device, fewer samples or pixels, a narrower \
              type",
         )
-        .task("If the first step fails: ask for a part on each device"),
+        .task("If no step ran: ask for less, a part on each device"),
     }
 }
 

@@ -233,6 +233,7 @@ fn headline(message: &Message, budget: &Budget) -> String {
     let mut words = format!("Out of memory{place}");
     let names = match message.form {
         Form::RunTime => ["asked for", "free", "over"],
+        Form::Bound => ["needed for temporaries", "available", "over"],
         _ => ["needed", "available", "over"],
     };
     // The total of a table is a lower bound.
@@ -242,7 +243,13 @@ fn headline(message: &Message, budget: &Budget) -> String {
     let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", printed(size?))));
     let mut figures: Vec<String> = figures.collect();
     let difference = budget.missing_bytes.filter(|missing| *missing > 0 && message.exceeded.is_none());
-    figures.extend(difference.filter(|_| message.limit.is_some()).map(|missing| format!("{} over", bytes(missing))));
+    // Rounded figures near one another leave nothing of their difference; temporaries alone exceed the memory by less than all.
+    let width = |size: &PrintedSize| size.high() - size.low();
+    let figures_of = message.used.as_ref().zip(message.limit.as_ref());
+    let is_exact =
+        |missing: &u64| figures_of.is_some_and(|(used, limit)| *missing > width(used).saturating_add(width(limit)));
+    let difference = difference.filter(is_exact).filter(|_| message.form != Form::Bound);
+    figures.extend(difference.map(|missing| format!("{} over", bytes(missing))));
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));

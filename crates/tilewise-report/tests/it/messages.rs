@@ -168,13 +168,32 @@ fn what_a_host_refuses_is_no_lack_of_a_devices_memory() {
 
 #[test]
 fn libraries_find_room_beside_the_pool() {
-    for line in ["failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_ALLOC_FAILED"] {
-        let retry = "W bfc_allocator.cc:272] Allocator (GPU_0_bfc) ran out of memory trying to allocate 16.00MiB with freed_by_count=0. \
-                     The caller indicates that this is not a failure";
-        let (task, screen) = first_change(&format!("{retry}\n{line}\n"));
-        assert_eq!(task, "Leave the pool less of the memory", "{screen}");
-        assert!(screen.contains("A library's call found no memory"), "{screen}");
-    }
+    let retry = "W bfc_allocator.cc:272] Allocator (GPU_0_bfc) ran out of memory trying to allocate 16.00MiB with freed_by_count=0. \
+                 The caller indicates that this is not a failure";
+    let (task, screen) = first_change(&format!("{retry}\nCUDNN_STATUS_ALLOC_FAILED\n"));
+    assert_eq!(task, "Leave the pool less of the memory", "{screen}");
+    assert!(screen.contains("A library's call found no memory"), "{screen}");
+    let handle = "E cuda_blas.cc:238] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED";
+    let (task, screen) = first_change(&format!("{retry}\n{handle}\n"));
+    assert_eq!(task, "See whether any of the GPU's memory is left; end other runs", "{screen}");
+    assert!(!screen.contains("Out of memory"), "{screen}");
+    let free = "Memory usage: 42069065728 bytes free, 42505273344 bytes total.\nPossibly insufficient driver version: 470.182.3";
+    let (task, screen) = first_change(&format!("{handle}\n{free}\n"));
+    assert_eq!(task, "Install a newer driver, or libraries that fit this one");
+    assert!(screen.contains("39.18 GiB are free: no memory ran out"), "{screen}");
+}
+
+/// Temporaries of that wording lie beside the arguments, and a kernel's advice needs a kernel in the text.
+#[test]
+fn what_a_text_does_not_show_is_not_said() {
+    let bound = "Ran out of memory on HBM, the total memory required for HLO temporaries (16.23G) exceeds available HBM (15.75G).";
+    let (_, screen) = first_change(bound);
+    assert!(screen.contains("16.23 GiB needed for temporaries") && !screen.contains("shrink by"), "{screen}");
+    let of_tensorflow =
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: Ran out of memory in memory space vmem.";
+    assert_eq!(first_change(of_tensorflow).0, "Give the operation less at once");
+    let near = "Ran out of memory in memory space smem. Used 1.01M of 1.00M smem.";
+    assert!(!first_change(near).1.contains(" over"), "{}", first_change(near).1);
 }
 
 /// 334 MiB are a small part of any GPU.
