@@ -81,8 +81,6 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     if form == Form::EarlyAbort && is_bare {
         advice.push(new(MemoryFinding::EarlyAbort, Target::Compiler));
     }
-    // That form's figures are of temporaries alone, and arguments lie beside them.
-    let shrunk = || if form == Form::Bound { None } else { shrink(&budget) };
     let lacks = if is_bare {
         Some(MessageLacks::Arrays)
     } else if advice.is_empty() {
@@ -91,7 +89,11 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest)
     };
     if let Some(lacks) = lacks {
-        let shrink = shrunk().filter(|_| lacks != MessageLacks::Rest);
+        // That form's figures are of temporaries alone, and arguments lie beside them.
+        let of_temporaries = |shrink: Shrink| {
+            if form == Form::Bound { Shrink { is_of_temporaries: true, is_least: true, ..shrink } } else { shrink }
+        };
+        let shrink = shrink(&budget).map(of_temporaries).filter(|_| lacks != MessageLacks::Rest);
         advice.push(new(
             MemoryFinding::LookInside { lacks, shrink, dump: listing.message.dump.clone() },
             Target::Process,
@@ -138,7 +140,11 @@ fn shrink(budget: &Budget) -> Option<Shrink> {
     let temporaries = budget.temporary_bytes.filter(|bytes| *bytes > missing);
     let of = temporaries.or(budget.used_bytes)?;
     let percent = u64::try_from((u128::from(missing) * 100).div_ceil(u128::from(of.max(1)))).ok()?;
-    (missing > 0 && percent < 100).then_some(Shrink { is_of_temporaries: temporaries.is_some(), percent })
+    (missing > 0 && percent < 100).then_some(Shrink {
+        is_of_temporaries: temporaries.is_some(),
+        percent,
+        is_least: false,
+    })
 }
 
 /// The finding that one array exceeds the memory, with no known way to make it smaller.
@@ -170,5 +176,5 @@ fn arguments(budget: &Budget) -> MemoryFinding {
     let devices = budget.capacity_bytes.map_or(2, least);
     let devices = devices.checked_next_power_of_two().unwrap_or(devices);
     let left = budget.capacity_bytes.map(|capacity| capacity.saturating_sub(bytes.div_ceil(devices)));
-    MemoryFinding::Arguments { bytes, devices, left, roots: Vec::new() }
+    MemoryFinding::Arguments { bytes, devices, left, roots: Vec::new(), element: None }
 }

@@ -26,8 +26,9 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         (None, Some(Occasion::Weights)) => Some(Asker::Weights),
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
-    // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed.
-    let is_needed = matches!(asker, None | Some(Asker::Server(_) | Asker::Weights));
+    // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed; and most jobs that
+    // find no room for an array never ran a step.
+    let is_needed = asker != Some(Asker::Program);
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
     let output = message.persistent.iter().find(|row| row.name == "output");

@@ -30,7 +30,8 @@ def loss_of(chunk):
     hidden, labels = chunk
     logits = (hidden @ head).astype(jnp.float32){cap}
     {of_tokens}
-# hidden: [batch, sequence, …]; losses: one for each token, of which your loss makes the rest
+# hidden: [batch, sequence, …], what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
+# losses: one for each token, of which your loss makes the rest
 chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
 losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)
 loss = (losses * weights).sum() / weights.sum()  # weights: 0 for padding"

@@ -85,9 +85,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 "sharding = NamedSharding(mesh, PartitionSpec('x'), memory_kind='pinned_host')\nstate = jax.device_put(state, sharding)",
             )
         }
-        MemoryFinding::Arguments { bytes: taken, devices, left, roots } => {
-            arguments(*taken, *devices, *left, roots, about)
-        }
+        MemoryFinding::Arguments { .. } => arguments(finding, about),
         MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
@@ -115,9 +113,10 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
 }
 
 /// `The temporaries have to shrink by 11 %`
-fn to_shrink(Shrink { is_of_temporaries, percent, .. }: Shrink) -> String {
+fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shrink) -> String {
     let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
-    format!("{what} to shrink by {percent} %")
+    let beside = if is_least { " at least, and by what arguments take" } else { "" };
+    format!("{what} to shrink by {percent} %{beside}")
 }
 
 /// Advice to read the program's dump, which shows more than a message.
@@ -157,17 +156,26 @@ fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Word
         .jax(about, JAX, "step = jax.jit(step, donate_argnums=0)  # if the results replace its first argument")
 }
 
-fn arguments(taken: u64, devices: u64, left: Option<u64>, roots: &[String], about: &Recommendation) -> Words {
+fn arguments(finding: &MemoryFinding, about: &Recommendation) -> Words {
+    let MemoryFinding::Arguments { bytes: taken, devices, left, roots, element } = finding else {
+        return Words::new("");
+    };
+    let (taken, devices) = (*taken, *devices);
+    let narrower = match element {
+        None => ", or narrow their type".to_owned(),
+        Some(element) if element.bits() > 8 => format!(", or narrow them ({element} now)"),
+        Some(_) => String::new(),
+    };
     let left = left.map(|left| format!(", which leaves {} for all else", bytes(left)));
     let what = if roots.is_empty() { "the arguments".to_owned() } else { quoted(roots) };
     let words = Words::new(format!(
-        "Divide {what}, {}, between devices: {} on each of {devices}{}; or keep them in a narrower type (bf16, int8), or \
-         optimizer state in the host's memory",
+        "Divide {what}, {}, between devices: {} on each of {devices}{}{narrower}; optimizer state may lie in the host's \
+         memory",
         bytes(taken),
         bytes(taken / devices.max(1)),
         left.unwrap_or_default()
     ))
-    .task(format!("Divide {what} between {devices} devices, or narrow their type"));
+    .task(format!("Divide {what} between {devices} devices{narrower}"));
     let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
     let divided: Vec<String> = roots.iter().map(|root| format!("\n{root} = jax.tree.map(divided, {root})")).collect();
     match about.framework {

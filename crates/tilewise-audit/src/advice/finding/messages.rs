@@ -1,6 +1,7 @@
 //! Findings in messages that no array explains.
 
 use crate::advice::change::Change;
+use tilewise::ElementType;
 use tilewise_oom::{PrintedSize, Resharding, Server, Setting};
 
 /// A program that doesn't fit.
@@ -54,6 +55,8 @@ pub enum MemoryFinding {
         left: Option<u64>,
         /// The parameters of the Python function that hold them; empty if unknown.
         roots: Vec<String>,
+        /// The type of most of their bytes; `None` if unknown.
+        element: Option<ElementType>,
     },
     /// The results take much of arguments, results and temporaries together.
     Results {
@@ -74,6 +77,8 @@ pub struct Shrink {
     pub is_of_temporaries: bool,
     /// Percentage, rounded up.
     pub percent: u64,
+    /// Whether arguments, whose size isn't known, lie beside it.
+    pub is_least: bool,
 }
 
 /// A failure at run time.

@@ -36,9 +36,13 @@ pub(crate) fn divided(
         .max_by_key(|array| array.bytes)
         .filter(|_| program.partitions <= 1 && program.machine != Machine::Cpu)?;
     let bytes = arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    let of_type = |element| {
+        arrays.iter().filter(move |array| array.element_type() == element).map(|array| array.bytes).sum::<u64>()
+    };
+    let element = arrays.iter().map(|array| array.element_type()).find(|element| of_type(*element) > bytes / 2);
     let between = |devices: u64| {
         let parts = arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(devices)));
-        let finding = MemoryFinding::Arguments { bytes, devices, left: None, roots: roots.clone() };
+        let finding = MemoryFinding::Arguments { bytes, devices, left: None, roots: roots.clone(), element };
         Proposal::new(Finding::Memory(finding), Target::Argument, program.advised(largest)).at_most(parts).bound()
     };
     let mut counts = std::iter::successors(Some(2), |devices| Some(devices * 2)).take_while(|devices| *devices <= MOST);

@@ -115,7 +115,7 @@ fn write_row(row: &Allocation, count: u64, is_of_kernel: bool, width: usize, out
         _ if block.is_some() => block.unwrap_or_default(),
         Some(shape) if !disagrees && is_laid_out => shape.to_string(),
         // The array of a kernel's row lies elsewhere.
-        _ if disagrees && entry.allocation_type.as_deref() == Some("scoped") => name_of(row),
+        _ if disagrees && entry.allocation_type.as_deref() == Some("scoped") => "blocks, scratch and stack".to_owned(),
         _ => entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
     };
     let cut = if unread { " (cut)" } else { "" };
