@@ -469,7 +469,7 @@ fn weights_that_do_not_fit_are_divided() {
     };
     // 16 MiB of weights, 1 MiB of `x`, 1/4 of the result.
     assert_eq!(divided(20 * MIB), None);
-    let task = |devices: u64| format!("Divide `params` between {devices} devices, or narrow their type");
+    let task = |devices: u64| format!("Divide `params` between {devices} devices, or narrow them (f32 now)");
     assert_eq!(divided(10 * MIB), Some((task(2), Some(8 * MIB))));
     assert_eq!(divided(5 * MIB), Some((task(8), Some(14 * MIB))));
 }

@@ -259,7 +259,7 @@ fn weights_that_are_loaded_are_divided() {
     let task = |code: &str| first_change(&format!("{raised}    {code}\n{refused}")).0;
     let load = "model = GemmaCausalLM.from_preset(\"gemma2_9b\")";
     assert_eq!(task(load), "Divide weights and state between devices as they are made");
-    assert!(task("state = step(state, batch)").starts_with("If earlier steps ran: list the arrays alive"));
+    assert!(task("state = step(state, batch)").starts_with("If no step ran: ask for less"));
     let gpu = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 9.00GiB\njax.errors.JaxRuntimeError: x";
     assert_eq!(
         first_change(&format!("{raised}    {load}\n{gpu}")).0,

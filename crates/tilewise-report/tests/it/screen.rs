@@ -342,7 +342,7 @@ fn code_is_of_what_the_message_names() {
     let julia = first(&format!("ERROR: LoadError: {request}"));
     assert!(!julia.contains("python") && !julia.contains("jax"), "{julia}");
     let free =
-        "Error allocating device buffer: Attempting to allocate 293.79M. That was not possible. There are 12.76M free.";
+        "Error loading program 'f': Attempting to allocate 293.79M. That was not possible. There are 12.76M free.";
     assert!(first(free).contains("# in JAX"));
     assert!(!first(&format!("jax.errors.JaxRuntimeError: {free}")).contains("# in JAX"));
 }
