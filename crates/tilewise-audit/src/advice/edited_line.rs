@@ -125,3 +125,57 @@ fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [SourceLocati
 fn innermost(calls: &[SourceLocation<'_>]) -> Option<SourceLine> {
     innermost_own(|| calls.iter().rev().cloned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `main` calls `step`, which takes the gradient of `loss` and then updates.
+    const TABLES: &str = r#"
+FileNames
+1 "train.py"
+
+FunctionNames
+1 "main"
+2 "step"
+3 "loss"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=40 end_line=40 column=1 end_column=2}
+2 {file_name_id=1 function_name_id=2 line=31 end_line=31 column=1 end_column=2}
+3 {file_name_id=1 function_name_id=3 line=12 end_line=12 column=1 end_column=2}
+4 {file_name_id=1 function_name_id=2 line=33 end_line=33 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+3 {file_location_id=3 parent_frame_id=3}
+4 {file_location_id=4 parent_frame_id=2}
+"#;
+
+    fn lines(operations: &[(&str, u32)]) -> [Option<u32>; 2] {
+        let instruction = |(at, (name, frame)): (usize, &(&str, u32))| {
+            format!(
+                "  x{at} = f32[8]{{0}} parameter({at}), metadata={{op_name=\"jit(step)/{name}\" stack_frame_id={frame}}}\n"
+            )
+        };
+        let body: String = operations.iter().enumerate().map(instruction).collect();
+        let text = format!("HloModule jit_step\n{TABLES}\nENTRY main {{\n{body}}}");
+        let module = Module::parse(text).expect("a program");
+        let stacks = Stacks::of(&module);
+        [gradient(&stacks), shared_by_all(&stacks)].map(|line| line.map(|line| line.line))
+    }
+
+    #[test]
+    fn call_stacks_part_where_the_gradient_is_taken() {
+        let [gradient, shared] =
+            lines(&[("jvp(loss)/dot", 3), ("transpose(jvp(loss))/dot", 3), ("add", 4), ("mul", 4)]);
+        assert_eq!((gradient, shared), (Some(31), Some(40)));
+    }
+
+    /// Nothing parts the gradient from the rest: the innermost line that all of it shares.
+    #[test]
+    fn a_program_that_is_a_gradient_alone() {
+        assert_eq!(lines(&[("jvp(loss)/dot", 3), ("jvp(loss)/add", 3)]), [Some(12), Some(12)]);
+    }
+}
