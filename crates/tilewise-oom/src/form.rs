@@ -82,6 +82,8 @@ pub enum Form {
     CoreHalt,
     /// A check inside the compiler failed: a defect of the compiler.
     CompilerCheck,
+    /// Another resource than memory is exhausted: a message's length, open files, a disk, a quota.
+    Resource,
     /// Resources were exhausted; the message doesn't mention memory.
     Other,
 }

@@ -49,7 +49,10 @@ const SIGNS: [(&[&str], Framework); 8] = [
         ],
         Framework::Torch,
     ),
-    (&["Reactant", "LoadError:", ".jl:", "EXLA", "(RuntimeError)"], Framework::OtherLanguage),
+    (
+        &["Reactant", "LoadError:", ".jl:", "EXLA", "`iex`", "iex(", "[error] Execution of", "(RuntimeError)"],
+        Framework::OtherLanguage,
+    ),
     (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
     (
         &[

@@ -149,7 +149,16 @@ impl Message {
 
     /// The percentage of its pool that a process's own arrays fill, by the bar of XLA's allocator, if that is most of it.
     pub(crate) fn full_percent(&self) -> Option<u64> {
-        self.facts.number("filled").filter(|filled| *filled > HALF)
+        let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
+        let of_pool =
+            || fact("pool_used")?.saturating_mul(100).checked_div(fact("pool")?).filter(|percent| *percent <= 100);
+        self.facts.number("filled").or_else(of_pool).filter(|filled| *filled > HALF)
+    }
+
+    /// Whether a GPU is asked for a large part of what it may have.
+    #[must_use]
+    pub fn asks_much(&self) -> bool {
+        self.used.as_ref().is_some_and(|used| used.bytes() > SMALL_POOL)
     }
 
     /// Whether a host was asked for more memory than any has, so that the size itself is damaged.

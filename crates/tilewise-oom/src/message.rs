@@ -63,6 +63,8 @@ pub struct Message {
     pub named: Named,
     /// The job's batch and lengths, as far as the text names them, batches first.
     pub settings: Vec<Setting>,
+    /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
+    pub is_compiled_elsewhere: bool,
     /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; only in messages about a
@@ -128,6 +130,7 @@ impl Message {
             server: None,
             named: Named::default(),
             settings: Vec::new(),
+            is_compiled_elsewhere: false,
             dump: None,
             kernel: None,
             block_sizes: Vec::new(),

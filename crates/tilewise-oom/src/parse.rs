@@ -31,6 +31,9 @@ use std::ops::Range;
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
 
+/// Signs of XRT, by which PyTorch/XLA sent programs to a TPU's host.
+const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
+
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
 
@@ -47,6 +50,8 @@ impl Message {
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
         let filled = forms::filled_percent(log);
+        let is_compiled_elsewhere =
+            framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
         let settings = settings::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
@@ -64,6 +69,7 @@ impl Message {
                 server,
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
+                is_compiled_elsewhere,
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,
@@ -183,13 +189,14 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let has_error = messages.iter().any(is_telling);
     messages.retain(|message| !has_error || message.form.level() < Level::Error || is_telling(message));
     // A warning about an optional request adds nothing beside an error, nor does a kernel that autotuning left out.
-    let is_of_a_trial = |message: &Message| match message.form {
-        Form::GpuRetry => true,
+    // Nor does another resource beside memory.
+    let is_lesser = |message: &Message| match message.form {
+        Form::GpuRetry | Form::Resource => true,
         Form::SharedMemory => message.used.is_none() && message.limit.is_none(),
         _ => false,
     };
-    let has_another = messages.iter().any(|message| is_telling(message) && !is_of_a_trial(message));
-    messages.retain(|message| !has_another || !is_of_a_trial(message));
+    let has_another = messages.iter().any(|message| is_telling(message) && !is_lesser(message));
+    messages.retain(|message| !has_another || !is_lesser(message));
     let mut kept = Vec::with_capacity(messages.len());
     messages.into_iter().for_each(|message| add(&mut kept, message));
     kept

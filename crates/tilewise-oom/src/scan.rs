@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 50] = [
+const SIGNS: [&str; 54] = [
     "emory",
     "EMORY",
     "lloc",
@@ -85,6 +85,10 @@ const SIGNS: [&str; 50] = [
     "shared data",
     "convolution",
     "utotuning",
+    "larger than max",
+    "many open",
+    "space left",
+    "uota",
 ];
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());

@@ -66,9 +66,12 @@ impl Frame {
         places.filter_map(|at| Self::at(&text[at..])).collect()
     }
 
-    /// Whether its file is the reader's.
+    /// Whether its file is the reader's, and the line more than the program's start: `app.run(main)`.
     fn is_own(&self) -> bool {
-        !INSTALLED.iter().any(|part| self.file.contains(part))
+        let is_start =
+            || self.code.as_deref().is_some_and(|code| code.starts_with("app.run(") || code.starts_with("main("));
+        let is_outermost = self.function == "<module>" && is_start();
+        !is_outermost && !INSTALLED.iter().any(|part| self.file.contains(part))
     }
 
     /// The frame that a text begins with: `File "train.py", line 88, in main`, and under it the line.

@@ -30,6 +30,8 @@ pub enum Verdict {
     HostCompute,
     /// A warning: an array is replicated on its way from one sharding to another.
     Resharding,
+    /// Another resource than memory ran out.
+    OtherResource,
     /// A check inside the compiler failed; no memory ran out.
     CompilerCheck,
     /// An argument has another size, type, layout or memory than it was compiled for.
@@ -92,6 +94,7 @@ impl Verdict {
             Self::HostPlacement => "host_placement",
             Self::HostCompute => "host_compute",
             Self::Resharding => "resharding",
+            Self::OtherResource => "other_resource",
             Self::CompilerCheck => "compiler_check",
             Self::InputMismatch => "input_mismatch",
             Self::Mosaic => "mosaic",

@@ -19,7 +19,7 @@ macro_rules! pages {
 const ERRORS: &[(&str, &str)] = pages! {
     "E0100" "E0101" "E0102" "E0200" "E1000" "E1001" "E1200" "E2001" "E2002" "E2003" "E3000" "E3001"
     "mosaic" "donation" "rematerialization" "resharding" "kv_cache" "statistics" "gpu" "shared_memory" "host"
-    "compiler_check"
+    "compiler_check" "resource"
 };
 /// A section for each kind of change, `## donate: …`.
 const ADVICE: &str = include_str!("../docs/advice.md");

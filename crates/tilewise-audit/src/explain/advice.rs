@@ -95,7 +95,12 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         };
         let shrink = shrink(&budget).map(of_temporaries).filter(|_| lacks != MessageLacks::Rest);
         advice.push(new(
-            MemoryFinding::LookInside { lacks, shrink, dump: listing.message.dump.clone() },
+            MemoryFinding::LookInside {
+                lacks,
+                shrink,
+                dump: listing.message.dump.clone(),
+                is_elsewhere: listing.message.is_compiled_elsewhere,
+            },
             Target::Process,
         ));
     }

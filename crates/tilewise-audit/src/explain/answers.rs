@@ -5,7 +5,9 @@ use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding},
+        finding::{
+            CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, Resource, RunTimeFinding,
+        },
     },
     message::Listing,
 };
@@ -37,6 +39,14 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             vec![new(Finding::Placement(PlacementFinding::BeforeUse), Target::Value)]
         }
         (_, Verdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
+        (_, Verdict::OtherResource) => {
+            let has = |fact| message.facts.get(fact).is_some();
+            let resource = [("files", Resource::Files), ("disk", Resource::Disk), ("quota", Resource::Quota)]
+                .into_iter()
+                .find_map(|(fact, resource)| has(fact).then_some(resource));
+            let resource = resource.unwrap_or(Resource::MessageLength);
+            vec![new(Finding::RunTime(RunTimeFinding::OtherResource(resource)), Target::Process)]
+        }
         (_, Verdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
         (_, Verdict::RematLimit) => {
             // Where arguments and results exceed the memory, what the program keeps beside them decides nothing.

@@ -20,6 +20,10 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         AnyAlgorithm => Target::Compiler,
         _ => Target::Process,
     };
+    let is_held = matches!(listing.message.reason(), Reason::Tiny | Reason::Small | Reason::Results);
+    if is_held && listing.message.machine() == Some(UntiledMachine::Unnamed) {
+        return super::run_time::on_any_device(listing.message);
+    }
     let mut found = of_machine(listing);
     // Neither a batch nor arrays of earlier steps are there yet.
     let is_weights = listing.message.occasion() == Some(Occasion::Weights)
@@ -71,9 +75,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) => torch(listing),
         reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
+        // A large request finds no room in an empty pool either.
+        reason @ Reason::OwnArrays(_) if message.asks_much() => vec![smaller(listing), OfReason(reason)],
         reason @ Reason::OwnArrays(_) => vec![OfReason(reason), smaller(listing)],
-        // Of a device that may be a host, nothing tells that it is shared.
-        Reason::Tiny | Reason::Small | Reason::Results if is_unnamed => vec![Processes],
         Reason::Size => vec![smaller(listing)],
         Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
             (true, _) => vec![Processes],

@@ -2,7 +2,7 @@
 
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{Asker, CoreHalt, Finding, RunTimeFinding},
+    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding},
 };
 use tilewise_oom::{Form, Message, Occasion, PrintedSize, Server, Verdict};
 
@@ -41,6 +41,17 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     advice.push(new(finding, Target::Value));
     advice.extend(last);
     advice
+}
+
+/// What to do where others hold a device's memory that may be a TPU's or a GPU's.
+pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
+    let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
+    let others = RunTimeFinding::OthersHold { asked: message.used.clone(), free: None, returned: None, programs: true };
+    vec![
+        (Finding::RunTime(RunTimeFinding::AskLess { asker }), Target::Value),
+        (Finding::RunTime(others), Target::Process),
+        (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process),
+    ]
 }
 
 /// The room that a server leaves for programs; `None` unless its log shows a sized cache: statistics, or a load.

@@ -1,4 +1,4 @@
-//! Machines without tiles, except GPUs: hosts, Tenstorrent devices.
+//! Machines without tiles, except GPUs: hosts, Tenstorrent devices; and resources other than memory.
 
 use super::{Judged, Rule};
 use crate::form::Form;
@@ -32,8 +32,21 @@ pub(super) const RULES: &[Rule] = &[
             "[JIT session {session:name}] Cannot allocate memory",
             "LLVM {session:name} Unable to allocate section memory",
             "LLVM compilation {session:name} Cannot allocate memory",
+            "*MemoryError",
         ],
         ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
+    },
+    Rule {
+        opens: &[
+            "Received message larger than max[ {message:number} vs {most:number}]",
+            "Sent message larger than max[ {message:number} vs {most:number}]",
+            "Too many open {files:name}",
+            "No space left on {disk:name}",
+            "Quota exceeded for {quota:name}",
+            "exceeded quota {quota:name}",
+            "Insufficient {quota:name} quota",
+        ],
+        ..Rule::new(Form::Resource, Error, Judged::As(Verdict::OtherResource), "resource")
     },
     Rule {
         opens: &[

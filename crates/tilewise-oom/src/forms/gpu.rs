@@ -144,7 +144,10 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     let pool = facts.size("pool").filter(|pool| pool.bytes() > 0).zip(facts.size("pool_used"));
     let pool = pool.filter(|(pool, used)| used.bytes() <= pool.bytes());
     if let Some((pool, used)) = pool.filter(|_| !facts.has("free")) {
-        let free = PrintedSize::exact(pool.bytes().saturating_sub(used.bytes()));
+        // Nothing is free where no block is: chunks are larger than what is in them.
+        let is_full = facts.size("piece").is_some_and(|piece| piece.bytes() == 0);
+        let free = if is_full { 0 } else { pool.bytes().saturating_sub(used.bytes()) };
+        let free = PrintedSize::exact(free);
         facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
     }
     match facts.text("allocator") {

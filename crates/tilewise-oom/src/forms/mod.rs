@@ -70,6 +70,7 @@ impl Form {
             Self::Tenstorrent => "tenstorrent",
             Self::CoreHalt => "core_halt",
             Self::CompilerCheck => "compiler_check",
+            Self::Resource => "resource",
             Self::Other => "other",
         }
     }
@@ -223,7 +224,7 @@ mod tests {
         forms.sort_unstable();
         let count = forms.len();
         forms.dedup();
-        assert_eq!((forms.len(), count), (40, 40));
+        assert_eq!((forms.len(), count), (41, 41));
         for sentence in &CATALOGUE.sentences {
             let wording = sentence.wording;
             let count = |c: char| wording.matches(c).count();

@@ -4,7 +4,7 @@ use super::{Words, code::JAX, gpu_kernels, memory::look_inside, reason, words::p
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{ElsewhereFinding, Transform},
+    recommendation::finding::{ElsewhereFinding, MessageLacks, Transform},
 };
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, UntiledMachine, Verdict};
 
@@ -14,7 +14,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::Processes => Words::new(
             "If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)",
         )
-        .task("See which other processes hold the device's memory")
+        .task("If other processes use the device: see what they hold")
         .code(None, "nvidia-smi  # of an NVIDIA card"),
         ElsewhereFinding::Smaller(largest) => {
             let start = largest.as_ref().map(|largest| {
@@ -58,7 +58,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
             match largest.as_ref().and_then(|largest| largest.transform) {
                 // Samples and layers are a guess about a program of which nothing is known.
-                _ if !is_listed => look_inside("the message lists no arrays", None, about),
+                _ if !is_listed => look_inside(MessageLacks::Arrays, "the message lists no arrays", None, about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
                 Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}")).jax(

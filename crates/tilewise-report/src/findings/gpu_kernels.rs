@@ -32,18 +32,18 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
             let divided = percent.map(|percent| format!(", and may fill {percent} % of what they do")).unwrap_or_default();
             let words = Words::new(format!(
-                "Make the blocks of the kernel smaller{fewer}, if it is one of Triton or Pallas: each stage holds its blocks in shared \
+                "If the kernel is your own, of Triton or Pallas: make its blocks smaller{fewer}; each stage holds its blocks in shared \
                  memory{divided}"
             ))
             .task(match percent {
-                Some(percent) => format!("Make the kernel's blocks smaller: {percent} % of their memory is there"),
-                None => "Make the kernel's blocks smaller".to_owned(),
+                Some(percent) => format!("If the kernel is yours: make its blocks smaller, to {percent} %"),
+                None => "If the kernel is yours: make its blocks smaller".to_owned(),
             });
             match about.framework {
                 _ if !are_stages_enough => words,
                 Some(Framework::Torch) => words.code(
                     "import triton",
-                    "triton.Config({'BLOCK_M': 64, 'BLOCK_N': 64}, num_stages=1)  # the kernel's own names",
+                    "triton.Config({'BLOCK_M': BLOCK_M // 2, 'BLOCK_N': BLOCK_N}, num_stages=1)  # the kernel's own names",
                 ),
                 _ if !is_of_pallas => words,
                 _ => words.code(
@@ -56,14 +56,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             let of_xla = match about.framework {
                 Some(Framework::Torch) | None => "",
                 _ => {
-                    ", such as XLA's attention (AlphaFold 3: `--flash_attention_implementation=xla`); a product of matrices that XLA makes a Triton kernel \
-                     of can use cuBLAS (`XLA_FLAGS=--xla_gpu_enable_triton_gemm=false`)"
+                    ", such as XLA's attention (AlphaFold 3: `--flash_attention_implementation=xla`). If XLA made it: take another version of \
+                     jaxlib, or cuBLAS for products of matrices (`XLA_FLAGS=--xla_gpu_enable_triton_gemm=false`)"
                 }
             };
             Words::new(format!(
                 "If the kernel is a library's, choose another implementation of it{of_xla}"
             ))
-            .task("Choose another implementation of a library's kernel")
+            .task("If it is a library's or XLA's: choose another implementation or version")
         }
         ElsewhereFinding::AnyAlgorithm => Words::new(
             "Let XLA take a default algorithm, which may be slower, if this ended the job; a warning says that it already does",

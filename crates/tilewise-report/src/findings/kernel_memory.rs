@@ -69,11 +69,12 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
         BlockFinding::Unlisted { cap } => Words::new(format!(
-            "Halve the largest blocks of the kernel's BlockSpecs, if it is a Pallas kernel (for attention: the block sizes of \
-             queries and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too \
-             large; else give the operation parts of the batch. {WHICH_FIT}{}",
+            "If it is a Pallas kernel of yours: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
+             and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too large. If the \
+             operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
             no_higher(*cap)
-        )),
+        ))
+        .task("If the kernel is yours: halve the largest blocks of its BlockSpecs"),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \

@@ -14,7 +14,9 @@ use tilewise_oom::{Framework, Setting};
 
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
-        MemoryFinding::LookInside { lacks, shrink, dump } => lacking(*lacks, *shrink, dump.as_deref(), about),
+        MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
+            lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
+        }
         MemoryFinding::Settings { settings, shrink } => {
             let each = |setting: &Setting| format!("`{}` ({})", setting.name, setting.value);
             let lower = format!("Lower {}", settings.iter().map(each).collect::<Vec<_>>().join(" or "));
@@ -91,7 +93,13 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
-fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, about: &Recommendation) -> Words {
+fn lacking(
+    lacks: MessageLacks,
+    shrink: Option<Shrink>,
+    dump: Option<&str>,
+    is_elsewhere: bool,
+    about: &Recommendation,
+) -> Words {
     let why = match lacks {
         MessageLacks::Arrays => "the message lists no arrays",
         MessageLacks::Rest => {
@@ -101,11 +109,9 @@ fn lacking(lacks: MessageLacks, shrink: Option<Shrink>, dump: Option<&str>, abou
     };
     // Only the program shows which part of it grows with the batch.
     let shrink = shrink.map(to_shrink);
-    let words = look_inside(
-        &format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default()),
-        dump,
-        about,
-    );
+    let why = format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default());
+    let words =
+        if is_elsewhere && dump.is_none() { less_at_once(&why, about) } else { look_inside(lacks, &why, dump, about) };
     match shrink {
         Some(shrink) => words.caveat(shrink),
         None => words,
@@ -119,19 +125,29 @@ fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shrink) -> Str
     format!("{what} to shrink by {percent} %{beside}")
 }
 
+/// Advice where the job's flags don't reach the compiler, so that there is no dump.
+fn less_at_once(why: &str, about: &Recommendation) -> Words {
+    let (kept, task) = match about.framework {
+        Some(Framework::TensorFlow) => (
+            ", or recompute what a gradient keeps",
+            "Take fewer or shorter samples at once (`tf.recompute_grad` keeps less)",
+        ),
+        _ => ("", "Take fewer or shorter samples at once"),
+    };
+    Words::new(format!("Take fewer samples, or shorter ones, at once{kept}: {why}")).task(task)
+}
+
 /// Advice to read the program's dump, which shows more than a message.
-pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
-    // TensorFlow's programs are compiled on the TPU's host, which the job's own flags don't reach.
-    if about.framework == Some(Framework::TensorFlow) && dump.is_none() {
-        return Words::new(format!(
-            "Take fewer samples, or shorter ones, at once, or recompute what a gradient keeps: {why}"
-        ))
-        .task("Take fewer or shorter samples at once (`tf.recompute_grad` keeps less)");
-    }
+pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // A dump in a bucket is copied first.
     let remote = dump.filter(|folder| folder.contains("://"));
     let (sentence, task) = match dump {
         Some(_) => ("Run `tilewise audit` on the job's own dump", "See in the job's own dump what owns the peak"),
+        // Whoever runs a program that somebody else wrote can do the first alone.
+        None if lacks == MessageLacks::Arrays => (
+            "Try smaller inputs, such as fewer or shorter samples; or dump the program and run `tilewise audit dump`",
+            "Try smaller inputs; or dump the program, and see its peak",
+        ),
         None => ("Dump the program and run `tilewise audit dump`", "Dump the program, and see what owns its peak"),
     };
     let words = Words::new(format!("{sentence}, which says what owns the peak: {why}")).task(task);
@@ -149,7 +165,10 @@ fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Word
     let less =
         format!("Return less at once: results take {}, {} of the program", bytes(taken), percent(share(taken, all)));
     if arguments < taken / 2 {
-        return Words::new(format!("{less}; what a loop collects can be returned some turns at a time")).task(less);
+        return Words::new(format!(
+            "{less}. Weights that it makes: a part on each device, or a narrower type; values that a loop collects: some turns at a time"
+        ))
+        .task(less);
     }
     Words::new(format!("{less}; and donate the arguments that they replace, {} at most", bytes(arguments)))
         .task("Donate the arguments that results replace, or return less")

@@ -33,6 +33,7 @@ mod reason;
 mod rematerialization;
 mod remedy;
 mod resharding;
+mod resource;
 mod rows_of_few;
 mod run_time;
 mod sample_gradients;
@@ -242,6 +243,7 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
         (_, Verdict::HostPlacement) => placement::answer(message),
         (_, Verdict::HostCompute) => placement::computed(message),
         (_, Verdict::Resharding) => resharding::answer(message),
+        (_, Verdict::OtherResource) => resource::answer(message),
         (_, Verdict::CompilerCheck) => run_time::check(message),
         (Form::SharedMemory | Form::Autotuning, _) => gpu_kernels::answer(message),
         (_, Verdict::RematLimit) => rematerialization::answer(message),

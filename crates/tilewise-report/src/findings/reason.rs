@@ -53,7 +53,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
                 "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
                  is needed in whole belongs on more devices, a part on each, or on the host"
             ))
-            .task("List the arrays that are alive; drop old ones, divide the others");
+            .task("If earlier steps ran: list the arrays alive, drop old ones");
             run_time::list_alive(words, about)
         }
         Reason::Unopened => Words::new(

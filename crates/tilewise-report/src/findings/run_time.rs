@@ -3,6 +3,7 @@
 use super::{
     Words,
     code::{self, JAX},
+    resource,
     words::printed,
 };
 use tilewise_audit::{
@@ -63,6 +64,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Move the array in parts, or free the old one as it moves")
         .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
+        RunTimeFinding::OtherResource(other) => resource::words(*other),
         RunTimeFinding::CompilerCheck => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
              at one version may compile at the next",
@@ -157,7 +159,7 @@ fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -
     ));
     match percent {
         Some(percent) => words.code(None, format!("{command} {flag} 0.{percent:02}")),
-        None => words,
+        None => words.task(format!("If the server's cache can be smaller: lower `{flag}`")),
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
             | Verdict::InputMismatch
             | Verdict::Resharding
             | Verdict::CompilerCheck
+            | Verdict::OtherResource
     ) {
         return Vec::new();
     }

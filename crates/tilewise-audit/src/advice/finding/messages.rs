@@ -16,6 +16,8 @@ pub enum MemoryFinding {
         shrink: Option<Shrink>,
         /// The folder to which the job's flags already dump its programs.
         dump: Option<String>,
+        /// Whether the program is compiled on another machine.
+        is_elsewhere: bool,
     },
     /// The text names the batch of the job, or the length of its samples.
     Settings {
@@ -126,6 +128,8 @@ pub enum RunTimeFinding {
     },
     /// An array is put into another sharding, or gathered whole.
     Move,
+    /// Another resource than memory ran out.
+    OtherResource(Resource),
     /// A check inside the compiler failed.
     CompilerCheck,
     /// SparseCores hold most of a shared memory.
@@ -145,6 +149,20 @@ pub enum RunTimeFinding {
         /// XLA's code.
         code: Option<String>,
     },
+}
+
+/// A resource other than memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Resource {
+    /// The length of a message of gRPC.
+    MessageLength,
+    /// Files that a process may open.
+    Files,
+    /// Room on a disk.
+    Disk,
+    /// A quota of a cloud.
+    Quota,
 }
 
 /// The origin of a request for memory.
@@ -272,7 +290,7 @@ impl RunTimeFinding {
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move => Change::Shard,
-            Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
+            Self::OtherResource(_) | Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }
     }
 }

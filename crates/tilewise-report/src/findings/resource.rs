@@ -1,0 +1,36 @@
+//! Resources other than memory, of which the same status code tells.
+
+use super::Words;
+use tilewise_audit::recommendation::finding::Resource;
+use tilewise_oom::Message;
+
+pub(super) fn words(resource: Resource) -> Words {
+    match resource {
+        Resource::Files => Words::new("Raise the limit of open files, or close those that are done")
+            .code(None, "ulimit -n 65536  # of a container: --ulimit nofile=65536"),
+        Resource::Disk => Words::new("Free the disk, or write elsewhere; of a container, `/dev/shm` is one, too")
+            .code(None, "df -h; df -h /dev/shm"),
+        Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
+        _ => Words::new(
+            "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
+        )
+        .task("Send less in one message, or raise the limit on both sides"),
+    }
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    let has = |fact| message.facts.get(fact).is_some();
+    let headline = if has("files") {
+        "The process may open no more files.".to_owned()
+    } else if has("disk") {
+        "A disk is full.".to_owned()
+    } else if has("quota") {
+        "A quota is used up.".to_owned()
+    } else {
+        let figure = |name| message.facts.number(name);
+        let figures = figure("message").zip(figure("most"));
+        let figures = figures.map(|(length, most)| format!(": {length} bytes, and its limit is {most}"));
+        format!("A message between processes is too long{}.", figures.unwrap_or_default())
+    };
+    [headline, "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits.".to_owned()]
+}
