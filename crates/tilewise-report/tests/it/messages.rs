@@ -128,7 +128,8 @@ fn a_full_pool_is_its_own_process() {
         ))
     };
     let (task, full) = screen(79);
-    assert!(task.starts_with("List the arrays that are alive") && full.contains("fill 79 % of its pool"), "{full}");
+    assert!(task.starts_with("Try smaller inputs") && full.contains("fill 79 % of its pool"), "{full}");
+    assert!(full.contains("If earlier steps ran: list the arrays alive"), "{full}");
     assert!(!full.contains("nvidia-smi"), "{full}");
     let (_, empty) = screen(1);
     assert!(empty.contains("It is too large"), "{empty}");
