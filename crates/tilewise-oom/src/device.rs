@@ -13,9 +13,9 @@ pub(crate) enum Device {
     Unnamed,
 }
 
-/// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, and
-/// PyTorch's wordings name its allocator.
-const GPU: [&str; 14] = [
+/// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, JAX's
+/// variables are of their allocator, and PyTorch's wordings name its own.
+const GPU: [&str; 15] = [
     "GPU",
     "gpu",
     "CUDA",
@@ -30,12 +30,16 @@ const GPU: [&str; 14] = [
     "nvidia",
     "BufferAssignment",
     "for new constant",
+    "XLA_PYTHON_CLIENT",
 ];
 
 impl Device {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
-        match (["TPU", "tpu"].into_iter().any(has), GPU.into_iter().any(has)) {
+        // Not in `output`.
+        let is_tpu = |at: usize| !(text[..at].ends_with("ou") && text[at..].starts_with("tput"));
+        let names_tpu = has("TPU") || memmem::find_iter(text.as_bytes(), b"tpu").any(is_tpu);
+        match (names_tpu, GPU.into_iter().any(has)) {
             (true, false) => Self::Tpu,
             (true, true) => Self::Several,
             (false, true) => Self::Gpu,
@@ -54,5 +58,7 @@ mod tests {
         assert_eq!(Device::of("E0 gpu_helpers.cc:1] Out of memory"), Device::Gpu);
         assert_eq!(Device::of("a TPU VM v2-8"), Device::Tpu);
         assert_eq!(Device::of("torch_tpu and cuda"), Device::Several);
+        assert_eq!(Device::of("output = model(x)"), Device::Unnamed);
+        assert_eq!(Device::of("the output of libtpu"), Device::Tpu);
     }
 }

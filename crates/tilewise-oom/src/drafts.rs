@@ -86,7 +86,7 @@ pub(crate) fn read(text: &str) -> Vec<Draft> {
                     if let Some((other, place)) = code.replace((mention, start))
                         && other.code != mention.code
                     {
-                        alone(&mut drafts, other, place);
+                        alone(&mut drafts, text, other, place);
                     }
                 }
             }
@@ -120,7 +120,7 @@ pub(crate) fn read(text: &str) -> Vec<Draft> {
         drafts.push(draft);
     }
     if let Some((mention, place)) = code {
-        alone(&mut drafts, mention, place);
+        alone(&mut drafts, text, mention, place);
     }
     drafts.retain(Draft::is_message);
     drafts
@@ -131,13 +131,15 @@ fn is_near(rule: &Rule, code: &Code, place: usize, start: usize) -> bool {
 }
 
 /// Handles a code without a sentence behind it: it belongs to the message before it, otherwise it is a message itself.
-fn alone(drafts: &mut Vec<Draft>, code: &'static Code, place: usize) {
+fn alone(drafts: &mut Vec<Draft>, text: &str, code: &'static Code, place: usize) {
     let has = |draft: &&mut Draft| draft.rule.codes.contains(&code.code);
     match drafts.iter_mut().rev().find(has) {
         Some(draft) => draft.code = draft.code.or(Some(code.code)),
         None => {
             let Some(rule) = rules().find(|rule| rule.form == code.form) else { return };
-            let mut draft = Draft::new(rule, place, place + code.code.len());
+            // `CompileTimeHbmOom` is longer than the code that it stands for.
+            let word = text[place..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+            let mut draft = Draft::new(rule, place, place + word);
             (draft.code, draft.is_open) = (Some(code.code), true);
             drafts.push(draft);
         }

@@ -16,6 +16,9 @@ const SMALL_PART: u64 = 16;
 /// The percentage of a pool from which on what was there before holds the memory.
 const HALF: u64 = 50;
 
+/// A pool of which less than this part is free is full, whatever the pieces: 1 in 20.
+const MOSTLY_FULL: u64 = 20;
+
 /// Every GPU has several times as many bytes: if they aren't free, what was there before holds the rest.
 const SMALL_ON_GPU: u64 = 1 << 30;
 
@@ -132,8 +135,11 @@ impl Message {
         let used = self.used.as_ref()?;
         if self.room().or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
             Some(Verdict::Size)
-        } else if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
-            Some(Verdict::Fragmentation)
+        } else if self.cannot_grow() {
+            Some(Verdict::Reservation)
+        } else if let Some(free) = self.facts.size("free").filter(|free| free.bytes() >= used.bytes()) {
+            let is_full = self.room().is_some_and(|room| free.bytes() < room / MOSTLY_FULL);
+            Some(if is_full { Verdict::Reservation } else { Verdict::Fragmentation })
         } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
             // The pool is at most as large as this: a small one could not grow beside others.
             let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));
@@ -172,6 +178,12 @@ impl Message {
     /// Whether figures tell of the pool or of what is free.
     fn has_room(&self) -> bool {
         self.room().is_some() || self.facts.has("free")
+    }
+
+    /// Whether a pool may grow by more than the request, and couldn't: the rest of the memory is taken.
+    pub(crate) fn cannot_grow(&self) -> bool {
+        let ungrown = self.facts.size("ungrown").map(PrintedSize::bytes);
+        ungrown.zip(self.used.as_ref()).is_some_and(|(ungrown, used)| used.bytes() > 0 && ungrown >= used.bytes())
     }
 
     /// Whether more of a GPU's memory is free than a library's handle needs.

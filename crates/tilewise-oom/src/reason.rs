@@ -44,6 +44,8 @@ pub enum Reason {
     Unsupported,
     /// This percentage of the pool holds arrays of the process itself.
     OwnArrays(u64),
+    /// The pool may grow by the request, but finds no memory for it.
+    Ungrown,
     /// The request is of a few bytes.
     Tiny,
     /// The request is of the program's results.
@@ -120,6 +122,7 @@ impl Message {
             Some(Verdict::Reservation) if has("context") => Reason::Unopened,
             Some(Verdict::Reservation) if has("loaded") => Reason::Code,
             Some(Verdict::Reservation) if has("library") => Reason::Library,
+            Some(Verdict::Reservation) if self.cannot_grow() => Reason::Ungrown,
             Some(Verdict::Reservation) => match self.full_percent() {
                 Some(percent) => Reason::OwnArrays(percent),
                 None if self.used.as_ref().is_some_and(|used| used.bytes() < TINY) => Reason::Tiny,

@@ -69,7 +69,7 @@ impl Frame {
     /// Whether its file is the reader's, and the line more than the program's start: `app.run(main)`.
     fn is_own(&self) -> bool {
         let is_start =
-            || self.code.as_deref().is_some_and(|code| code.starts_with("app.run(") || code.starts_with("main("));
+            || self.code.as_deref().is_some_and(|code| code.starts_with("app.run(") || code.contains("main("));
         let is_outermost = self.function == "<module>" && is_start();
         !is_outermost && !INSTALLED.iter().any(|part| self.file.contains(part))
     }

@@ -75,7 +75,10 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         // There is no program of the reader's to look into.
         return vec![new(MemoryFinding::OwnFunction { name: name.to_owned() }, Target::Value)];
     }
-    if advice.is_empty() {
+    // What its size alone makes logits may be something else.
+    let is_guess = |piece: &Recommendation| matches!(&piece.finding, Finding::Logits(logits) if !logits.is_shown);
+    advice.sort_by_key(is_guess);
+    if advice.iter().all(is_guess) {
         advice.extend(one_array(listing, &budget).map(|finding| new(finding, Target::Value)));
     }
     if form == Form::EarlyAbort && is_bare {
@@ -125,7 +128,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let shrink = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None)) | Finding::Memory(MemoryFinding::OneArray { .. })) => {
+            None
+        }
+        Some(Finding::Logits(logits)) if !logits.is_shown => None,
         _ => return advice,
     };
     let finding = Finding::Memory(MemoryFinding::Settings { settings, shrink });

@@ -29,6 +29,7 @@ pub(super) const RULES: &[Rule] = &[
             "~scoped {space:memory} [is|needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds] [the] [limit] [of] {limit:size}",
             "~(exceeded|exceeds|exceeding) [the] scoped {space:memory} limit [by {exceeded:size}|of {limit:size}]",
             "+(limit|default) [of|is] {limit:size}",
+            "+(requested|needs|requires|wants) {used:size} (against|over|of) [a|an|the] {limit:size}",
         ],
         suffices: &["used", "limit"],
         ..Rule::new(Form::Scoped, Error, Judged::Kernel, "E1001")

@@ -146,6 +146,17 @@ fn what_a_gpus_pool_holds() {
     assert_eq!(pool("27.00GiB").cause(), None);
     assert_eq!(pool("128.00GiB").cause(), Some(Verdict::Size));
     assert_eq!(pool("2.00GiB").cause(), Some(Verdict::Fragmentation));
+    // Of memory that a pool has not taken yet, as much as the request is held by others; without a free block nothing is free.
+    let stats = |available: u64, used: u64, piece: &str| {
+        parse(&format!(
+            "OOM when allocating tensor with shape[128,1024,1024] and type float by allocator GPU_0_bfc\n\
+             total_region_allocated_bytes_: 1148427008 memory_limit_: 1843986432 available bytes: {available}\nStats:\n\
+             Limit:                  1843986432\nInUse:                   {used}\n{piece}"
+        ))
+    };
+    assert_eq!(stats(695_559_424, 917_285_632, "").reason(), Reason::Ungrown);
+    assert_eq!(stats(204, 917_285_632, "").reason(), Reason::Fragmentation);
+    assert_eq!(stats(204, 1_584_798_720, "LargestFreeBlock:                    0\n").reason(), Reason::OwnArrays(85));
 }
 
 /// What arguments leave is all that a program may have, as rematerialization counts it.

@@ -187,7 +187,7 @@ const REPLACE: &str = "import dataclasses";
 const LANES: u64 = 128;
 const PAGES: &str = "`num_kv_pages_per_block` and `num_queries_per_block`";
 
-const LIBRARIES: [KernelLibrary; 9] = [
+const LIBRARIES: [KernelLibrary; 11] = [
     KernelLibrary {
         sign: "splash",
         parameters: "`block_q`, `block_kv` and `block_kv_compute` of splash attention's `BlockSizes`",
@@ -211,9 +211,20 @@ const LIBRARIES: [KernelLibrary; 9] = [
         parameters: "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`",
         class: Some(Class { import: None, variable: "block_sizes", fields: &["block_q", "block_k_major", "block_k"] }),
     },
+    // Either gradient has fields of its own, and takes all or none of them.
+    KernelLibrary {
+        sign: "flash_mha_bwd_dq",
+        parameters: "`block_q_dq`, `block_k_major_dq` and `block_k_dq` of flash attention's `BlockSizes`",
+        class: None,
+    },
+    KernelLibrary {
+        sign: "flash_mha_bwd_dkv",
+        parameters: "`block_q_major_dkv`, `block_k_major_dkv`, `block_q_dkv` and `block_k_dkv` of flash attention's `BlockSizes`",
+        class: None,
+    },
     KernelLibrary {
         sign: "flash_mha",
-        parameters: "those of the gradient in flash attention's `BlockSizes`, such as `block_q_major_dkv` and `block_k_major_dkv`",
+        parameters: "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`",
         class: None,
     },
     KernelLibrary {

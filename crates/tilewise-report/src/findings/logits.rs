@@ -39,13 +39,16 @@ loss = (losses * weights).sum() / weights.sum()  # weights: 0 for padding"
 }
 
 pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
+    let condition =
+        if finding.is_shown { String::new() } else { format!("If {} is a vocabulary: ", finding.vocabulary) };
+    let compute = if finding.is_shown { "Compute" } else { "compute" };
     Words::new(format!(
-        "Compute the cross entropy in chunks of tokens, each behind `jax.checkpoint`: [{}]{} has one value per token of the vocabulary ({}); {} chunks need an eighth of the memory",
+        "{condition}{compute} the cross entropy in chunks of tokens, each behind `jax.checkpoint`: [{}]{} has one value per token of the vocabulary ({}); {} chunks need an eighth of the memory",
         bounds_of(about),
         at_line(about),
         finding.vocabulary,
         finding.chunks
     ))
-    .task(format!("Compute the cross entropy in {} chunks of tokens", finding.chunks))
+    .task(format!("{condition}{compute} the cross entropy in {} chunks{}", finding.chunks, if finding.is_shown { " of tokens" } else { "" }))
     .jax(about, JAX_AND_NUMPY, code(finding))
 }

@@ -37,9 +37,10 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             let of = size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
             let devices = devices.map_or_else(|| "jax.device_count()".to_owned(), |devices| devices.to_string());
             Words::new(format!(
-                "Shard the array, or never make it whole: one array{of} alone is larger than the memory. If the program shards it, \
-                 an annotation is missing where it is replicated"
+                "Never make the array whole, or divide it between devices: one array{of} alone is larger than the memory. If the batch or \
+                 sequence of all devices is in it, an annotation that divides it is missing"
             ))
+            .task("Never make the array whole, or divide it between devices")
             .jax(
                 about,
                 SHARDING,

@@ -61,7 +61,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Take the GPUs that no other process fills")
         .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
-        Reason::Tiny | Reason::Small | Reason::Results => held_by_others(about),
+        Reason::Ungrown | Reason::Tiny | Reason::Small | Reason::Results => held_by_others(about),
         Reason::Fragmentation => Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
             .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"),
         Reason::Group => Words::new(
@@ -170,6 +170,7 @@ pub(super) fn sentence(message: &Message) -> String {
             return format!("{free} are free: no memory ran out.{}", driver.unwrap_or_default());
         }
         Reason::OwnArrays(percent) => return format!("This process's own arrays fill {percent} % of its pool."),
+        Reason::Ungrown => "The pool has not grown to its limit, and finds no memory to: others hold the rest of the GPU's.",
         Reason::Tiny => {
             "Few bytes fail only where nothing at all is left, or where the allocator itself doesn't work: the log's first error tells \
              more."

@@ -150,6 +150,8 @@ pub enum RowOperation {
 pub struct Logits {
     /// Tokens of the vocabulary.
     pub vocabulary: u64,
+    /// Whether a program, or a name in a message, shows that it is a vocabulary, rather than the size alone.
+    pub is_shown: bool,
     /// Chunks to compute them in.
     pub chunks: u64,
     /// Whether a soft cap bounds them: a hyperbolic tangent.

@@ -48,7 +48,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let vocabulary = vocabulary.flatten();
     let is_it = |array: &dyn Held| match (&vocabulary, array.live()) {
         (Some(vocabulary), Some(array)) => vocabulary.has(array),
-        _ => is_logits(array),
+        _ => may_be_logits(array),
     };
     let at_peak = evidence.temporaries().into_iter().filter(|array| is_it(*array));
     let largest = at_peak.max_by_key(|array| array.bytes())?;
@@ -77,6 +77,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     }
     let finding = Finding::Logits(Logits {
         vocabulary: size,
+        is_shown: vocabulary.is_some() || is_named(&largest.op_name()),
         chunks: CHUNKS,
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
@@ -222,17 +223,22 @@ fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
     (elements / widest.max(1) >= PLACES).then_some(widest)
 }
 
-/// Whether a listed array is of logits: floats at many positions, one for each token of a vocabulary, with a name that
-/// says so. Random bits, matrix products and pictures can be as wide.
+/// Whether an array that a message lists has the shape of logits, and a name of theirs.
 pub(super) fn is_logits(array: &dyn Held) -> bool {
+    is_named(&array.op_name()) && may_be_logits(array)
+}
+
+/// Whether an array that a message lists has the shape of logits, and no name of anything else: a product makes them.
+fn may_be_logits(array: &dyn Held) -> bool {
     let bounds = array.bounds();
     let [.., before, last] = bounds else { return false };
     let are_places = bounds.len() > 2 || *before >= TOKENS;
+    let name = array.op_name();
     array.element_type().kind() == ElementKind::Float
         && *last >= VOCABULARY
         && before != last
         && are_places
-        && is_named(&array.op_name())
+        && (is_named(&name) || name.is_empty() || name.ends_with("dot_general"))
 }
 
 fn is_named(name: &str) -> bool {
