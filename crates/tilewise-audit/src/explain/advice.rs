@@ -161,14 +161,12 @@ fn shrink(budget: &Budget) -> Option<Shrink> {
 /// The finding that one array exceeds the memory, with no known way to make it smaller.
 fn one_array(listing: Listing<'_>, budget: &Budget) -> Option<MemoryFinding> {
     let capacity = budget.capacity_bytes?;
-    // Devices that leave room beside it.
-    let enough = |used: u64| used.div_ceil(capacity.max(1)).saturating_add(1).checked_next_power_of_two();
     let largest = listing.allocations.iter().map(|row| row.taken_bytes()).max();
     let bytes = match listing.message.form {
         Form::Allocation => budget.used_bytes,
         _ => Some(largest.filter(|largest| *largest > capacity)?),
     };
-    Some(MemoryFinding::OneArray { bytes, devices: bytes.and_then(enough) })
+    Some(MemoryFinding::OneArray { bytes })
 }
 
 /// The finding that the results take more than one of `parts` of arguments, results and temporaries together.

@@ -75,9 +75,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) => torch(listing),
         reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
-        // A large request finds no room in an empty pool either.
-        reason @ Reason::OwnArrays(_) if message.asks_much() => vec![smaller(listing), OfReason(reason)],
-        reason @ Reason::OwnArrays(_) => vec![OfReason(reason), smaller(listing)],
+        reason @ Reason::OwnArrays(_) => {
+            let mut found = [OfReason(reason), smaller(listing)];
+            // A large request finds no room in an empty pool either, and a listed array is of the program's own.
+            if message.asks_much() || matches!(found[1], Smaller(Some(_))) {
+                found.reverse();
+            }
+            found.into()
+        }
         Reason::Size => vec![smaller(listing)],
         Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
             (true, _) => vec![Processes],

@@ -60,13 +60,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 // Samples and layers are a guess about a program of which nothing is known.
                 _ if !is_listed => look_inside(MessageLacks::Arrays, "the message lists no arrays", None, about),
                 Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
+                    .task("Map over parts of the batch, one after the other")
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
-                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}")).jax(
-                    about,
-                    JAX,
-                    "layer = jax.checkpoint(layer)  # what is differentiated",
-                ),
-                _ => Words::new(format!("Make the program smaller: {smaller}")),
+                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
+                    .task("Keep less for the gradient, or take fewer samples at once")
+                    .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
+                _ => Words::new(format!("Make the program smaller: {smaller}"))
+                    .task("Take fewer samples at once, or keep less for a gradient"),
             }
         }
         ElsewhereFinding::NoFailure => Words::new(

@@ -33,9 +33,8 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
         .code(None, "export LIBTPU_INIT_ARGS=\"--xla_tpu_impure_oom_fast_exit_threshold=-1\""),
-        MemoryFinding::OneArray { bytes: size, devices } => {
+        MemoryFinding::OneArray { bytes: size } => {
             let of = size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
-            let devices = devices.map_or_else(|| "jax.device_count()".to_owned(), |devices| devices.to_string());
             Words::new(format!(
                 "Never make the array whole, or divide it between devices: one array{of} alone is larger than the memory. If the batch or \
                  sequence of all devices is in it, an annotation that divides it is missing"
@@ -44,10 +43,8 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             .jax(
                 about,
                 SHARDING,
-                format!(
-                    "mesh = jax.make_mesh(({devices},), ('x',))\n\
-                     x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))"
-                ),
+                "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
+                 x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))",
             )
         }
         MemoryFinding::OwnFunction { name } => Words::new(format!(

@@ -32,8 +32,6 @@ pub enum MemoryFinding {
     OneArray {
         /// Bytes it takes.
         bytes: Option<u64>,
-        /// Devices to divide it between, so that each has room beside its part.
-        devices: Option<u64>,
     },
     /// One function of JAX's own makes an array, outside of the reader's programs.
     OwnFunction {
