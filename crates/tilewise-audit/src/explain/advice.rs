@@ -92,11 +92,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest)
     };
     if let Some(lacks) = lacks {
-        // That form's figures are of temporaries alone, and arguments lie beside them.
-        let of_temporaries = |shrink: Shrink| {
-            if form == Form::Bound { Shrink { is_of_temporaries: true, is_least: true, ..shrink } } else { shrink }
-        };
-        let shrink = shrink(&budget).map(of_temporaries).filter(|_| lacks != MessageLacks::Rest);
+        let shrink = shrink(&budget, form).filter(|_| lacks != MessageLacks::Rest);
         advice.push(new(
             MemoryFinding::LookInside {
                 lacks,
@@ -125,16 +121,15 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     if settings.is_empty() || message.server.is_some() || !is_made {
         return advice;
     }
-    let shrink = match advice.first_mut().map(|first| &mut first.finding) {
+    let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None)) | Finding::Memory(MemoryFinding::OneArray { .. })) => {
-            None
-        }
-        Some(Finding::Logits(logits)) if !logits.is_shown => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
+        Some(Finding::Memory(MemoryFinding::OneArray { .. })) => shrink(&budget, message.form),
+        Some(Finding::Logits(logits)) if !logits.is_shown => shrink(&budget, message.form),
         _ => return advice,
     };
-    let finding = Finding::Memory(MemoryFinding::Settings { settings, shrink });
+    let finding = Finding::Memory(MemoryFinding::Settings { settings, shrink: required });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }
@@ -146,15 +141,16 @@ fn freed(advice: &[Recommendation]) -> u64 {
 }
 
 /// The percentage by which temporaries, or else all used bytes, must shrink, rounded up.
-fn shrink(budget: &Budget) -> Option<Shrink> {
+fn shrink(budget: &Budget, form: Form) -> Option<Shrink> {
     let missing = budget.missing_bytes?;
     let temporaries = budget.temporary_bytes.filter(|bytes| *bytes > missing);
     let of = temporaries.or(budget.used_bytes)?;
     let percent = u64::try_from((u128::from(missing) * 100).div_ceil(u128::from(of.max(1)))).ok()?;
     (missing > 0 && percent < 100).then_some(Shrink {
-        is_of_temporaries: temporaries.is_some(),
+        is_of_temporaries: temporaries.is_some() || form == Form::Bound,
         percent,
-        is_least: false,
+        // These give figures of temporaries alone, or of one array: others lie beside them.
+        is_least: matches!(form, Form::Bound | Form::Allocation),
     })
 }
 

@@ -18,10 +18,16 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
         }
         MemoryFinding::Settings { settings, shrink } => {
-            let each = |setting: &Setting| format!("`{}` ({})", setting.name, setting.value);
+            // Temporaries grow in proportion at most.
+            let left = shrink.map(|shrink| 100 - shrink.percent.min(100));
+            let most = |setting: &Setting| left.map(|left| setting.value.saturating_mul(left) / 100).filter(|to| *to > 0);
+            let each = |setting: &Setting| match most(setting) {
+                Some(to) => format!("`{}` from {} to {to}", setting.name, setting.value),
+                None => format!("`{}` ({})", setting.name, setting.value),
+            };
             let lower = format!("Lower {}", settings.iter().map(each).collect::<Vec<_>>().join(" or "));
             let words = Words::new(format!(
-                "{lower}: most of what a program makes grows with the batch, and with the length of its samples"
+                "{lower}, or less: most of what a program makes grows with the batch, and with the length of its samples"
             ))
             .task(lower);
             match shrink {
@@ -119,7 +125,7 @@ fn lacking(
 /// `The temporaries have to shrink by 11 %`
 fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shrink) -> String {
     let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
-    let beside = if is_least { " at least, and by what arguments take" } else { "" };
+    let beside = if is_least { " at least, and by what lies beside" } else { "" };
     format!("{what} to shrink by {percent} %{beside}")
 }
 

@@ -50,6 +50,11 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     ) {
         return Vec::new();
     }
+    // An array that a GPU is asked for is none of those that fill its memory.
+    let message = &explanation.message;
+    if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && message.usage.is_none() {
+        return Vec::new();
+    }
     let mut groups: Vec<(&Allocation, usize, u64)> = Vec::new();
     for row in explanation.allocations.iter().filter(|row| row.taken_bytes() > 0) {
         let is_alike = |of: &Allocation| of.shape.is_some() && of.shape == row.shape && of.source == row.source;

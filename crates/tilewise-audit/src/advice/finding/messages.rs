@@ -77,7 +77,7 @@ pub struct Shrink {
     pub is_of_temporaries: bool,
     /// Percentage, rounded up.
     pub percent: u64,
-    /// Whether arguments, whose size isn't known, lie beside it.
+    /// Whether other arrays, whose size isn't known, lie beside it.
     pub is_least: bool,
 }
 
