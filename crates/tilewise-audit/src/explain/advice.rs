@@ -75,7 +75,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         // There is no program of the reader's to look into.
         return vec![new(MemoryFinding::OwnFunction { name: name.to_owned() }, Target::Value)];
     }
-    // What its size alone makes logits may be something else.
+    // A size alone may be of something else than a vocabulary.
     let is_guess = |piece: &Recommendation| matches!(&piece.finding, Finding::Logits(logits) if !logits.is_shown);
     advice.sort_by_key(is_guess);
     if advice.iter().all(is_guess) {

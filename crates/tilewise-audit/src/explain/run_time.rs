@@ -43,7 +43,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     advice
 }
 
-/// What to do where others hold a device's memory that may be a TPU's or a GPU's.
+/// Steps where others hold the memory of a device that may be a TPU or a GPU.
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
     let others = RunTimeFinding::OthersHold { asked: message.used.clone(), free: None, returned: None, programs: true };

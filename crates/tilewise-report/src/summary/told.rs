@@ -50,7 +50,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     ) {
         return Vec::new();
     }
-    // An array that a GPU is asked for is none of those that fill its memory.
+    // An array that a GPU is asked for is not among those that fill its memory.
     let message = &explanation.message;
     if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && message.usage.is_none() {
         return Vec::new();
