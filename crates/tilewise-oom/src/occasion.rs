@@ -1,6 +1,5 @@
 //! The occasion of a failure: the work of a job as its request failed.
 
-use crate::message::Message;
 use crate::traceback::Frame;
 
 /// The work of a job as its request failed, where names in the text show it.
@@ -14,7 +13,7 @@ pub enum Occasion {
 }
 
 /// JAX's program that puts an array into another sharding.
-const MOVES: &str = "_identity_fn";
+pub(crate) const MOVES: &str = "_identity_fn";
 
 /// JAX's functions that gather an array.
 const GATHERS: [&str; 2] = ["process_allgather", "replicate_for_host_local"];
@@ -26,25 +25,6 @@ const VERBS: [&str; 9] = ["init", "initialize", "load", "loads", "create", "make
 
 const NOUNS: [&str; 10] =
     ["state", "params", "parameters", "weights", "model", "checkpoint", "ckpt", "variables", "optimizer", "pytree"];
-
-impl Message {
-    /// The work of the job as the request failed: by the program's name, or by the functions of the traceback.
-    ///
-    /// ```
-    /// use tilewise_oom::{Message, Occasion};
-    ///
-    /// let text = "Traceback (most recent call last):
-    ///   File \"train.py\", line 8, in main
-    ///     state = create_train_state(config, key)
-    /// RESOURCE_EXHAUSTED: Attempting to allocate 100.00M. That was not possible. There are 30.95M free.";
-    /// assert_eq!(Message::parse(text)?.occasion(), Some(Occasion::Weights));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn occasion(&self) -> Option<Occasion> {
-        if self.function_of_jax() == Some(MOVES) { Some(Occasion::Move) } else { self.in_function }
-    }
-}
 
 impl Occasion {
     /// The occasion that frames show, the innermost first.

@@ -15,6 +15,7 @@ use crate::level::Level;
 use crate::list::{self, List};
 use crate::memory;
 use crate::message::{Message, Named};
+use crate::occasion::Occasion;
 use crate::prose;
 use crate::server::Server;
 use crate::settings;
@@ -23,6 +24,7 @@ use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
+use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -286,7 +288,7 @@ fn excerpt(text: &str) -> Option<Message> {
     }
     message.used = message.usage.as_ref().map(|usage| usage.total.clone());
     complete(&mut message);
-    message.set_frames(text, text.len());
+    set_frames(&mut message, text, text.len());
     Some(message)
 }
 
@@ -305,6 +307,13 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
     }
     // Newer messages, with a code, have an ending; in others the last entry must be complete.
     ended || message.code.is_none() && is_closed
+}
+
+/// Sets what frames show of the error at `start`.
+fn set_frames(message: &mut Message, text: &str, start: usize) {
+    let frames = Frame::of_error(text, start, message.form.level() == Level::Error);
+    message.in_function = Occasion::of(&frames);
+    message.raised_at = frames.into_iter().find(Frame::is_own);
 }
 
 /// The message of a draft. Its tables and lists are in `chunk`, or its tables in `before` if a log prints them first.
@@ -357,7 +366,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
         }
     }
     complete(&mut message);
-    message.set_frames(text, start);
+    set_frames(&mut message, text, start);
     message.truncated = !is_whole(&message, is_ended);
     message
 }

@@ -1,6 +1,7 @@
 //! The reason of a failure on a machine without tiles.
 
 use crate::message::Message;
+use crate::occasion::{MOVES, Occasion};
 use crate::text::size::PrintedSize;
 use crate::verdict::{UntiledMachine, Verdict};
 
@@ -82,6 +83,23 @@ impl Reason {
 }
 
 impl Message {
+    /// The work of the job as the request failed: by the program's name, or by the functions of the traceback.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Occasion};
+    ///
+    /// let text = "Traceback (most recent call last):
+    ///   File \"train.py\", line 8, in main
+    ///     state = create_train_state(config, key)
+    /// RESOURCE_EXHAUSTED: Attempting to allocate 100.00M. That was not possible. There are 30.95M free.";
+    /// assert_eq!(Message::parse(text)?.occasion(), Some(Occasion::Weights));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn occasion(&self) -> Option<Occasion> {
+        if self.function_of_jax() == Some(MOVES) { Some(Occasion::Move) } else { self.in_function }
+    }
+
     /// The reason of a failure on a machine without tiles; of other messages, [`Reason::Unknown`].
     ///
     /// ```

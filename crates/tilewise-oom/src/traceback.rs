@@ -1,9 +1,5 @@
 //! Frames of Python's tracebacks.
 
-use crate::level::Level;
-use crate::message::Message;
-use crate::occasion::Occasion;
-
 /// A line of a Python program that a traceback names.
 ///
 /// ```
@@ -42,22 +38,17 @@ const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "D
 /// Python's words before a traceback.
 const BEGIN: &str = "Traceback (most recent call last)";
 
-impl Message {
-    /// Sets what frames show of the error at `start`: Python prints an error's traceback before it, and behind it those
-    /// of errors that it caused; a log has the error before its traceback.
-    pub(crate) fn set_frames(&mut self, text: &str, start: usize) {
-        let mut frames = Frame::of_last(&text[..start]);
-        let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
-        let is_logged = self.form.level() == Level::Error && !text[line..start].contains("Error: ");
-        if frames.is_empty() && (is_logged || CAUSES.iter().any(|words| text[start..].contains(words))) {
-            frames = Frame::of_last(&text[start..]);
-        }
-        self.in_function = Occasion::of(&frames);
-        self.raised_at = frames.into_iter().find(Frame::is_own);
-    }
-}
-
 impl Frame {
+    /// The frames that raised the error at `start`, the innermost first: Python prints an error's traceback before it,
+    /// and behind it those of errors that it caused; a log has a failure before its traceback.
+    pub(crate) fn of_error(text: &str, start: usize, is_failure: bool) -> Vec<Self> {
+        let before = Self::of_last(&text[..start]);
+        let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let is_logged = is_failure && !text[line..start].contains("Error: ");
+        let is_behind = before.is_empty() && (is_logged || CAUSES.iter().any(|words| text[start..].contains(words)));
+        if is_behind { Self::of_last(&text[start..]) } else { before }
+    }
+
     /// The frames of the last traceback in a text, the innermost first.
     fn of_last(text: &str) -> Vec<Self> {
         let begin = memchr::memmem::rfind(text.as_bytes(), BEGIN.as_bytes()).unwrap_or(0);
@@ -67,7 +58,7 @@ impl Frame {
     }
 
     /// Whether its file is the reader's, and the line more than the program's start: `app.run(main)`.
-    fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         let is_start =
             || self.code.as_deref().is_some_and(|code| code.starts_with("app.run(") || code.contains("main("));
         let is_outermost = self.function == "<module>" && is_start();
@@ -76,7 +67,10 @@ impl Frame {
 
     /// The frame that a text begins with: `File "train.py", line 88, in main`, and under it the line.
     fn at(text: &str) -> Option<Self> {
-        let (file, behind) = text.strip_prefix("File \"")?.split_once("\", line ")?;
+        let path = text.strip_prefix("File \"")?;
+        let most = (0..=LONGEST_PATH.min(path.len())).rev().find(|end| path.is_char_boundary(*end))?;
+        let end = path[..most].find("\", line ")?;
+        let (file, behind) = (&path[..end], &path[end + "\", line ".len()..]);
         let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
         let line = behind[..digits].parse().ok()?;
         let mut lines = behind[digits..].lines();
@@ -86,6 +80,9 @@ impl Frame {
         (!file.contains('\n')).then(|| Self { file: file.to_owned(), line, function, code })
     }
 }
+
+/// Bytes of the longest path of Linux.
+const LONGEST_PATH: usize = 4096;
 
 /// Most frames searched: no call stack is deeper by default.
 const MOST: usize = 1000;
