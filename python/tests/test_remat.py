@@ -331,6 +331,21 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
     assert decided({990 - 80 * at: 990 - 80 * at for at in range(6)}) == (990, True, [990])
 
 
+def test_choices_a_hairs_breadth_apart_are_compiled() -> None:
+    def tried(peak_bytes: int, floor: float) -> Tried:
+        row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
+        return Tried("cut", print, None, cast("Any", None), cast("Any", None), cast("Any", None), floor, row)
+
+    def ask(each: Tried, mode: str) -> None:
+        seconds = {800: 1.0, 700: 0.9, 600: 0.1}[each.row.peak_bytes]
+        each.row = replace(each.row, compiled=mode == "full", seconds=seconds)
+
+    # At full rates 700 is slower by a four-hundredth than 800, and 600 by a half.
+    every = [tried(2000, 0.1), tried(800, 0.2), tried(700, 0.2005), tried(600, 0.3)]
+    best = Decision(every, 1000, 4, shrinks=False, can_stop=False, ask=ask, say=lambda words: None).made()
+    assert (best.row.peak_bytes, every[3].row.compiled) == (700, False)
+
+
 def test_a_step_that_is_refused_fits_and_is_compiled() -> None:
     weights, x = [S((256, 256), jnp.bfloat16)] * 24, S((2**17, 256), jnp.bfloat16)
     found = tw.remat(in_line(), weights, x, tpu="v5e", hbm_limit="1400MiB", progress=False)

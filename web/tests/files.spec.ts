@@ -164,7 +164,7 @@ test("texts of Windows, words in a file, and a line without an end", async ({ qu
   await expect(page.locator(".lead")).toContainText("Padding is the cause");
   await openProgram(page, "a.hlo", Buffer.from(`\ufeff${hlo(GNN)}`, "utf16le"));
   await expect(page.locator(".lead")).toContainText("311.37 MiB");
-  await open(page, "words.txt", Buffer.from("Container killed: 264.3 MB of 1 GB physical memory used. OOMKilled (exit 137)"));
+  await open(page, "words.txt", Buffer.from("Container killed: 264.3 MB of 1 GB physical memory used. Stopped (exit 143)"));
   await expect(page.getByRole("alert")).toContainText("nothing that is known here (words)");
   await open(page, "line.json", Buffer.from("[".repeat(400_000)));
   const alert = page.getByRole("alert");

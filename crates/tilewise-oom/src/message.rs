@@ -179,8 +179,9 @@ impl Message {
     /// ```
     #[must_use]
     pub fn function_of_jax(&self) -> Option<&str> {
+        // Readers' functions begin with an underscore, too: a name alone has to be known.
         let of_module = match self.module.as_deref() {
-            Some(module) => Some(module.strip_prefix("jit_").filter(|name| name.starts_with('_'))?),
+            Some(module) => Some(module.strip_prefix("jit_").filter(|name| OF_JAX.contains(name))?),
             None => None,
         };
         let names = self.entries.iter().filter_map(|entry| entry.operator.as_ref()?.op_name());
@@ -206,6 +207,46 @@ impl Message {
         (0..=5).find(|number| tilewise::tpu::memory_space_name(*number) == name)
     }
 }
+
+/// Functions that JAX jits itself where they are called outside of `jax.jit`: of `jax.random`, `jax.numpy` and of moves.
+const OF_JAX: [&str; 36] = [
+    "_identity_fn",
+    "_bernoulli",
+    "_beta",
+    "_categorical",
+    "_cauchy",
+    "_chisquare",
+    "_dirichlet",
+    "_exponential",
+    "_gamma",
+    "_gumbel",
+    "_laplace",
+    "_logistic",
+    "_multivariate_normal",
+    "_normal",
+    "_normal_real",
+    "_pareto",
+    "_permutation",
+    "_poisson",
+    "_rademacher",
+    "_randint",
+    "_random_bits",
+    "_shuffle",
+    "_truncated_normal",
+    "_uniform",
+    "_threefry_fold_in",
+    "_threefry_random_bits",
+    "_threefry_split",
+    "_einsum",
+    "_mean",
+    "_pad",
+    "_roll",
+    "_std",
+    "_take",
+    "_var",
+    "_where",
+    "_multi_slice",
+];
 
 /// The function of JAX's own that an operation's name shows as the program: `jit(_normal)/jit(main)/erf_inv`, or
 /// `jit(concatenate)/concatenate`, which is called outside of any function.

@@ -30,7 +30,7 @@ pub struct Frame {
 }
 
 /// Parts of the paths of files that a reader didn't write.
-const INSTALLED: [&str; 5] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>"];
+const INSTALLED: [&str; 6] = ["site-packages/", "dist-packages/", "lib/python", "<frozen", "<string>", "<stdin>"];
 
 /// Python's words between an error and the traceback of an error that it caused.
 const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "During handling of the above exception"];

@@ -66,7 +66,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     .task("Keep less for the gradient, or take fewer samples at once")
                     .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
                 _ => Words::new(format!("Make the program smaller: {smaller}"))
-                    .task("Take fewer samples at once, or keep less for a gradient"),
+                    .task("If a dimension is your batch: take fewer samples at once"),
             }
         }
         ElsewhereFinding::NoFailure => Words::new(

@@ -54,7 +54,8 @@ class Decision:
             likely.append(self._shrunk)
         while likely and self._compiled < self._most:
             each = min(likely, key=self._expected)
-            if self._best is not None and _seconds(self._best) <= self._expected(each):
+            # A hair's breadth is told apart by compiling alone.
+            if self._best is not None and _seconds(self._best) <= (1 - HAIR) * self._expected(each):
                 break
             likely.remove(each)
             if not self._outcomes.foretell(each.row) and self._may_fit(each):

@@ -24,7 +24,7 @@ PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: next to nothing, then from a hundredth of the memory's traffic to ten times it."""
 _PARTS, _REFINED = 8, 3
 """The parts, found by halving, in which values of the next price are kept; the kinds of choices refined so."""
-MOST_PROBES, MOST_COMPILED = 40, 3
+MOST_PROBES, MOST_COMPILED = 40, 4
 """The most questions and full compilations, after which the search ends with its results so far."""
 LONGEST = 600.0
 """Seconds of one question; then its choice is left."""
