@@ -84,7 +84,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             found.into()
         }
         Reason::Size => vec![smaller(listing)],
-        // What others hold doesn't tell why a program makes as much.
+        // Memory that others hold doesn't tell why a program makes as much.
         Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
         Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
             (true, _) => vec![Processes],
