@@ -73,7 +73,7 @@ pub use framework::Framework;
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;
-pub use reason::Reason;
+pub use reason::{Reason, Resource};
 pub use scan::Scanner;
 pub use server::Server;
 pub use settings::Setting;

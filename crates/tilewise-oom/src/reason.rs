@@ -1,5 +1,6 @@
 //! The reason of a failure on a machine without tiles.
 
+use crate::form::Form;
 use crate::message::Message;
 use crate::occasion::{MOVES, Occasion};
 use crate::text::size::PrintedSize;
@@ -65,6 +66,20 @@ pub enum Reason {
     Unknown,
 }
 
+/// A resource other than memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Resource {
+    /// The length of a message of gRPC.
+    MessageLength,
+    /// Files that a process may open.
+    Files,
+    /// Room on a disk.
+    Disk,
+    /// A quota of a cloud.
+    Quota,
+}
+
 impl Reason {
     /// Whether the host lacks memory, or has the array.
     #[must_use]
@@ -83,6 +98,22 @@ impl Reason {
 }
 
 impl Message {
+    /// The resource other than memory that ran out; `None` of other messages.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Resource};
+    ///
+    /// let message = Message::parse("RESOURCE_EXHAUSTED: Received message larger than max (5242880 vs. 4194304)")?;
+    /// assert_eq!(message.resource(), Some(Resource::MessageLength));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn resource(&self) -> Option<Resource> {
+        let of_fact = [("files", Resource::Files), ("disk", Resource::Disk), ("quota", Resource::Quota)];
+        let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
+        (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))
+    }
+
     /// The work of the job as the request failed: by the program's name, or by the functions of the traceback.
     ///
     /// ```

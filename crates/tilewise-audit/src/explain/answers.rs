@@ -5,9 +5,7 @@ use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{
-            CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, Resource, RunTimeFinding,
-        },
+        finding::{CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding},
     },
     message::Listing,
 };
@@ -40,12 +38,8 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         }
         (_, Verdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
         (_, Verdict::OtherResource) => {
-            let has = |fact| message.facts.get(fact).is_some();
-            let resource = [("files", Resource::Files), ("disk", Resource::Disk), ("quota", Resource::Quota)]
-                .into_iter()
-                .find_map(|(fact, resource)| has(fact).then_some(resource));
-            let resource = resource.unwrap_or(Resource::MessageLength);
-            vec![new(Finding::RunTime(RunTimeFinding::OtherResource(resource)), Target::Process)]
+            let other = |resource| new(Finding::RunTime(RunTimeFinding::OtherResource(resource)), Target::Process);
+            message.resource().map(other).into_iter().collect()
         }
         (_, Verdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
         (_, Verdict::RematLimit) => {

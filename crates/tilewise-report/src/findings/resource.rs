@@ -1,8 +1,7 @@
 //! Resources other than memory, of which the same status code tells.
 
 use super::Words;
-use tilewise_audit::recommendation::finding::Resource;
-use tilewise_oom::Message;
+use tilewise_oom::{Message, Resource};
 
 pub(super) fn words(resource: Resource) -> Words {
     match resource {
@@ -19,18 +18,16 @@ pub(super) fn words(resource: Resource) -> Words {
 }
 
 pub(super) fn answer(message: &Message) -> [String; 2] {
-    let has = |fact| message.facts.get(fact).is_some();
-    let headline = if has("files") {
-        "The process may open no more files.".to_owned()
-    } else if has("disk") {
-        "A disk is full.".to_owned()
-    } else if has("quota") {
-        "A quota is used up.".to_owned()
-    } else {
-        let figure = |name| message.facts.number(name);
-        let figures = figure("message").zip(figure("most"));
-        let figures = figures.map(|(length, most)| format!(": {length} bytes, and its limit is {most}"));
-        format!("A message between processes is too long{}.", figures.unwrap_or_default())
+    let headline = match message.resource() {
+        Some(Resource::Files) => "The process may open no more files.".to_owned(),
+        Some(Resource::Disk) => "A disk is full.".to_owned(),
+        Some(Resource::Quota) => "A quota is used up.".to_owned(),
+        _ => {
+            let figure = |name| message.facts.number(name);
+            let figures = figure("message").zip(figure("most"));
+            let figures = figures.map(|(length, most)| format!(": {length} bytes, and its limit is {most}"));
+            format!("A message between processes is too long{}.", figures.unwrap_or_default())
+        }
     };
     [headline, "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits.".to_owned()]
 }

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{PrintedSize, Resharding, Server, Setting};
+use tilewise_oom::{PrintedSize, Resharding, Resource, Server, Setting};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,20 +147,6 @@ pub enum RunTimeFinding {
         /// XLA's code.
         code: Option<String>,
     },
-}
-
-/// A resource other than memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Resource {
-    /// The length of a message of gRPC.
-    MessageLength,
-    /// Files that a process may open.
-    Files,
-    /// Room on a disk.
-    Disk,
-    /// A quota of a cloud.
-    Quota,
 }
 
 /// The origin of a request for memory.

@@ -15,7 +15,7 @@ pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, Ope
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform};
 pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
-    ReplicatedArray, Resource, RunTimeFinding, Shrink,
+    ReplicatedArray, RunTimeFinding, Shrink,
 };
 
 use super::change::Change;
