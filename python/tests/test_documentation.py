@@ -151,6 +151,12 @@ def run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_nothing_is_loaded_that_is_not_asked_for() -> None:
+    program = "import sys, tilewise as tw; tw.Shape('f32[3,5]'); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 @pytest.mark.slow
 def test_the_bench_runs() -> None:
     """The bench checks every contender's result."""

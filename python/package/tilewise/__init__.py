@@ -21,202 +21,34 @@ checked:
 'libtpu 0.0.51'
 """
 
+import ast
+import functools
 import importlib
-from typing import TYPE_CHECKING
-
-from tilewise._advice import AdviceCheck, CheckedAdvice
-from tilewise._audit import audit
-from tilewise._blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
-from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
-from tilewise._compile import compile_for
-from tilewise._equation import equation
-from tilewise._errors import (
-    DrawError,
-    Error,
-    HloError,
-    MessageError,
-    NotATpuProgram,
-    OutOfRangeError,
-    ParseError,
-    RelayoutError,
-    ShapeError,
-    Skip,
-)
-from tilewise._explain import OomExplainer, explain, explain_oom
-from tilewise._files import clear_cache
-from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow
-from tilewise._fit.run import fit, fit_row
-from tilewise._jax import from_jax, to_jax
-from tilewise._kernels import KernelBudgets, kernel_budget
-from tilewise._live import Live, LiveDevice, LiveRow, live
-from tilewise._machines import Machines, OnMachine, compare_machines
-from tilewise._microbatch import microbatch
-from tilewise._remat import remat
-from tilewise._remat.result import Remat
-from tilewise._remat.tried import RematRow
-from tilewise._remat.values import RematValue
-from tilewise._tilewise import (
-    CHECKED_WITH,
-    TPU_GENERATIONS,
-    Allocation,
-    BoundaryChange,
-    Buffer,
-    Cause,
-    Copy,
-    Drawing,
-    ElementType,
-    Explanation,
-    Headline,
-    KernelArray,
-    KernelUse,
-    Layout,
-    PeakBuffer,
-    PlannedChange,
-    ProgramShape,
-    Recommendation,
-    Relation,
-    Remedy,
-    Report,
-    ReportWarning,
-    Row,
-    Shape,
-    SourceLine,
-    SpaceTotal,
-    Step,
-    Steps,
-    Table,
-    __version__,
-    free_reshapes,
-    hbm_bytes,
-    predict,
-    relayout,
-    reshard,
-    tile,
-    untile,
-)
-from tilewise._time import Time, TimeGroup, TimeRow
-from tilewise._together import (
-    Alternative,
-    LoadedProgram,
-    PageArrays,
-    ResidentArray,
-    Together,
-    audit_together,
-)
-from tilewise._topologies import mesh
-from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
-from tilewise.kernels import KernelBudget, KernelRow
-
-__all__ = [
-    "CHECKED_WITH",
-    "TPU_GENERATIONS",
-    "AdviceCheck",
-    "Allocation",
-    "Alternative",
-    "BlockSuggestions",
-    "BoundaryChange",
-    "Buffer",
-    "Cause",
-    "Change",
-    "CheckedAdvice",
-    "ComparedProgram",
-    "Comparison",
-    "Copy",
-    "DrawError",
-    "Drawing",
-    "ElementType",
-    "Error",
-    "Explanation",
-    "Fit",
-    "FitRow",
-    "Headline",
-    "HloError",
-    "KernelArray",
-    "KernelBudget",
-    "KernelBudgets",
-    "KernelRow",
-    "KernelUse",
-    "Layout",
-    "Live",
-    "LiveDevice",
-    "LiveRow",
-    "LoadedProgram",
-    "Machines",
-    "MessageError",
-    "NotATpuProgram",
-    "OnMachine",
-    "OomExplainer",
-    "OutOfRangeError",
-    "Owner",
-    "PageArrays",
-    "ParseError",
-    "PeakBuffer",
-    "PlannedChange",
-    "ProgramShape",
-    "Recommendation",
-    "Relation",
-    "RelayoutError",
-    "Remat",
-    "RematRow",
-    "RematValue",
-    "Remedy",
-    "Report",
-    "ReportWarning",
-    "ResidentArray",
-    "Row",
-    "Shape",
-    "ShapeError",
-    "Skip",
-    "SourceLine",
-    "SpaceTotal",
-    "Step",
-    "Steps",
-    "SuggestedBlocks",
-    "Table",
-    "Time",
-    "TimeGroup",
-    "TimeRow",
-    "Together",
-    "TreeLeaf",
-    "TreePrediction",
-    "__version__",
-    "audit",
-    "audit_together",
-    "check_fix",
-    "clear_cache",
-    "compare_machines",
-    "compile_for",
-    "equation",
-    "explain",
-    "explain_oom",
-    "fit",
-    "fit_row",
-    "free_reshapes",
-    "from_jax",
-    "hbm_bytes",
-    "kernel_budget",
-    "live",
-    "mesh",
-    "microbatch",
-    "predict",
-    "predict_tree",
-    "relayout",
-    "remat",
-    "reshard",
-    "suggest_blocks",
-    "tile",
-    "to_jax",
-    "untile",
-]
+from pathlib import Path
 
 
-if TYPE_CHECKING:
-    from tilewise import fleet as fleet
-else:
+@functools.cache
+def _homes() -> dict[str, str]:
+    """The module of each name, as `__init__.pyi` imports it: nothing is loaded that isn't asked for."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8"))
+    imports = [each for each in stub.body if isinstance(each, ast.ImportFrom)]
+    return {name.name: str(each.module) for each in imports for name in each.names}
 
-    def __getattr__(name: str) -> object:
-        if name == "fleet":  # It imports packages that only the extra installs.
-            return importlib.import_module("tilewise.fleet")
+
+def __getattr__(name: str) -> object:
+    homes = _homes()
+    if name == "__all__":
+        return sorted(each for each, home in homes.items() if home != __name__)
+    if name not in homes:
         message = f"module 'tilewise' has no attribute {name!r}"
         raise AttributeError(message)
+    home = homes[name]
+    found: object = importlib.import_module(f"{home}.{name}" if home == __name__ else home)
+    if home != __name__:
+        found = getattr(found, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_homes()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
 from tilewise._cache import Cache
@@ -92,19 +92,6 @@ def _certainty(advised: Recommendation) -> str:
 
 def _signed(count: int) -> str:
     return in_words(count) if count >= 0 else f"-{in_words(-count)}"
-
-
-def abstract(request: Request) -> Request:
-    """The request without its arguments' values, which a report shall not keep alive."""
-    jax = module("jax")
-
-    def one(leaf: Any) -> Any:
-        if not isinstance(leaf, jax.Array):
-            return leaf
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
-
-    args, kwargs = jax.tree.map(one, (request.args, request.kwargs))
-    return replace(request, args=args, kwargs=kwargs)
 
 
 def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
-from tilewise._advice import abstract
 from tilewise._compile import lowered_of
 from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
@@ -147,7 +146,7 @@ def audit(
         report, folder = plan_of(request, hbm_limit=limit, confirm=confirm).report, _folder_of(program)
         if folder is not None:
             report = _tilewise.quoting(report, folder)
-        _tilewise.set_origin(report, abstract(request))
+        _tilewise.set_origin(report, request.abstract())
         return report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"

@@ -44,6 +44,18 @@ class Request:
     libtpu: str | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def abstract(self) -> Request:
+        """The request without its arguments' values, which a report shall not keep alive."""
+        jax = module("jax")
+
+        def one(leaf: Any) -> Any:
+            if not isinstance(leaf, jax.Array):
+                return leaf
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
+
+        args, kwargs = jax.tree.map(one, (self.args, self.kwargs))
+        return replace(self, args=args, kwargs=kwargs)
+
 
 @dataclass(frozen=True)
 class Plan:

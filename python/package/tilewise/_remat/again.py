@@ -199,10 +199,7 @@ class _Backward:
         return _barrier().replace(invars=reads, outvars=[_internals.variable(each.aval) for each in reads])
 
 
-@functools.cache
-def _barrier() -> Any:
-    jax = module("jax")
-    return jax.make_jaxpr(jax.lax.optimization_barrier)(1.0).jaxpr.eqns[0]
+_barrier = functools.cache(lambda: module("jax").make_jaxpr(module("jax.lax").optimization_barrier)(1.0).jaxpr.eqns[0])
 
 
 def spread(equation: Any) -> list[Any]:

@@ -88,10 +88,8 @@ def _widths(program: Any) -> Iterator[int]:
     for equation in program.eqns:
         types = (each.aval.dtype for each in equation.outvars if hasattr(each.aval, "dtype"))
         yield from (each.itemsize for each in types if jnp.issubdtype(each, jnp.floating))
-        for value in equation.params.values():
-            for inner in value if isinstance(value, (tuple, list)) else (value,):
-                if _internals.is_jaxpr(inner):
-                    yield from _widths(inner)
+        for inner in filter(_internals.is_jaxpr, module("jax").tree.leaves(equation.params)):
+            yield from _widths(inner)
 
 
 def _differs(one: Any, other: Any, narrowest: int) -> str | None:

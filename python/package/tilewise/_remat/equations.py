@@ -40,9 +40,7 @@ def bytes_of(atom: Any) -> int:
     return 0 if itemsize is None else math.prod(aval.shape) * itemsize
 
 
-@functools.cache
-def _empty() -> Any:
-    return module("jax").make_jaxpr(tuple)()
+_empty = functools.cache(lambda: module("jax").make_jaxpr(tuple)())
 
 
 @dataclass
