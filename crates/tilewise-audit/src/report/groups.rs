@@ -4,7 +4,7 @@ use super::peak::{PeakRow, SpacePeak};
 use crate::program::{Cause, Purpose};
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 use tilewise::PaddedAxis;
 use tilewise_memory::Role;
@@ -62,6 +62,39 @@ impl PeakGroup<'_> {
             [_, true] => Width::Half,
             _ => Width::Full,
         }
+    }
+
+    /// The part of the network that makes at least two thirds of their bytes, such as `MlpMixer/MixerBlock_0…11`, by the
+    /// names of operations; `None` if that is the whole network, or unknown.
+    #[must_use]
+    pub fn module(&self) -> Option<String> {
+        let paths = self.rows.iter().flat_map(|row| &row.modules).filter(|(path, _)| !path.is_empty());
+        let mut within: Vec<(Vec<&str>, u64)> =
+            paths.map(|(path, bytes)| (path.split('/').collect(), *bytes)).collect();
+        let total = sum(&within);
+        let (mut found, mut is_part) = (Vec::new(), false);
+        loop {
+            let at = |words: &[&str]| words.get(found.len()).map(|word| without_number(word).to_owned());
+            let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+            for (name, bytes) in within.iter().filter_map(|(words, bytes)| Some((at(words)?, bytes))) {
+                let size = sizes.entry(name).or_default();
+                *size = size.saturating_add(*bytes);
+            }
+            let largest = sizes.into_iter().max_by_key(|(_, bytes)| *bytes);
+            let Some((name, _)) = largest.filter(|(_, bytes)| is_most(*bytes, total)) else { break };
+            let (inner, others): (Vec<_>, Vec<_>) =
+                within.into_iter().partition(|(words, _)| at(words).as_ref() == Some(&name));
+            let numbers: BTreeSet<u64> =
+                inner.iter().filter_map(|(words, _)| words[found.len()][name.len()..].parse().ok()).collect();
+            is_part |= !others.is_empty() || !found.is_empty();
+            within = inner;
+            found.push(match (numbers.first(), numbers.last()) {
+                (Some(first), Some(last)) if first != last => format!("{name}{first}…{last}"),
+                (Some(number), _) => format!("{name}{number}"),
+                _ => name,
+            });
+        }
+        (is_part && total >= self.bytes / 2).then(|| found.join("/"))
     }
 }
 
@@ -128,6 +161,20 @@ impl SpacePeak {
         let returned = self.rows.iter().filter(|row| row.role == Role::Output).map(bare);
         returned.filter(|shape| passed.contains(shape)).collect()
     }
+}
+
+fn sum(paths: &[(Vec<&str>, u64)]) -> u64 {
+    paths.iter().fold(0, |all, (_, bytes)| all.saturating_add(*bytes))
+}
+
+/// Whether bytes are at least two thirds of all.
+fn is_most(bytes: u64, all: u64) -> bool {
+    u128::from(bytes) * 3 >= u128::from(all) * 2
+}
+
+/// `MixerBlock_` of `MixerBlock_11`
+fn without_number(word: &str) -> &str {
+    word.trim_end_matches(|letter: char| letter.is_ascii_digit())
 }
 
 fn is_state(row: &PeakRow) -> bool {

@@ -2,7 +2,8 @@
 
 use super::purposes::Purposes;
 use crate::program::{
-    Array, ArrayId, AxisName, Cause, NamedAxis, Names, Purpose, Sizer, SourceLine, Tracer, op_name, share, source_line,
+    Array, ArrayId, AxisName, Cause, NamedAxis, Names, Purpose, Sizer, SourceLine, Tracer, module_path, op_name, share,
+    source_line,
 };
 use std::collections::HashMap;
 use tilewise::Shape;
@@ -70,6 +71,8 @@ pub struct PeakRow {
     pub source: Option<SourceLine>,
     /// The library's routine that works in it, of a [workspace](Purpose::Workspace).
     pub routine: Option<String>,
+    /// The network's modules that make them, each with the bytes of an array.
+    pub(super) modules: Vec<(String, u64)>,
     /// The instruction's index in the module.
     index: usize,
     /// The position of its value.
@@ -210,6 +213,7 @@ fn row<'m>(
         padding_bytes: live.bytes.saturating_sub(logical_bytes),
         causes,
         axes: Vec::new(),
+        modules: op_name.iter().map(|name| (module_path(name), live.bytes)).collect(),
         op_name,
         source,
         routine: (purpose == Purpose::Workspace).then(|| purposes.routine(value)).flatten(),
@@ -239,6 +243,7 @@ impl PeakRow {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.logical_bytes = self.logical_bytes.saturating_add(other.logical_bytes);
         self.padding_bytes = self.padding_bytes.saturating_add(other.padding_bytes);
+        self.modules.extend_from_slice(&other.modules);
         for cause in &other.causes {
             if !self.causes.contains(cause) {
                 self.causes.push(cause.clone());

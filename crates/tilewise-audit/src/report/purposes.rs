@@ -26,8 +26,7 @@ impl<'f> Purposes<'f> {
             .filter(|at| at.opcode() == Opcode::Parameter && Purpose::of_argument(&name(at)) == Purpose::Parameter)
             .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
             .flatten();
-        let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
-        let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_backward(&at));
+        let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_of_backward(&at));
         Self { flow, backward: plan.order().position(begins), weights: weights.collect() }
     }
 
@@ -71,8 +70,9 @@ impl<'f> Purposes<'f> {
             return Purpose::CopyOfArgument;
         }
         let name = traced(flow, instruction).0.unwrap_or_default();
-        let is_kept = self.backward.is_some_and(|begin| value.first < begin && begin <= value.last);
-        if is_kept && is_forward(&name) {
+        // A scheduler may run a few operations of the backward pass early, such as broadcasts of constants.
+        let is_across = self.backward.is_some_and(|begin| value.first < begin && begin <= value.last);
+        if is_forward(&name) && (is_across || self.readers(value).any(|reader| is_of_backward(&reader))) {
             return Purpose::Kept;
         }
         let is_of_weight = || value.shape().is_some_and(|shape| self.weights.contains(&bounds(&shape)));
@@ -108,6 +108,10 @@ impl<'f> Purposes<'f> {
         let target = self.readers(value).next().or_else(made)?.attribute("custom_call_target")?;
         Some(target.trim_matches('"').to_owned())
     }
+}
+
+fn is_of_backward(at: &Instruction<'_>) -> bool {
+    op_name(at).is_some_and(|name| is_backward(&name))
 }
 
 fn bounds(shape: &tilewise::Shape) -> Vec<Option<u64>> {

@@ -221,7 +221,7 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
             Purpose::Kept if count == 1 => format!("{shape}, kept for the gradient"),
             Purpose::Kept => match repeated(group) {
                 Some(times) => format!("{count} arrays of all {times}, kept for the gradient"),
-                None => format!("{count} arrays kept for the gradient, {each}{shape}"),
+                None => format!("{count} arrays{} kept for the gradient, {each}{shape}", of_module(group)),
             },
             Purpose::Gradient => listed("gradient of a parameter: ", "gradients of parameters"),
             Purpose::CopyOfArgument => {
@@ -236,10 +236,20 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
                 let of = if routines.is_empty() { "library routines".to_owned() } else { routines.join(" and ") };
                 format!("workspace that {of} asks for")
             }
-            _ => listed("one intermediate array: ", "intermediate arrays"),
+            _ => listed("one intermediate array: ", &format!("intermediate arrays{}", of_module(group))),
         },
         _ => listed("", "arrays"),
     }
+}
+
+/// `` of `MixerBlock_0…11` ``: as much of the path as a line has room for.
+fn of_module(group: &PeakGroup<'_>) -> String {
+    const ROOM: usize = 36;
+
+    let Some(module) = group.module() else { return String::new() };
+    let starts = std::iter::once(0).chain(module.match_indices('/').map(|(at, _)| at + 1));
+    let shown = starts.map(|start| &module[start..]).find(|path| path.chars().count() <= ROOM);
+    shown.map_or_else(String::new, |path| format!(" of `{path}`"))
 }
 
 /// `12 columns are stored as 128`
