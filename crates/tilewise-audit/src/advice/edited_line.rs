@@ -9,11 +9,11 @@ use crate::program::{SourceLine, innermost_own, op_name};
 use std::{cell::OnceCell, collections::HashMap};
 use tilewise_hlo::{Instruction, Module, SourceLocation};
 
-/// Call stacks to compare: the limit for a list, and about the sample size for a whole program.
+/// About the number of call stacks of a program to compare.
 const LOOKED_AT: usize = 4096;
 
 /// Call stack of an instruction, outermost call first.
-type Calls<'m> = Vec<SourceLocation<'m>>;
+pub(super) type Calls<'m> = Vec<SourceLocation<'m>>;
 
 /// The call stack of one of many instructions.
 struct Sampled<'m> {
@@ -58,12 +58,6 @@ pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, findi
     }
 }
 
-/// The innermost line that nine in ten call stacks share.
-pub(super) fn shared_line<'m>(instructions: impl Iterator<Item = Instruction<'m>>) -> Option<SourceLine> {
-    let all: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
-    innermost(shared(all.iter()))
-}
-
 /// The innermost line that nine in ten instructions of a program share.
 fn shared_by_all(stacks: &Stacks<'_>) -> Option<SourceLine> {
     innermost(shared(stacks.all().iter().map(|sampled| &sampled.calls)))
@@ -98,31 +92,35 @@ fn function(program: &ProgramModel<'_>, stacks: &Stacks<'_>) -> Option<SourceLin
         .min_by(|one, other| one.line.cmp(&other.line).then_with(|| one.file.cmp(&other.file)))
 }
 
-fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
+pub(super) fn calls<'m>(instruction: &Instruction<'m>) -> Calls<'m> {
     let mut calls: Calls<'m> = instruction.frames().collect();
     calls.reverse();
     calls
 }
 
+/// Whether `count` of `all` are nine in ten.
+pub(super) fn is_shared(count: usize, all: usize) -> bool {
+    count >= all.saturating_mul(9).div_ceil(10)
+}
+
 /// The common prefix of nine in ten call stacks.
-fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [SourceLocation<'m>] {
+pub(super) fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [SourceLocation<'m>] {
     let mut left: Vec<&'c Calls<'m>> = all.filter(|calls| !calls.is_empty()).collect();
-    let enough = left.len().saturating_mul(9).div_ceil(10);
-    let mut depth = 0;
+    let (all, mut depth) = (left.len(), 0);
     loop {
         let mut next: HashMap<(&str, u32), usize> = HashMap::new();
         for frame in left.iter().filter_map(|calls| calls.get(depth)) {
             *next.entry((&*frame.file, frame.line)).or_default() += 1;
         }
         let most = next.into_iter().max_by_key(|(frame, count)| (*count, *frame));
-        let Some((frame, _)) = most.filter(|(_, count)| *count >= enough) else { break };
+        let Some((frame, _)) = most.filter(|(_, count)| is_shared(*count, all)) else { break };
         left.retain(|calls| calls.get(depth).is_some_and(|at| (&*at.file, at.line) == frame));
         depth += 1;
     }
     left.first().and_then(|calls| calls.get(..depth)).unwrap_or_default()
 }
 
-fn innermost(calls: &[SourceLocation<'_>]) -> Option<SourceLine> {
+pub(super) fn innermost(calls: &[SourceLocation<'_>]) -> Option<SourceLine> {
     innermost_own(|| calls.iter().rev().cloned())
 }
 

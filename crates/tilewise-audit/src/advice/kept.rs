@@ -1,10 +1,10 @@
 //! Values that a forward pass keeps for the backward pass.
 
 use super::program::{LiveArray, ProgramModel};
-use crate::program::{any_fused, is_backward, is_forward, op_name, passes_on, traced};
+use crate::program::{is_forward, passes_on, runs_backward, traced};
 use std::collections::HashMap;
 use tilewise::Shape;
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::Opcode;
 
 /// A value of the forward pass that lies in memory until the backward pass reads it.
 pub(crate) struct KeptValue<'a, 'm> {
@@ -42,8 +42,7 @@ impl<'m> ProgramModel<'m> {
         let (mut last_forward, mut first_backward) = (array.first, usize::MAX);
         for reader in self.readers(array.position).filter_map(|op| self.flow.instruction(op)) {
             let Some(moment) = moments.get(&reader.index()) else { continue };
-            let is_named_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
-            if any_fused(&reader, is_named_backward) {
+            if runs_backward(&reader) {
                 first_backward = first_backward.min(*moment);
             } else {
                 last_forward = last_forward.max(*moment);

@@ -1,9 +1,9 @@
 //! Repeated layers of a network, and the values that each keeps for the backward pass.
 
 use super::{
-    edited_line::shared_line,
     finding::Checkpointed,
     kept::KeptValue,
+    layer_calls::LayerCalls,
     program::{LiveArray, ProgramModel},
 };
 use crate::program::{is_backward, is_module, modules, numbered, traced};
@@ -117,12 +117,15 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
 
     /// The layers as a finding, with the bytes that the largest keeps.
     pub(crate) fn checkpointed(&self) -> Checkpointed {
+        let values = self.layers.iter().flat_map(|layer| &layer.values);
+        let calls = LayerCalls::of(self.path.as_deref(), values.map(|value| value.array.instruction));
         Checkpointed {
             path: self.path.clone(),
             count: self.count,
             bytes: self.layers.iter().map(Layer::bytes).max().unwrap_or(0),
             modules: self.modules(),
-            call: shared_line(self.layers.iter().flat_map(|layer| &layer.values).map(|value| value.array.instruction)),
+            classes: calls.classes,
+            call: calls.line,
         }
     }
 

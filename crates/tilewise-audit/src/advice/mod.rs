@@ -9,6 +9,7 @@ pub mod finding;
 mod findings;
 mod following;
 mod kept;
+mod layer_calls;
 mod layers;
 mod loop_stacks;
 mod message;

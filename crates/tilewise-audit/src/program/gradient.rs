@@ -1,6 +1,6 @@
 //! Whether a program takes a gradient.
 
-use super::{any_fused, does};
+use super::{any_fused, does, is_backward, op_name};
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 
 /// Whether a program takes a gradient: by JAX's names of operations, or by a loop that goes backwards through slices
@@ -8,6 +8,11 @@ use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 pub(crate) fn has_gradient(module: &Module) -> bool {
     module.source().contains("transpose(jvp")
         || module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
+}
+
+/// Whether an instruction is an operation of the backward pass, or fuses one.
+pub(crate) fn runs_backward(at: &Instruction<'_>) -> bool {
+    any_fused(at, |at| op_name(at).is_some_and(|name| is_backward(&name)))
 }
 
 /// Whether a loop reads slices that an earlier loop stacked, the last first, as the gradient of a scan does.

@@ -1,6 +1,6 @@
 //! The purposes of arrays in a plan.
 
-use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, op_name, traced};
+use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, op_name, runs_backward, traced};
 use std::collections::HashSet;
 use tilewise::ElementType;
 use tilewise_hlo::{
@@ -26,7 +26,8 @@ impl<'f> Purposes<'f> {
             .filter(|at| at.opcode() == Opcode::Parameter && Purpose::of_argument(&name(at)) == Purpose::Parameter)
             .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
             .flatten();
-        let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_of_backward(&at));
+        let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
+        let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_backward(&at));
         Self { flow, backward: plan.order().position(begins), weights: weights.collect() }
     }
 
@@ -72,7 +73,7 @@ impl<'f> Purposes<'f> {
         let name = traced(flow, instruction).0.unwrap_or_default();
         // A scheduler may run a few operations of the backward pass early, such as broadcasts of constants.
         let is_across = self.backward.is_some_and(|begin| value.first < begin && begin <= value.last);
-        if is_forward(&name) && (is_across || self.readers(value).any(|reader| is_of_backward(&reader))) {
+        if is_forward(&name) && (is_across || self.readers(value).any(|reader| runs_backward(&reader))) {
             return Purpose::Kept;
         }
         let is_of_weight = || value.shape().is_some_and(|shape| self.weights.contains(&bounds(&shape)));
@@ -108,10 +109,6 @@ impl<'f> Purposes<'f> {
         let target = self.readers(value).next().or_else(made)?.attribute("custom_call_target")?;
         Some(target.trim_matches('"').to_owned())
     }
-}
-
-fn is_of_backward(at: &Instruction<'_>) -> bool {
-    op_name(at).is_some_and(|name| is_backward(&name))
 }
 
 fn bounds(shape: &tilewise::Shape) -> Vec<Option<u64>> {

@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, is_name},
+    code::JAX,
     words::{at_line, bare, modules},
 };
 use crate::style::bytes;
@@ -107,25 +107,16 @@ pub(super) fn of_equal(count: usize, about: &Recommendation) -> Words {
     around_a_layer(words, about)
 }
 
-/// A checkpoint around each class of layers, by the names that Flax gives modules without one, `Block_0` of a `Block`; `None`
-/// for other names.
-fn linen_classes(path: &str) -> Option<String> {
-    let last = path.rsplit('/').next()?;
-    let names: Vec<&str> = last.trim_start_matches('{').trim_end_matches('}').split(',').collect();
-    let class = |name: &str| {
-        let (class, number) = name.rsplit_once('_')?;
-        let is_number = number == "*" || !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-        let is_class = class.starts_with(|first: char| first.is_ascii_uppercase()) && is_name(class);
-        (is_number && is_class).then(|| format!("{class} = nn.remat({class})"))
-    };
-    let mut lines = names.into_iter().map(class).collect::<Option<Vec<_>>>()?;
-    lines.dedup();
-    Some(lines.join("\n"))
+/// A checkpoint around each class of layers.
+fn linen_classes(classes: &[String]) -> String {
+    if classes.is_empty() {
+        return "Layer = nn.remat(Layer)  # the class of the layers".to_owned();
+    }
+    classes.iter().map(|class| format!("{class} = nn.remat({class})")).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {
-    let of_classes = finding.layers.path.as_deref().and_then(linen_classes);
-    let of_classes = of_classes.unwrap_or_else(|| "Layer = nn.remat(Layer)  # the class of the layers".to_owned());
+    let of_classes = linen_classes(&finding.layers.classes);
     let (checkpoint, import, code) = match finding.library {
         Library::Linen => ("nn.remat", "import flax.linen as nn", &*of_classes),
         Library::Nnx => ("nnx.remat", "from flax import nnx", "y = nnx.remat(lambda layer, x: layer(x))(layer, x)"),
@@ -159,19 +150,4 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
     ))
     .task(format!("Recompute each of the {} layers in the backward pass (`{checkpoint}`)", layers.count))
     .jax(about, import, code)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::linen_classes;
-
-    #[test]
-    fn flax_names_modules_after_their_classes() {
-        assert_eq!(linen_classes("MlpMixer/MixerBlock_*").as_deref(), Some("MixerBlock = nn.remat(MixerBlock)"));
-        let two = linen_classes("Unet/{Encoder_0,Decoder_0}");
-        assert_eq!(two.as_deref(), Some("Encoder = nn.remat(Encoder)\nDecoder = nn.remat(Decoder)"));
-        for named in ["transformer/h/*", "encoder/layers_*", "Unet/{down,up}"] {
-            assert_eq!(linen_classes(named), None, "{named}");
-        }
-    }
 }

@@ -256,7 +256,9 @@ pub struct Checkpointed {
     pub bytes: u64,
     /// Up to three of its modules with their bytes, the largest first; empty if fewer than two are known.
     pub modules: Vec<(String, u64)>,
-    /// The line that calls each of them; `None` if unknown.
+    /// Their classes; empty if unknown.
+    pub classes: Vec<String>,
+    /// The line that calls each of them, or the first; `None` if unknown.
     pub call: Option<SourceLine>,
 }
 
