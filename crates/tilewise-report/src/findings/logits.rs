@@ -26,15 +26,12 @@ fn code(finding: &Logits) -> String {
     let head = head.unwrap_or_default();
     format!(
         "{head}@jax.checkpoint
-def loss_of(chunk):
-    hidden, labels = chunk
+def loss_of(chunk):  # a loss for each token
+    hidden, labels = chunk  # hidden: what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
     logits = (hidden @ head).astype(jnp.float32){cap}
     {of_tokens}
-# hidden: [batch, sequence, …], what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
-# losses: one for each token, of which your loss makes the rest
 chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
-losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)
-loss = (losses * weights).sum() / weights.sum()  # weights: 0 for padding"
+losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)  # without padding: (losses * weights).sum() / weights.sum()"
     )
 }
 
