@@ -6,6 +6,7 @@ use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
 use crate::occasion::Occasion;
+use crate::pool::Chunks;
 use crate::server::Server;
 use crate::settings::Setting;
 use crate::tables::{Output, Persistent, Requirement, Usage};
@@ -63,6 +64,8 @@ pub struct Message {
     pub named: Named,
     /// The job's batch and lengths, as far as the text names them, batches first.
     pub settings: Vec<Setting>,
+    /// The chunks in use of a GPU's pool, if the text lists them, those with the most bytes first.
+    pub chunks: Vec<Chunks>,
     /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
     pub is_compiled_elsewhere: bool,
     /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
@@ -130,6 +133,7 @@ impl Message {
             server: None,
             named: Named::default(),
             settings: Vec::new(),
+            chunks: Vec::new(),
             is_compiled_elsewhere: false,
             dump: None,
             kernel: None,

@@ -8,7 +8,7 @@ use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
-use crate::forms::{self, Judged};
+use crate::forms::Judged;
 use crate::framework::Framework;
 use crate::kernel_name;
 use crate::level::Level;
@@ -16,6 +16,7 @@ use crate::list::{self, List};
 use crate::memory;
 use crate::message::{Message, Named};
 use crate::occasion::Occasion;
+use crate::pool;
 use crate::prose;
 use crate::server::Server;
 use crate::settings;
@@ -51,9 +52,10 @@ impl Message {
         let mut messages = read_all(&text, is_log, device);
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
-        let filled = forms::filled_percent(log);
+        let filled = pool::filled_percent(log);
         let is_compiled_elsewhere =
             framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
+        let chunks = pool::chunks(log);
         let settings = settings::of(&text);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
@@ -71,6 +73,7 @@ impl Message {
                 server,
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
+                chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
                 is_compiled_elsewhere,
                 dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),

@@ -157,17 +157,6 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     }
 }
 
-/// The percentage of a pool in use, by the bar that XLA's allocator logs: 100 signs, `*` and `x` of memory in use, `_` of
-/// free memory. `BFCAllocator::RenderOccupancy` in xla/tsl/framework/bfc_allocator.cc.
-pub(crate) fn filled_percent(log: &str) -> Option<u64> {
-    let bars = log.lines().rev().filter_map(|line| line.split_whitespace().next_back());
-    // Who copies a log may lose some.
-    let is_bar = |word: &&str| (90..=100).contains(&word.len()) && word.bytes().all(|sign| b"*x_".contains(&sign));
-    let bar = bars.into_iter().find(is_bar)?;
-    let used = bar.bytes().filter(|sign| *sign != b'_').count();
-    u64::try_from(used * 100 / bar.len()).ok()
-}
-
 /// The array that TensorFlow requests, `shape[1000,12,256,256] and type float`, and the operation that makes it.
 fn tensor(facts: &Facts) -> Option<Entry> {
     let bounds: Option<Vec<String>> =

@@ -11,8 +11,6 @@ mod kernel;
 mod report;
 mod run_time;
 
-pub(crate) use gpu::filled_percent;
-
 use crate::form::Form;
 use crate::level::Level;
 use crate::message::Message;

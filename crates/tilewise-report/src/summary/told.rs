@@ -13,7 +13,7 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Form, PrintedSize, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Budget, Chunks, Form, PrintedSize, Section, UntiledMachine, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -53,7 +53,10 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     // An array that a GPU is asked for is not among those that fill its memory.
     let message = &explanation.message;
     if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && message.usage.is_none() {
-        return Vec::new();
+        let in_use = message.facts.size("pool_used").map(PrintedSize::bytes);
+        let asked = message.used.as_ref().map(PrintedSize::bytes);
+        let causes = message.chunks.iter().take(MOST).map(|chunks| of_chunks(*chunks, in_use, asked));
+        return causes.filter(|cause| cause.share.is_none_or(|share| share >= LEAST)).collect();
     }
     let mut groups: Vec<(&Allocation, usize, u64)> = Vec::new();
     for row in explanation.allocations.iter().filter(|row| row.taken_bytes() > 0) {
@@ -91,6 +94,28 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     causes.sort_by_key(|cause| Reverse(cause.bytes));
     causes.truncate(MOST);
     causes
+}
+
+/// Equal chunks of a GPU's pool, of which `in_use` bytes are in use, and of which no chunk of `asked` bytes is left.
+fn of_chunks(chunks: Chunks, in_use: Option<u64>, asked: Option<u64>) -> PeakCause {
+    let equal = if asked == Some(chunks.bytes) { ", as large as the one asked for" } else { "" };
+    let sentence = match chunks.count {
+        1 => format!("one array{equal}"),
+        count => format!("{} arrays of {} each{equal}", grouped(count), bytes(chunks.bytes)),
+    };
+    PeakCause {
+        kind: "chunks",
+        bytes: chunks.total_bytes(),
+        share: in_use.map(|in_use| share(chunks.total_bytes(), in_use)),
+        arrays: usize::try_from(chunks.count).unwrap_or(usize::MAX),
+        axes: Vec::new(),
+        sentence,
+        remedy: None,
+        filled: None,
+        source: None,
+        quote: None,
+        place: String::new(),
+    }
 }
 
 /// The message's totals without a list.

@@ -21,6 +21,20 @@ fn a_batch_needs_a_second_shape() {
     assert_eq!(task, "Process the 256 in 8 parts, if that is your batch", "{screen}");
 }
 
+/// The allocator of a GPU's pool lists its chunks in use by size before the message.
+#[test]
+fn chunks_of_a_pool_are_told() {
+    let (_, screen) = first_change(
+        "I bfc_allocator.cc:641] 2 Chunks of size 8388608 totalling 16.00MiB\n\
+         I bfc_allocator.cc:641] 6 Chunks of size 411041792 totalling 2.30GiB\n\
+         I bfc_allocator.cc:641] 7 Chunks of size 1644167168 totalling 10.72GiB\n\
+         I bfc_allocator.cc:645] Sum Total of in-use chunks: 13.89GiB\n\
+         OOM when allocating tensor with shape[512,64,56,56] and type float on /job:localhost/device:GPU:0 by allocator GPU_0_bfc\n",
+    );
+    assert!(screen.contains("77 %   10.72 GiB  7 arrays of 1.53 GiB each"), "{screen}");
+    assert!(screen.contains("6 arrays of 392.00 MiB each, as large as the one asked for"), "{screen}");
+}
+
 /// Arrays that TensorFlow passes have one name, whatever the log before them says.
 #[test]
 fn arguments_of_tensorflow_tell_of_it() {
