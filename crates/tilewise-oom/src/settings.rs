@@ -1,5 +1,6 @@
 //! Settings that a text names beside a message: the batch of a job, and the length of its samples.
 
+use crate::message::Message;
 use crate::text::word;
 use std::cmp::Reverse;
 
@@ -17,17 +18,35 @@ pub struct Setting {
 const SEARCHED: usize = 64 << 10;
 
 /// Ends of the names of batches, and of lengths of samples.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "batch_size",
     "batch",
     "seq_len",
     "seq_length",
     "sequence_length",
+    "max_length",
     "max_target_length",
     "max_seq_len",
     "max_seq_length",
     "seq",
 ];
+
+impl Message {
+    /// The tokens or other elements of all samples, by the job's own batch and length; `None` unless the text names both.
+    ///
+    /// ```
+    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. {\"batch_size\": 8, \"max_length\": 4096}";
+    /// assert_eq!(tilewise_oom::Message::parse(text)?.elements_of_samples(), Some(32_768));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn elements_of_samples(&self) -> Option<u64> {
+        match &self.settings[..] {
+            [batch, length] if !is_length(batch) => batch.value.checked_mul(length.value),
+            _ => None,
+        }
+    }
+}
 
 /// The batch of a text, and the length of its samples; without those that it names with several values, as a table of trials does.
 pub(crate) fn of(text: &str) -> Vec<Setting> {

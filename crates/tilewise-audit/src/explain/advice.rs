@@ -115,7 +115,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let shapes: Vec<&Shape> = listing.allocations.iter().filter_map(|row| row.shape.as_ref()).collect();
     let has_bound = |setting: &&Setting| {
         let mut bounds = shapes.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
-        shapes.is_empty() || bounds.any(|bound| bound == setting.value)
+        shapes.is_empty() || bounds.any(|bound| bound == setting.value || Some(bound) == message.elements_of_samples())
     };
     let settings: Vec<Setting> = message.settings.iter().filter(has_bound).cloned().collect();
     if settings.is_empty() || message.server.is_some() || !is_made {

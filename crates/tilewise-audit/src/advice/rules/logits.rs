@@ -5,6 +5,7 @@ use crate::advice::{
     change::Target,
     evidence::{Evidence, Held},
     finding::{Finding, Logits},
+    message::MessageModel,
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
@@ -77,13 +78,20 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     }
     let finding = Finding::Logits(Logits {
         vocabulary: size,
-        is_shown: vocabulary.is_some() || is_named(&largest.op_name()),
+        is_shown: vocabulary.is_some()
+            || is_named(&largest.op_name())
+            || evidence.message().is_some_and(|message| are_tokens(message, largest.elements() / size.max(1))),
         chunks: CHUNKS,
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
         weight: evidence.program().and_then(|program| weight(program, size)),
     });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
+}
+
+/// Whether `places` are those of all samples, by the job's own settings.
+fn are_tokens(message: &MessageModel<'_>, places: u64) -> bool {
+    message.listing.message.elements_of_samples() == Some(places)
 }
 
 /// The vocabulary of a language model, from its program.
