@@ -112,7 +112,8 @@ fn linen_classes(classes: &[String]) -> String {
     if classes.is_empty() {
         return "Layer = nn.remat(Layer)  # the class of the layers".to_owned();
     }
-    classes.iter().map(|class| format!("{class} = nn.remat({class})")).collect::<Vec<_>>().join("\n")
+    let lines: Vec<String> = classes.iter().map(|class| format!("{class} = nn.remat({class})")).collect();
+    lines.join("\n") + "  # static_argnums for flags that it is called with"
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {

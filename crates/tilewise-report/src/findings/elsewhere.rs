@@ -169,11 +169,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ if reason == Reason::Killed => "That is a shell's or launcher's word, which gives no reason.",
         // A CPU may be the device.
         Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
-        _ if message.entries.is_empty() => "This isn't a TPU message.",
-        _ => "This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.",
+        // The headline names the GPU.
+        Some(UntiledMachine::Gpu) if headline.contains("GPU") => "",
+        _ => "This isn't a TPU message.",
     };
     let why = reason::sentence(message);
-    [headline, format!("{which} {why}").trim_end().to_owned()]
+    [headline, format!("{which} {why}").trim().to_owned()]
 }
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.

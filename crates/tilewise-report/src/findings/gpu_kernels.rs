@@ -36,7 +36,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                  memory{divided}"
             ))
             .task(match percent {
-                Some(50..) => "If the kernel is yours: halve a block, or take one stage less".to_owned(),
+                Some(50..) => "If the kernel is yours: halve a block, or lower `num_stages`".to_owned(),
                 Some(percent) => format!("If the kernel is yours: make its blocks smaller, to {percent} %"),
                 None => "If the kernel is yours: make its blocks smaller".to_owned(),
             });

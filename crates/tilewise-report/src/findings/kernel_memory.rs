@@ -269,7 +269,8 @@ fn scalars(finding: &BlockFinding) -> Words {
     match finding {
         BlockFinding::ScalarOperand { kind, operand, shape, bytes: taken, limit } => {
             let shape = shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
-            let then = if *kind == WindowKind::Prefetched {
+            let is_prefetched = *kind == WindowKind::Prefetched;
+            let then = if is_prefetched {
                 "Prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of its own"
             } else {
                 "Keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
@@ -277,7 +278,12 @@ fn scalars(finding: &BlockFinding) -> Words {
             let beyond = taken.checked_sub(*limit).filter(|beyond| *beyond > 0);
             let percent = beyond.map(|beyond| (u128::from(beyond) * 100).div_ceil(u128::from(*taken)));
             let (kind, number, taken) = (kind.as_str(), number(*operand), bytes(*taken));
+            let task = match is_prefetched {
+                true => "If the kernel is yours: prefetch fewer scalars (`num_scalar_prefetch`)",
+                false => "If the kernel is yours: keep the operand in VMEM (`pltpu.VMEM`)",
+            };
             let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
+            let words = words.task(task);
             match percent {
                 Some(percent) => words.caveat(format!("It has to shrink by {percent} %")),
                 None => words,

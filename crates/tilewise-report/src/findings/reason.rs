@@ -169,7 +169,12 @@ pub(super) fn sentence(message: &Message) -> String {
             });
             return format!("{free} are free: no memory ran out.{}", driver.unwrap_or_default());
         }
-        Reason::OwnArrays(percent) => return format!("This process's own arrays fill {percent} % of its pool."),
+        Reason::OwnArrays(percent) => {
+            let free = message.facts.size("free").zip(message.used.as_ref());
+            let is_split = free.is_some_and(|(free, asked)| free.bytes() > asked.bytes());
+            let pieces = if is_split { ", and what is free lies in smaller pieces" } else { "" };
+            return format!("This process's own arrays fill {percent} % of its pool{pieces}.");
+        }
         Reason::Ungrown => "The pool has not grown to its limit, and finds no memory to: others hold the rest of the GPU's.",
         Reason::Tiny => {
             "Few bytes fail only where nothing at all is left, or where the allocator itself doesn't work: the log's first error tells \

@@ -191,10 +191,16 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
             format!("{what}{name}: {}", self::shape(largest, largest.op_name.as_deref()))
         }
         (_, names) if names.is_empty() => format!("{what}: {count} arrays, {each}{shape}"),
-        (_, names) => format!("{what}: {count} arrays of {names}"),
+        (_, names) => {
+            format!("{what}: {count} arrays of {names}, {each}{}", self::shape(largest, largest.op_name.as_deref()))
+        }
     };
-    let listed = |one: &str, many: &str| {
-        if count == 1 { format!("{one}{shape}") } else { format!("{count} {many}, {each}{shape}") }
+    let is_nearly_all = largest.count == 1 && largest.bytes / 9 >= group.bytes / 10;
+    let listed = |one: &str, many: &str| match count {
+        1 => format!("{one}{shape}"),
+        2 if is_nearly_all => format!("{one}{shape}, and a small one"),
+        _ if is_nearly_all => format!("{one}{shape}, and {} small ones", count - 1),
+        _ => format!("{count} {many}, {each}{shape}"),
     };
     match group.meaning {
         Meaning::Padding(_) => {
@@ -208,7 +214,9 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
         Meaning::HeldTwice => {
             let names = arguments();
             let names = if names.is_empty() { format!("{count} arrays") } else { names };
-            format!("{names}, held twice: as passed and as returned, since the old values aren't donated")
+            format!(
+                "{names}, held twice: as passed and as returned, since the old values aren't donated; {each}{shape}"
+            )
         }
         Meaning::Purpose(purpose) => match purpose {
             Purpose::Parameter => of_arguments("parameters"),

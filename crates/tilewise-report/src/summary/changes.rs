@@ -152,7 +152,7 @@ pub(super) fn place(advice: &Recommendation) -> String {
     match &advice.finding {
         Finding::UndonatedState(_) if is_call => {
             let function = source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-            format!("the `jit` of `{function}` ({line})")
+            format!("the `jit` of `{function}`, whose code is at {line}")
         }
         Finding::LargeDimension(_) if is_call => format!("{line}, where the gradient is taken"),
         Finding::RepeatedLayers(_) if is_call => format!("{line}, where each layer is called"),
@@ -184,7 +184,7 @@ fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {
     })
 }
 
-/// `about 6 % slower`; `6 % more work`, in products, where time is unknown.
+/// `about 6 % slower`; `6 % more compute`, in products, where time is unknown.
 fn slowdown(advice: &Recommendation, cost: ChangeCost) -> String {
     let more = |part: f64, none: &str, about: &str, more: &str| match part * 100.0 {
         0.0 => none.to_owned(),
@@ -193,9 +193,9 @@ fn slowdown(advice: &Recommendation, cost: ChangeCost) -> String {
     };
     match cost {
         ChangeCost::Seconds { added, run } => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
-        _ if roughness(advice, cost).0 == 0 => "no extra work".to_owned(),
+        _ if roughness(advice, cost).0 == 0 => "no extra compute".to_owned(),
         // Parts repeat no product, but read the weights again.
-        ChangeCost::Work(part) => more(part, "about the same work", "", "more work"),
+        ChangeCost::Work(part) => more(part, "about the same compute", "", "more compute"),
         _ => "time unknown".to_owned(),
     }
 }

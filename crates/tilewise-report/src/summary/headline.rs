@@ -94,7 +94,7 @@ fn comfort(report: &Report, left: u64) -> String {
     let left = bytes(left);
     // JAX names the programs that it compiles so.
     let is_of_jax = report.module_name.starts_with("jit_");
-    let look = if is_of_jax { ": `jax.live_arrays()` lists what is alive" } else { "" };
+    let look = if is_of_jax { ": list `jax.live_arrays()` right before it" } else { "" };
     format!(
         "Nothing needs to change. If it ran out of memory all the same, something else held more than {left}{look}."
     )

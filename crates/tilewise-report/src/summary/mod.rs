@@ -105,6 +105,11 @@ pub struct Remark {
 }
 
 impl<'a> Summary<'a> {
+    /// Whether the first change is enough to fit.
+    pub(crate) fn is_first_enough(&self) -> bool {
+        self.changes.first().is_some_and(|first| first.fits == Some(true))
+    }
+
     /// The summary of a report.
     #[must_use]
     pub fn of(report: &'a Report) -> Self {
@@ -378,10 +383,10 @@ ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
             (change.lead, change.fits, change.effect)
         };
         let lead = || "258.00 MiB → 18.00 MiB".to_owned();
-        assert_eq!(first(None), (lead(), None, "no extra work".into()));
-        assert_eq!(first(Some(1 << 30)), (lead(), Some(true), "no extra work".into()));
-        assert_eq!(first(Some(64 << 20)), (lead(), Some(true), "fits, no extra work".into()));
-        let too_much = "still 2.00 MiB too much, no extra work";
+        assert_eq!(first(None), (lead(), None, "no extra compute".into()));
+        assert_eq!(first(Some(1 << 30)), (lead(), Some(true), "no extra compute".into()));
+        assert_eq!(first(Some(64 << 20)), (lead(), Some(true), "fits, no extra compute".into()));
+        let too_much = "still 2.00 MiB too much, no extra compute";
         assert_eq!(first(Some(16 << 20)), (lead(), Some(false), too_much.into()));
     }
 

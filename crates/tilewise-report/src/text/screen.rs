@@ -64,7 +64,7 @@ impl<'a> Screen<'a> {
             remedies: if is_folded { &[] } else { &summary.remedies },
             remark: summary.shortfall.as_ref(),
             quote: None,
-            labels: [cause, change, "Then"],
+            labels: [cause, change, if summary.is_first_enough() { "Further" } else { "Then" }],
             is_folded,
             terminal,
         }
@@ -279,10 +279,11 @@ impl<'a> Screen<'a> {
         if let Some((quote, source)) = quote.zip(change.recommendation.line()) {
             self.write_quote(source.line, quote, CHANGE, out)?;
         }
-        if let Some(caveat) = &change.caveat {
-            write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
+        self.write_lines(&change.code().unwrap_or_default(), out)?;
+        match &change.caveat {
+            Some(caveat) => write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out),
+            None => Ok(()),
         }
-        self.write_lines(&change.code().unwrap_or_default(), out)
     }
 
     /// Code below a change.
