@@ -199,7 +199,7 @@ pub(super) fn sentence(message: &Message) -> String {
 fn too_large(message: &Message) -> String {
     let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
     let Some((temporaries, _)) = row("temporaries").zip(message.used.as_ref()) else {
-        return "It is too large.".to_owned();
+        return "The request itself is too large.".to_owned();
     };
     let total = message.usage.as_ref().map(|usage| &usage.total);
     let whole = total.filter(|total| total.bytes() > temporaries.bytes() / 4 * 5);
