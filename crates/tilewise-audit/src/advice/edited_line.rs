@@ -10,7 +10,7 @@ use std::{cell::OnceCell, collections::HashMap};
 use tilewise_hlo::{Instruction, Module, SourceLocation};
 
 /// About the number of call stacks of a program to compare.
-const LOOKED_AT: usize = 4096;
+const LOOKED_AT: usize = 1024;
 
 /// Call stack of an instruction, outermost call first.
 pub(super) type Calls<'m> = Vec<SourceLocation<'m>>;

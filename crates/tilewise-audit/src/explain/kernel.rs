@@ -201,8 +201,15 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
         {
             BlockFinding::Fusion { cap }
         }
-        _ => BlockFinding::Unlisted { cap },
+        _ => BlockFinding::Unlisted { shrink: shrink(message), cap },
     }
+}
+
+/// The percentage by which the needed memory exceeds what is there, of the needed.
+fn shrink(message: &Message) -> Option<u64> {
+    let (used, limit) = message.used.as_ref().zip(message.limit.as_ref())?;
+    let beyond = used.bytes().checked_sub(limit.bytes()).filter(|beyond| *beyond > 0)?;
+    u64::try_from((u128::from(beyond) * 100).div_ceil(u128::from(used.bytes()))).ok()
 }
 
 /// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.

@@ -68,13 +68,13 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             ));
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        BlockFinding::Unlisted { cap } => Words::new(format!(
+        BlockFinding::Unlisted { shrink, cap } => shrunk(*shrink, Words::new(format!(
             "If it is a Pallas kernel of yours: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
              and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too large. If the \
              operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
             no_higher(*cap)
         ))
-        .task("If the kernel is yours: halve the largest blocks of its BlockSpecs"),
+        .task("If the kernel is yours: halve the largest blocks of its BlockSpecs")),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \
@@ -261,6 +261,14 @@ impl KernelLibrary {
     }
 }
 
+/// Adds by how much a kernel's memory has to shrink, if that is known.
+fn shrunk(percent: Option<u64>, words: Words) -> Words {
+    match percent {
+        Some(percent) => words.caveat(format!("It has to shrink by {percent} %")),
+        None => words,
+    }
+}
+
 /// Advice on SMEM, which holds the values that a core's scalar unit reads.
 fn scalars(finding: &BlockFinding) -> Words {
     let most = |limit: u64| {
@@ -277,17 +285,14 @@ fn scalars(finding: &BlockFinding) -> Words {
             };
             let beyond = taken.checked_sub(*limit).filter(|beyond| *beyond > 0);
             let percent = beyond.map(|beyond| (u128::from(beyond) * 100).div_ceil(u128::from(*taken)));
+            let percent = percent.and_then(|percent| u64::try_from(percent).ok());
             let (kind, number, taken) = (kind.as_str(), number(*operand), bytes(*taken));
             let task = match is_prefetched {
                 true => "If the kernel is yours: prefetch fewer scalars (`num_scalar_prefetch`)",
                 false => "If the kernel is yours: keep the operand in VMEM (`pltpu.VMEM`)",
             };
             let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
-            let words = words.task(task);
-            match percent {
-                Some(percent) => words.caveat(format!("It has to shrink by {percent} %")),
-                None => words,
-            }
+            shrunk(percent, words.task(task))
         }
         BlockFinding::ScalarTables { largest, limit } => {
             let largest = largest

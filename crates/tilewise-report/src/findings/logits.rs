@@ -21,17 +21,17 @@ fn code(finding: &Logits) -> String {
     // Through another name than the one that the loss is differentiated by, the weight had no gradient.
     let head = head.map(|(name, is_first)| {
         let transposed = if *is_first { ".T" } else { "" };
-        format!("head = {name}{transposed}  # in the loss, of the parameters that it is differentiated by\n")
+        format!("head = {name}{transposed}  # in the loss function, of the parameters that it is given\n")
     });
     let head = head.unwrap_or_default();
     format!(
         "{head}@jax.checkpoint
-def loss_of(chunk):  # a loss for each token
+def loss_of(chunk):  # your own loss, of each token
     hidden, labels = chunk  # hidden: what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
     logits = (hidden @ head).astype(jnp.float32){cap}
     {of_tokens}
 chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
-losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)  # without padding: (losses * weights).sum() / weights.sum()"
+losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)  # of tokens that count: (losses * mask).sum() / mask.sum()"
     )
 }
 

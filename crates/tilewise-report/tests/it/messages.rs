@@ -146,7 +146,7 @@ fn a_full_pool_is_its_own_process() {
     assert!(full.contains("If earlier steps ran: list the arrays alive"), "{full}");
     assert!(!full.contains("nvidia-smi"), "{full}");
     let (_, empty) = screen(1);
-    assert!(empty.contains("It is too large"), "{empty}");
+    assert!(empty.contains("The request itself is too large"), "{empty}");
 }
 
 #[test]
