@@ -8,7 +8,7 @@ use crate::framework::Framework;
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::server::Server;
-use crate::settings::Setting;
+use crate::settings::{self, Setting};
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
 use crate::traceback::Frame;
@@ -143,6 +143,18 @@ impl Message {
             raised_at: None,
             others: Vec::new(),
         }
+    }
+
+    /// The tokens or other elements of all samples, by the job's own batch and length; `None` unless the text names both.
+    ///
+    /// ```
+    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. {\"batch_size\": 8, \"max_length\": 4096}";
+    /// assert_eq!(tilewise_oom::Message::parse(text)?.elements_of_samples(), Some(32_768));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn elements_of_samples(&self) -> Option<u64> {
+        settings::elements(&self.settings)
     }
 
     /// The name of its page in `docs/errors`, without the extension: the code that XLA gives it, or would give it

@@ -1,6 +1,5 @@
 //! Settings that a text names beside a message: the batch of a job, and the length of its samples.
 
-use crate::message::Message;
 use crate::text::word;
 use std::cmp::Reverse;
 
@@ -31,20 +30,11 @@ const NAMES: [&str; 10] = [
     "seq",
 ];
 
-impl Message {
-    /// The tokens or other elements of all samples, by the job's own batch and length; `None` unless the text names both.
-    ///
-    /// ```
-    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. {\"batch_size\": 8, \"max_length\": 4096}";
-    /// assert_eq!(tilewise_oom::Message::parse(text)?.elements_of_samples(), Some(32_768));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn elements_of_samples(&self) -> Option<u64> {
-        match &self.settings[..] {
-            [batch, length] if !is_length(batch) => batch.value.checked_mul(length.value),
-            _ => None,
-        }
+/// The elements of all samples, if both a batch and a length are known.
+pub(crate) fn elements(settings: &[Setting]) -> Option<u64> {
+    match settings {
+        [batch, length] if !is_length(batch) => batch.value.checked_mul(length.value),
+        _ => None,
     }
 }
 
