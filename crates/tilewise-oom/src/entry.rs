@@ -58,6 +58,31 @@ impl WrittenShape {
         Some(elements.checked_mul(u64::from(array.element_type().bits()))?.div_ceil(8))
     }
 
+    /// The most bytes that it takes in tiles, whatever its layout: two dimensions are padded, to 128 and 64 places, or one
+    /// to 1024. `None` if unknown.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
+        let bytes = self.logical_bytes()?;
+        let bounds: Option<Vec<u64>> =
+            self.parsed.as_ref().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let bounds = bounds?;
+        let padded = |all: u128, bound: u64, to: u64| {
+            let places = u128::from(bound.checked_next_multiple_of(to)?);
+            Some(all.checked_mul(places)? / u128::from(bound.max(1)))
+        };
+        let of_pair = |minor: usize| {
+            let others = bounds.iter().enumerate().filter(move |(at, _)| *at != minor).map(|(_, bound)| *bound);
+            let second =
+                others.max_by_key(|bound| bound.checked_next_multiple_of(64).map_or(u64::MAX, |to| to / bound.max(&1)));
+            let all = padded(u128::from(bytes), bounds[minor], 128)?;
+            padded(all, second?, 64)
+        };
+        let most = match bounds.len() {
+            0 | 1 => padded(u128::from(bytes), bounds.first().copied().unwrap_or(1), 1024),
+            rank => (0..rank).filter_map(of_pair).max(),
+        };
+        most.and_then(|most| u64::try_from(most).ok())
+    }
+
     /// Completes a layout that was cut by a TPU's default tiles, if the text begins them and they take `size`.
     pub(crate) fn repair(&mut self, size: &PrintedSize) {
         if self.parsed.is_ok() || self.text.ends_with('}') {

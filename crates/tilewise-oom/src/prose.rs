@@ -73,7 +73,11 @@ fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entr
     let mut near = word::all(after).take(NEAR).map(|(start, _)| &after[start..]);
     let after_it = near.find_map(PrintedSize::figure).map(|(size, _)| size);
     let least = shape.logical_bytes();
-    let is_its = |size: &PrintedSize| least.is_some_and(|least| size.high() >= least && size.low() / 256 <= least);
+    let most = shape.most_bytes();
+    let is_its = |size: &PrintedSize| {
+        let fits = |(least, most): (u64, u64)| size.high() >= least && size.low() <= most || is_decimal(size, least);
+        least.zip(most).is_some_and(fits)
+    };
     let size = after_it.filter(is_its).or_else(|| before.filter(|size| is_its(size)).cloned());
     // People write gigabytes of either kind: those that the elements take are meant.
     let exact = least.filter(|least| size.as_ref().is_some_and(|size| is_decimal(size, *least)));
@@ -127,6 +131,8 @@ mod tests {
         assert_eq!(of("the 2 arrays f32[4], and copies of f32[8]"), ["f32[4]  ", "f32[4]  ", "f32[8]  "]);
         assert_eq!(of("repeated bf16[8,4096,4096] allocations of 3 kinds"), ["bf16[8,4096,4096]  "]);
         assert_eq!(of("one buffer (38.6GB) is bf16[12,524288,3072]"), ["bf16[12,524288,3072] 38654705664 "]);
+        // No layout pads whole tiles: the size is another's.
+        assert_eq!(of("15.75G hbm, twelve f32[256,2048,2048]"), ["f32[256,2048,2048]  "]);
         assert!(of("args[3] of x[1]").is_empty());
     }
 }

@@ -174,7 +174,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ => "This isn't a TPU message.",
     };
     let why = reason::sentence(message);
-    [headline, format!("{which} {why}").trim().to_owned()]
+    let told = format!("{which} {why}");
+    let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };
+    [headline, told.to_owned()]
 }
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.
