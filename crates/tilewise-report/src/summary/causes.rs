@@ -94,35 +94,19 @@ fn rest_of(told: &[PeakCause], arrays: usize, total: u64) -> Option<PeakCause> {
     let bytes = told.iter().fold(total, |left, cause| left.saturating_sub(cause.bytes));
     let arrays = told.iter().fold(arrays, |left, cause| left.saturating_sub(cause.arrays));
     let is_much = u128::from(bytes) * 100 > u128::from(total) * (100 - TOLD);
+    let sentence = "the other arrays, of which none takes as much".to_owned();
     is_much.then(|| PeakCause {
-        kind: "others",
-        bytes,
         share: Some(share(bytes, total)),
         arrays,
-        axes: Vec::new(),
-        sentence: "the other arrays, of which none takes as much".to_owned(),
-        remedy: None,
-        filled: None,
-        source: None,
-        quote: None,
-        place: String::new(),
+        ..PeakCause::of_bytes("others", bytes, sentence)
     })
 }
 
 fn gaps(peak: &SpacePeak, total: u64) -> Option<PeakCause> {
     let sentence = "gaps between temporaries, too small for what else is alive".to_owned();
     (peak.fragmentation_bytes > 0).then(|| PeakCause {
-        kind: "fragmentation",
-        bytes: peak.fragmentation_bytes,
         share: Some(share(peak.fragmentation_bytes, total)),
-        arrays: 0,
-        axes: Vec::new(),
-        sentence,
-        remedy: None,
-        filled: None,
-        source: None,
-        quote: None,
-        place: String::new(),
+        ..PeakCause::of_bytes("fragmentation", peak.fragmentation_bytes, sentence)
     })
 }
 
@@ -164,6 +148,23 @@ pub(super) fn filled(causes: &[Cause]) -> Option<[u64; 2]> {
 }
 
 impl PeakCause {
+    /// A cause of which no more is known than its bytes.
+    pub(super) fn of_bytes(kind: &'static str, bytes: u64, sentence: String) -> Self {
+        Self {
+            kind,
+            bytes,
+            share: None,
+            arrays: 0,
+            axes: Vec::new(),
+            sentence,
+            remedy: None,
+            filled: None,
+            source: None,
+            quote: None,
+            place: String::new(),
+        }
+    }
+
     /// `70.0 %, 62.50 GiB`: its share of the whole, and its bytes.
     pub(crate) fn takes(&self) -> String {
         let share = self.share.map(|share| format!("{}, ", percent(share))).unwrap_or_default();

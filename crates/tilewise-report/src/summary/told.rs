@@ -104,17 +104,9 @@ fn of_chunks(chunks: Chunks, in_use: Option<u64>, asked: Option<u64>) -> PeakCau
         count => format!("{} arrays of {} each{equal}", grouped(count), bytes(chunks.bytes)),
     };
     PeakCause {
-        kind: "chunks",
-        bytes: chunks.total_bytes(),
         share: in_use.map(|in_use| share(chunks.total_bytes(), in_use)),
         arrays: usize::try_from(chunks.count).unwrap_or(usize::MAX),
-        axes: Vec::new(),
-        sentence,
-        remedy: None,
-        filled: None,
-        source: None,
-        quote: None,
-        place: String::new(),
+        ..PeakCause::of_bytes("chunks", chunks.total_bytes(), sentence)
     }
 }
 
@@ -158,21 +150,9 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, gaps_are),
     ];
-    totals.into_iter().filter_map(move |(kind, bytes, sentence)| {
-        Some(PeakCause {
-            kind,
-            bytes: bytes?,
-            share: None,
-            arrays: 0,
-            axes: Vec::new(),
-            sentence: sentence.to_owned(),
-            remedy: None,
-            filled: None,
-            source: None,
-            quote: None,
-            place: String::new(),
-        })
-    })
+    let of_bytes =
+        |(kind, bytes, sentence): (_, Option<u64>, &str)| Some(PeakCause::of_bytes(kind, bytes?, sentence.to_owned()));
+    totals.into_iter().filter_map(of_bytes)
 }
 
 /// The name that a row goes by without a shape.

@@ -4,9 +4,9 @@
 
 use super::advice::{MIB, advice, code, kind, report, sentence};
 use tilewise::tpu::Generation;
-use tilewise_audit::recommendation::Saving;
+use tilewise_audit::{Audit, Program, recommendation::Saving};
 use tilewise_hlo::Module;
-use tilewise_report::Summary;
+use tilewise_report::{AuditOutput, Summary};
 
 /// A network of layers that aren't in a loop: `count` times a value of 16 MiB that the backward pass reads.
 fn of_layers(count: usize, name: impl Fn(usize) -> String) -> String {
@@ -255,4 +255,33 @@ fn unrolled_layers_are_recomputed() {
     let found = advice(&of_layers(8, |_| "Net)".to_owned()));
     let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
     assert!(sentence(found).contains("each layer, 8 by the shapes that repeat"), "{}", sentence(found));
+}
+
+/// A constant of the backward pass is broadcast before the forward pass runs.
+#[test]
+fn what_the_backward_pass_reads_is_kept_for_the_gradient() {
+    let made = |name: &str, operands: &str, op: &str| {
+        let array = "f32[1024,1024]{1,0:T(8,128)}";
+        let metadata = format!("metadata={{op_name=\"jit(step)/{op}/Dense_0/dot_general\"}}");
+        format!("  {name} = {array} custom-call({operands}), custom_call_target=\"f\", {metadata}\n")
+    };
+    let lines = [
+        "HloModule jit_step, is_scheduled=true\n\nENTRY e {\n".to_owned(),
+        "  x = f32[1024,1024]{1,0:T(8,128)} parameter(0)\n".to_owned(),
+        "  one = f32[8,128]{1,0:T(8,128)} custom-call(), custom_call_target=\"f\", \
+         metadata={op_name=\"jit(step)/transpose(jvp(Net))/mul\"}\n"
+            .to_owned(),
+        made("y0", "x", "jvp(Net)/Block_0"),
+        made("y1", "y0", "jvp(Net)/Block_1"),
+        made("y2", "y1", "jvp(Net)/Block_2"),
+        made("z2", "y2, one", "transpose(jvp(Net))/Block_2"),
+        made("z1", "z2, y1", "transpose(jvp(Net))/Block_1"),
+        made("ROOT z0", "z1, y0", "transpose(jvp(Net))/Block_0"),
+    ];
+    let program = Program::parse(lines.concat() + "}\n").expect("a program");
+    let output = AuditOutput::new(Audit::new(&program).run());
+    let summary = output.summary();
+    let kept = summary.causes.iter().find(|cause| cause.kind == "kept_for_gradient").expect("kept");
+    let sentence = "3 arrays of `Net/Block_0…2/Dense_0` kept for the gradient, each 1,024 × 1,024, f32";
+    assert_eq!((kept.arrays, &*kept.sentence), (3, sentence));
 }

@@ -142,35 +142,6 @@ fn what_a_loop_stacks_is_kept_for_the_gradient() {
     assert_eq!(first.sentence, "12 arrays of all 128 steps, kept for the gradient");
 }
 
-/// A constant of the backward pass is broadcast before the forward pass runs.
-#[test]
-fn what_the_backward_pass_reads_is_kept_for_the_gradient() {
-    let made = |name: &str, operands: &str, op: &str| {
-        let array = "f32[1024,1024]{1,0:T(8,128)}";
-        let metadata = format!("metadata={{op_name=\"jit(step)/{op}/Dense_0/dot_general\"}}");
-        format!("  {name} = {array} custom-call({operands}), custom_call_target=\"f\", {metadata}\n")
-    };
-    let lines = [
-        "HloModule jit_step, is_scheduled=true\n\nENTRY e {\n".to_owned(),
-        "  x = f32[1024,1024]{1,0:T(8,128)} parameter(0)\n".to_owned(),
-        "  one = f32[8,128]{1,0:T(8,128)} custom-call(), custom_call_target=\"f\", \
-         metadata={op_name=\"jit(step)/transpose(jvp(Net))/mul\"}\n"
-            .to_owned(),
-        made("y0", "x", "jvp(Net)/Block_0"),
-        made("y1", "y0", "jvp(Net)/Block_1"),
-        made("y2", "y1", "jvp(Net)/Block_2"),
-        made("z2", "y2, one", "transpose(jvp(Net))/Block_2"),
-        made("z1", "z2, y1", "transpose(jvp(Net))/Block_1"),
-        made("ROOT z0", "z1, y0", "transpose(jvp(Net))/Block_0"),
-    ];
-    let program = Program::parse(lines.concat() + "}\n").expect("a program");
-    let output = AuditOutput::new(Audit::new(&program).run());
-    let summary = output.summary();
-    let kept = summary.causes.iter().find(|cause| cause.kind == "kept_for_gradient").expect("kept");
-    let sentence = "3 arrays of `Net/Block_0…2/Dense_0` kept for the gradient, each 1,024 × 1,024, f32";
-    assert_eq!((kept.arrays, &*kept.sentence), (3, sentence));
-}
-
 #[test]
 fn padding_is_told_in_places() {
     let output = AuditOutput::new(report("gnn_large.v5e.hlo", None));
