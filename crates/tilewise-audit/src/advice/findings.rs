@@ -2,31 +2,37 @@
 
 use super::{
     copy_reasons::{CopyReason, reasons},
+    finding::Finding,
     message::MessageModel,
-    pricing::{recommend, recommend_for_message},
+    pricing::{proposals, recommend, recommend_for_message},
     program::ProgramModel,
     recommendation::Recommendation,
     rules::{LayoutRequests, rules},
+    smaller_batch::SmallerBatch,
 };
 use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     pub(crate) advice: Vec<Recommendation>,
+    pub(crate) smaller_batch: Option<SmallerBatch>,
     pub(crate) copy_reasons: Vec<CopyReason>,
 }
 
 impl Findings {
     pub(crate) fn new(planned: &PlannedProgram, copies: &[CopyRow]) -> Self {
         let Some(program) = ProgramModel::new(planned, copies) else {
-            return Self { advice: Vec::new(), copy_reasons: reasons(planned, copies, None) };
+            return Self { advice: Vec::new(), smaller_batch: None, copy_reasons: reasons(planned, copies, None) };
         };
         // Layouts can be requested where they have tiles.
         let requests = planned.machine.generation().map(|_| LayoutRequests::new(&program)).unwrap_or_default();
-        Self {
-            advice: recommend(&program, &rules(&requests)),
-            copy_reasons: reasons(planned, copies, Some((&program, &requests))),
-        }
+        let proposals = proposals(&program, &rules(&requests));
+        let smaller_batch = proposals.iter().find_map(|proposal| match &proposal.finding {
+            Finding::LargeDimension(batch) => batch.smaller.clone(),
+            _ => None,
+        });
+        let advice = recommend(&program, proposals);
+        Self { advice, smaller_batch, copy_reasons: reasons(planned, copies, Some((&program, &requests))) }
     }
 }
 

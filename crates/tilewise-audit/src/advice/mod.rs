@@ -19,6 +19,7 @@ mod program;
 mod recommendation;
 mod rule;
 mod rules;
+mod smaller_batch;
 mod split;
 
 pub use change::{Change, Saving, Target};
@@ -26,3 +27,4 @@ pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
 pub use recommendation::{AdvisedArray, Recommendation};
 pub(crate) use rules::conversion;
+pub use smaller_batch::SmallerBatch;

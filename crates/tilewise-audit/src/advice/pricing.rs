@@ -8,7 +8,7 @@ use super::{
     program::ProgramModel,
     recommendation::Recommendation,
     rule::{Proposal, Rule},
-    rules::{divided, scores_of},
+    rules::{divided, narrowed, scores_of},
 };
 use crate::program::root;
 use std::{cmp::Reverse, collections::HashMap};
@@ -21,7 +21,7 @@ const WORTH_TAKING_APART: u64 = 10;
 const MOST: usize = 5;
 
 /// The best proposals as recommendations, best first. Each saving assumes that the preceding ones are done.
-pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
+pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) -> Vec<Recommendation> {
     let freed = |all: &[&Proposal]| {
         program.total_bytes.saturating_sub(program.total_with(all.iter().map(|proposal| &proposal.buffers)))
     };
@@ -30,11 +30,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         freed(&before.chain([proposal]).collect::<Vec<_>>())
     };
     let least = program.total_bytes / WORTHWHILE;
-    let mut proposals: Vec<Proposal> = rules
-        .iter()
-        .filter(|rule| rule.is_of_programs() && rule.holds_on(program.machine))
-        .flat_map(|rule| rule.propose(program))
-        .collect();
+    let mut proposals = proposals;
     if proposals.iter().any(is_of_whole_batch) {
         proposals.retain(|proposal| !is_of_rows(proposal));
     } else if proposals.iter().any(is_of_rows) {
@@ -81,10 +77,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             kept.push((said, proposal));
         }
     }
-    // Other devices are the last resort.
+    // Narrower state, which rounds values, and other devices are the last resorts.
     if program.is_too_large() && !program.fits_without(together) {
-        let last =
-            divided(program, |proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed)));
+        let enough = |proposal: &Proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed));
+        let is_donated = kept.iter().any(|(_, before)| matches!(before.finding, Finding::UndonatedState(_)));
+        let last = narrowed(program, is_donated, enough).or_else(|| divided(program, enough));
         kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);
@@ -160,6 +157,12 @@ const OF_MISSING: u128 = 10;
 const OF_USED: u128 = 100;
 /// Changes that free less than a twentieth of the best one are dropped.
 const OF_BEST: u128 = 20;
+
+/// The proposals of rules for a program.
+pub(crate) fn proposals(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<Proposal> {
+    let holds = |rule: &&&dyn Rule| rule.is_of_programs() && rule.holds_on(program.machine);
+    rules.iter().filter(holds).flat_map(|rule| rule.propose(program)).collect()
+}
 
 /// Recommendations for a message whose savings matter, best first. There is no program to plan again: a saving is what
 /// the listed arrays shrink by, or the proposal's estimate, and mostly a bound.

@@ -7,7 +7,7 @@ use super::{
     work::{Work, work},
 };
 use crate::{
-    advice::{CopyReason, Findings, Recommendation},
+    advice::{CopyReason, Findings, Recommendation, SmallerBatch},
     copies::{self, CopyRow},
     program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, is_recomputed, op_name},
 };
@@ -208,6 +208,12 @@ impl Report {
     #[must_use]
     pub fn advice(&self) -> &[Recommendation] {
         &self.findings().advice
+    }
+
+    /// The batch with which a program fits that doesn't fit now; `None` if it fits, or without a batch that is enough.
+    #[must_use]
+    pub fn smaller_batch(&self) -> Option<&SmallerBatch> {
+        self.findings().smaller_batch.as_ref()
     }
 
     /// The reason for each of [`copies`](Self::copies), in their order.

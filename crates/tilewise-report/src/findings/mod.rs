@@ -211,6 +211,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::BatchedGraphs(finding) => graphs::words(finding, about),
         Finding::LargeDimension(finding) => chunk::words(finding, about),
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
+        Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),
         Finding::RunTime(finding) => run_time::words(finding, about),
         Finding::Block(finding) => kernel_memory::block(finding, about),

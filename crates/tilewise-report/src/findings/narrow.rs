@@ -1,8 +1,16 @@
 //! Values in a wider or a second type.
 
-use super::{Words, code::JAX_AND_NUMPY, words::at};
+use super::{
+    Words,
+    code::{JAX_AND_NUMPY, is_name},
+    words::{at, quoted},
+};
+use crate::style::bytes;
 use tilewise::ElementType;
-use tilewise_audit::{Recommendation, recommendation::finding::ConvertedArguments};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{ConvertedArguments, WideState, WideStateKind},
+};
 use tilewise_oom::Framework;
 
 pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) -> Words {
@@ -30,6 +38,37 @@ pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) ->
             words.code("import torch", "model = model.to(torch.bfloat16)")
         }
         _ => words,
+    }
+}
+
+pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
+    const ROUNDED: &str = "its values are rounded to 8 significant bits";
+    let (roots, taken) = (quoted(&finding.roots), bytes(finding.bytes));
+    let state = if finding.keys.is_empty() { roots.clone() } else { format!("{} of {roots}", quoted(&finding.keys)) };
+    match finding.kind {
+        WideStateKind::FirstMoment => Words::new(format!(
+            "Keep the optimizer's first moment, {taken} of {roots} in f32, in bfloat16; the second stays in f32"
+        ))
+        .task("Keep the optimizer's first moment in bfloat16 (f32 now)")
+        .jax(about, "import jax.numpy as jnp\nimport optax", "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # or another of optax")
+        .caveat(ROUNDED),
+        WideStateKind::Weights => {
+            let code = match &finding.roots[..] {
+                [root] if is_name(root) => {
+                    format!("{root} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {root})")
+                }
+                _ => "params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)".to_owned(),
+            };
+            Words::new(format!("Pass {roots}, {taken} in f32, in bfloat16: no gradient updates them"))
+                .task(format!("Pass {roots} in bfloat16 (f32 now)"))
+                .jax(about, JAX_AND_NUMPY, code)
+                .caveat("their values are rounded to 8 significant bits")
+        }
+        _ => Words::new(format!(
+            "Make {state}, {taken} in f32, in bfloat16, and what is written into it; a rotary embedding in f32 makes keys f32"
+        ))
+        .task(format!("Make {state} in bfloat16 (f32 now)"))
+        .caveat(format!("cast what is written into it, too; {ROUNDED}")),
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) use told::name_of;
 use crate::style::{Tone, bytes, bytes_both, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
+use std::borrow::Cow;
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak, recommendation::Change};
 
@@ -77,7 +78,7 @@ pub struct Summary<'a> {
     pub notes: Vec<Remark>,
     /// Remedies without a price for the largest causes, unless recommendations together free more than a quarter of the
     /// program's memory.
-    pub remedies: Vec<&'static str>,
+    pub remedies: Vec<Cow<'static, str>>,
     /// The copies that cost; `None` where none does.
     pub copies: Option<CopySummary<'a>>,
 }
@@ -319,21 +320,22 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
 }
 
 /// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters.
-fn remedies(causes: &[PeakCause], report: &Report) -> Vec<&'static str> {
+fn remedies(causes: &[PeakCause], report: &Report) -> Vec<Cow<'static, str>> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
+    let smaller = report.smaller_batch().map(|batch| Cow::Owned(remedies::smaller_batch(batch)));
     // More devices are the last resort, which a change says with its code.
     let is_divided = report.advice().iter().any(|one| one.change == Change::Shard);
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
     if is_divided || freed > report.memory_bounds.at_most_bytes / MUCH {
-        return Vec::new();
+        return smaller.into_iter().collect();
     }
     let most = causes.iter().map(|cause| cause.bytes).max().unwrap_or_default();
-    let mut found: Vec<&str> = Vec::new();
+    let mut found: Vec<Cow<'static, str>> = smaller.into_iter().collect();
     for remedy in causes.iter().filter(|cause| cause.bytes >= most / 2).filter_map(|cause| cause.remedy) {
-        if !found.contains(&remedy) {
-            found.push(remedy);
+        if !found.iter().any(|known| known == remedy) {
+            found.push(Cow::Borrowed(remedy));
         }
     }
     found

@@ -1,6 +1,7 @@
 //! Remedies without a price: they change the computation or its place, which no plan of the program shows.
 
-use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width};
+use crate::style::left;
+use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width, recommendation::SmallerBatch};
 
 /// The task that makes the arrays of a group take less, in the imperative; `None` for padding and for arrays that are held
 /// twice, whose changes have a price.
@@ -46,4 +47,10 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         Purpose::LoopCarry => "Carry less through the loop, or carry it in a smaller type",
         _ => "Work through the input in parts, or compute in a smaller type",
     })
+}
+
+/// `Take a batch of 512 instead of 1,024: 10.4 GiB or more, should fit`
+pub(super) fn smaller_batch(batch: &SmallerBatch) -> String {
+    let SmallerBatch { size, to, bytes_after, .. } = *batch;
+    format!("Take a batch of {to} instead of {size}: {}, should fit", left(bytes_after, true, false))
 }

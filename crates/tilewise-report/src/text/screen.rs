@@ -7,7 +7,10 @@ use crate::{
     summary::PeakCause,
 };
 use anstyle::Style;
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 use tilewise::visible;
 
 /// Lines of the first screen, which a terminal shows without scrolling.
@@ -29,7 +32,7 @@ pub(super) struct Screen<'a> {
     causes: &'a [PeakCause],
     changes: &'a [PlannedChange<'a>],
     /// Changes without a price.
-    remedies: &'a [&'static str],
+    remedies: &'a [Cow<'static, str>],
     /// The remark behind the changes.
     remark: Option<&'a Remark>,
     /// The message itself.

@@ -1,6 +1,6 @@
 //! Findings about arrays, from programs or from messages.
 
-use crate::program::SourceLine;
+use crate::{advice::SmallerBatch, program::SourceLine};
 use tilewise::{ElementType, Shape, tpu::Generation};
 
 /// The name of an argument or a result.
@@ -316,6 +316,8 @@ pub struct LargeDimension {
     pub is_known: bool,
     /// Number of arrays that have it.
     pub arrays: usize,
+    /// A smaller batch with which the program fits.
+    pub smaller: Option<SmallerBatch>,
     /// Whether the program itself makes it, like the pixels of a picture that it draws.
     pub is_made: bool,
     /// Where the parts are joined; `None` if only sums or results follow.
@@ -454,6 +456,32 @@ pub struct ConvertedArguments {
     pub element_type: ElementType,
     /// The first copy's line.
     pub source: Option<SourceLine>,
+}
+
+/// State in `f32` that is usual in `bf16`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WideState {
+    /// The kind of state.
+    pub kind: WideStateKind,
+    /// The parameters of the Python function that hold it.
+    pub roots: Vec<String>,
+    /// The last keys of its arrays' names, if these aren't all that the parameters hold: `cached_key`.
+    pub keys: Vec<String>,
+    /// Bytes that it takes.
+    pub bytes: u64,
+}
+
+/// A kind of state that is usual in 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WideStateKind {
+    /// Keys and values of earlier tokens.
+    Cache,
+    /// The first moment of Adam and its kin.
+    FirstMoment,
+    /// Weights that no gradient updates.
+    Weights,
 }
 
 /// The first of the arrays whose shapes are cut off.

@@ -9,7 +9,8 @@ pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
     LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
-    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState,
+    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, StackedCache, UndonatedState, WideState,
+    WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform};
@@ -75,6 +76,8 @@ pub enum Finding {
     LargeDimension(LargeDimension),
     /// The program holds arrays in a second type.
     ConvertedArguments(ConvertedArguments),
+    /// State is held in a type that is wider than usual.
+    WideState(WideState),
     /// The program doesn't fit into memory: findings about the whole of it.
     Memory(MemoryFinding),
     /// Others hold the memory, or a core stopped.
@@ -129,7 +132,7 @@ impl Finding {
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
             Self::SampleGradients(_) => Change::Batch,
-            Self::WidePredicates | Self::ConvertedArguments(_) => Change::Narrow,
+            Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),
             Self::RunTime(finding) => finding.change(),
             Self::Block(_) | Self::Mosaic(_) => Change::Block,

@@ -12,6 +12,7 @@ use crate::{
         finding::{GradientSums, InParts},
         parts::{ROWS, bytes_of_part},
         program::{LiveArray, ProgramModel},
+        smaller_batch::SmallerBatch,
         split::{Joint, Split},
     },
     program::{begins_with, name, op_name},
@@ -59,6 +60,8 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) is_in_all_results: bool,
     /// The function in parts, if that is known to compute the same.
     pub(super) in_parts: Option<InParts>,
+    /// A smaller one with which the program fits.
+    pub(super) smaller: Option<SmallerBatch>,
 }
 
 /// The batch's dimension number in each temporary that has it, by the temporary's index.
@@ -103,10 +106,13 @@ impl<'a, 'm> Batch<'a, 'm> {
             (true, false) => GradientSums::Summed,
             (true, true) => GradientSums::Apart,
         };
-        let taken = |parts: u64| {
-            let part =
+        let part = |parts: u64| {
+            let bytes =
                 |(array, at): (&LiveArray<'m>, _)| Some((array.buffer, bytes_of_part(program, array, at, parts)?));
-            let buffers: Vec<(usize, u64)> = with_it().filter_map(part).collect();
+            with_it().filter_map(bytes).collect::<Vec<(usize, u64)>>()
+        };
+        let taken = |parts: u64| {
+            let buffers = part(parts);
             let freed = freed(program, &found, &buffers, gradients);
             (parts, buffers, freed)
         };
@@ -120,6 +126,10 @@ impl<'a, 'm> Batch<'a, 'm> {
         let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
         let is_to_fit = parts > helping;
         let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| !is_made && joined.is_none());
+        // Without a gradient, parts are a smaller batch; inputs begin with a batch that their caller chooses.
+        let is_chosen =
+            gradients == GradientSums::Summed && !inputs.is_empty() && inputs.iter().all(|(at, _)| *at == 0);
+        let smaller = if is_too_large && is_chosen { SmallerBatch::of(program, size, &inputs, part) } else { None };
         let is_in_all_results = found.is_in_all_results(program);
         Some(Self {
             size,
@@ -136,6 +146,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             gradients,
             is_in_all_results,
             in_parts,
+            smaller,
         })
     }
 

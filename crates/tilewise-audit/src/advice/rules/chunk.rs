@@ -59,6 +59,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             is_whole && program.library == Library::Jax && (program.has_gradient || batch.is_in_all_results)
         }),
         in_parts: batch.in_parts.clone(),
+        smaller: batch.smaller.clone(),
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
@@ -104,6 +105,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         is_to_fit: false,
         function: None,
         in_parts: None,
+        smaller: None,
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, largest.advised(evidence));
     let proposal = proposal.at_most(with_it().map(|array| (array.number, array.row.taken_bytes() / parts))).bound();

@@ -28,6 +28,7 @@ mod kernel;
 mod layout_request;
 mod logits;
 mod narrow;
+mod narrow_state;
 mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
@@ -41,6 +42,7 @@ pub(crate) use attention::scores_of;
 pub(crate) use divided::divided;
 pub(crate) use layout_request::LayoutRequests;
 pub(crate) use narrow::conversion;
+pub(crate) use narrow_state::narrowed;
 
 use super::rule::Rule;
 

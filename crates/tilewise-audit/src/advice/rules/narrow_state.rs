@@ -1,0 +1,110 @@
+//! State in 32 bits where 16 are usual: a cache, the optimizer's first moment, and weights that no gradient updates.
+
+use crate::advice::{
+    change::Target,
+    finding::{Finding, WideState, WideStateKind},
+    program::{LiveArray, ProgramModel},
+    rule::Proposal,
+};
+use crate::program::{Purpose, is_name, name, root};
+use std::collections::HashMap;
+use tilewise::{ElementType, Shape};
+
+/// Most keys that are named.
+const MOST_KEYS: usize = 2;
+
+/// The first of these states whose narrowing is enough, with the bytes freed; `enough` gives those of a proposal that is
+/// enough. It rounds values, so it comes after all changes that compute the same.
+pub(crate) fn narrowed(
+    program: &ProgramModel<'_>,
+    is_donated: bool,
+    enough: impl Fn(&Proposal) -> Option<u64>,
+) -> Option<(u64, Proposal)> {
+    let kinds = [WideStateKind::Cache, WideStateKind::FirstMoment, WideStateKind::Weights];
+    kinds.into_iter().find_map(|kind| {
+        let proposal = of_kind(program, kind, is_donated)?;
+        Some((enough(&proposal)?, proposal))
+    })
+}
+
+fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) -> Option<Proposal> {
+    let is_of_kind = |array: &&LiveArray<'_>| {
+        let name = name(&array.instruction);
+        let purpose = Purpose::of_argument(&name);
+        let is_kind = match kind {
+            WideStateKind::Cache => purpose == Purpose::Cache,
+            WideStateKind::FirstMoment => purpose == Purpose::OptimizerState && has_word(&name, "mu"),
+            // A gradient's small steps are lost in 16 bits.
+            WideStateKind::Weights => purpose == Purpose::Parameter && !program.has_gradient,
+        };
+        is_kind && array.element_type() == ElementType::F32
+    };
+    let arrays: Vec<&LiveArray<'_>> = program.arguments().filter(is_of_kind).collect();
+    let largest = arrays.iter().max_by_key(|array| array.bytes)?;
+    let (mut roots, mut keys): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut shapes: HashMap<&Shape, usize> = HashMap::new();
+    for array in &arrays {
+        let name = name(&array.instruction);
+        let key = name.rsplit('\'').nth(1).filter(|key| is_name(key)).map(str::to_owned);
+        for (known, found) in [(&mut roots, Some(root(&name).to_owned())), (&mut keys, key)] {
+            known.extend(found.filter(|found| !known.contains(found)));
+        }
+        *shapes.entry(&array.shape).or_default() += 1;
+    }
+    // The new state is a result, which has the argument's type. Of donated state no result takes memory of its own.
+    let results = program.results().filter(|_| !is_donated).filter(|result| {
+        let left = shapes.get_mut(&result.shape).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    });
+    let halved: Vec<(usize, u64)> =
+        arrays.iter().copied().chain(results).map(|array| (array.buffer, array.bytes.div_ceil(2))).collect();
+    let bytes = arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    let is_of_roots = |array: &&LiveArray<'_>| roots.iter().any(|of| of == root(&name(&array.instruction)));
+    if program.arguments().filter(is_of_roots).count() == arrays.len() || keys.len() > MOST_KEYS {
+        keys.clear();
+    }
+    let finding = Finding::WideState(WideState { kind, roots, keys, bytes });
+    Some(Proposal::new(finding, Target::Argument, program.advised(largest)).at_most(halved).bound())
+}
+
+/// Whether an argument's path has this word: `opt_state[0].mu['w']` has `mu`.
+fn has_word(name: &str, word: &str) -> bool {
+    name.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').any(|part| part == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Audit, Machine, Program, Recommendation, recommendation::finding::Finding};
+    use tilewise::tpu::Generation;
+
+    /// A decoding step that writes one position, with weights in `bf16`, for memory of so many MiB.
+    fn advice(limit: u64) -> Vec<Recommendation> {
+        let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (w.1: bf16[1024,16384], k.1: f32[1024,8192], v.1: bf16[1024,8192]) -> (f32[1024,8192], bf16[1024,8192]) {
+  w.1 = bf16[1024,16384]{1,0:T(8,128)(2,1)} parameter(0), metadata={op_name="params['w']"}
+  k.1 = f32[1024,8192]{1,0:T(8,128)} parameter(1), metadata={op_name="cache['k']"}
+  v.1 = bf16[1024,8192]{1,0:T(8,128)(2,1)} parameter(2), metadata={op_name="cache['v']"}
+  k.2 = f32[1024,8192]{1,0:T(8,128)} negate(k.1)
+  v.2 = bf16[1024,8192]{1,0:T(8,128)(2,1)} negate(v.1)
+  ROOT r = (f32[1024,8192]{1,0:T(8,128)}, bf16[1024,8192]{1,0:T(8,128)(2,1)}) tuple(k.2, v.2)
+}"#;
+        let program = Program::parse(text).expect("a module");
+        Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(limit << 20).run().advice().to_vec()
+    }
+
+    /// Weights of 32 MiB, keys of 32, values of 16. Donated it holds 80, with narrow keys 64.
+    #[test]
+    fn keys_are_narrowed_before_weights_are_divided() {
+        let found = |limit| advice(limit).into_iter().map(|one| (one.finding, one.saving.bytes())).collect::<Vec<_>>();
+        assert!(matches!(&found(81)[..], [(Finding::UndonatedState(_), Some(bytes))] if *bytes == 48 << 20));
+        let narrowed = found(66);
+        let [_, (Finding::WideState(state), Some(bytes))] = &narrowed[..] else { panic!("{narrowed:?}") };
+        assert_eq!(
+            (&state.roots[..], &state.keys[..], state.bytes),
+            (&["cache".to_owned()][..], &["k".to_owned()][..], 32 << 20)
+        );
+        assert_eq!(*bytes, 16 << 20);
+        assert!(matches!(&found(50)[..], [_, (Finding::Memory(_), _)]));
+    }
+}
