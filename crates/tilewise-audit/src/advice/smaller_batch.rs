@@ -4,6 +4,9 @@ use super::program::{BufferChanges, ProgramModel};
 use crate::program::{name, root};
 use std::{collections::HashSet, iter::successors};
 
+/// The batch now, divided by the smallest batch that is worth naming.
+const MOST_PARTS: u64 = 4;
+
 /// A batch with which a program fits that doesn't fit now. It changes what a step computes, so no
 /// [`Recommendation`](super::Recommendation) is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +14,7 @@ use std::{collections::HashSet, iter::successors};
 pub struct SmallerBatch {
     /// The batch now.
     pub size: u64,
-    /// The first that fits of its half, its quarter and so on.
+    /// Its half if that fits, or else its quarter.
     pub to: u64,
     /// Bytes that the program then needs, or somewhat more.
     pub bytes_after: u64,
@@ -37,7 +40,7 @@ impl SmallerBatch {
         // It fits even if a tenth less is freed.
         let fits = |after: u64| program.fits_without(program.total_bytes.saturating_sub(after) / 10 * 9);
         successors(Some(2_u64), |parts| parts.checked_mul(2))
-            .take_while(|parts| *parts <= size && size.is_multiple_of(*parts))
+            .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts))
             .map(taken)
             .find(|(_, after)| fits(*after))
             .map(|(to, bytes_after)| Self { size, to, bytes_after })

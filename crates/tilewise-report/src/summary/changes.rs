@@ -27,6 +27,9 @@ pub struct PlannedChange<'a> {
     pub fits: Option<bool>,
     /// Seconds of a run after the change, estimated; `None` if unknown.
     pub seconds_after: Option<f64>,
+    /// Whether it computes no more than before.
+    #[serde(skip)]
+    pub(crate) costs_no_compute: bool,
     /// Whether it fits, and how much slower it is: `fits, about 2 % slower`.
     pub effect: String,
     /// Code of the program's framework alone, in place of that with `tilewise`; `None` where that is plain already.
@@ -130,6 +133,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             bytes_after: Some(after),
             fits,
             seconds_after: seconds,
+            costs_no_compute: roughness(one, costs[at]).0 == 0,
             effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
             plain_code: said.plain,
             caveat: said.caveat,

@@ -127,10 +127,7 @@ fn sentence(report: &Report, limit: u64, verdict: Verdict) -> String {
             let given = report.plan().map_or(0, |plan| plan.argument_bytes);
             match () {
                 // No change inside the program makes them smaller.
-                () if given > limit => format!(
-                    "{sentence} Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
-                    bytes(given)
-                ),
+                () if given > limit => format!("{sentence} Arguments alone take {}.", bytes(given)),
                 () if !is_planned => format!("{sentence} Arguments and results alone are too large."),
                 () => sentence,
             }

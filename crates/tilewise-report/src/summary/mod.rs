@@ -117,13 +117,9 @@ impl<'a> Summary<'a> {
         let at_once = Self::at_once(report);
         let changes = changes(report);
         let shortfall = changes::shortfall(&changes, report);
-        Self {
-            changes,
-            shortfall,
-            remedies: remedies(&at_once.causes, report),
-            copies: CopySummary::of(report),
-            ..at_once
-        }
+        let is_free = changes.first().is_some_and(|first| first.fits == Some(true) && first.costs_no_compute);
+        let remedies = remedies(&at_once.causes, is_free, report);
+        Self { changes, shortfall, remedies, copies: CopySummary::of(report), ..at_once }
     }
 
     /// The summary with these lines of source.
@@ -319,12 +315,13 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters.
-fn remedies(causes: &[PeakCause], report: &Report) -> Vec<Cow<'static, str>> {
+/// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters. A smaller batch is
+/// none where a change `is_free` that is enough.
+fn remedies(causes: &[PeakCause], is_free: bool, report: &Report) -> Vec<Cow<'static, str>> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
-    let smaller = report.smaller_batch().map(|batch| Cow::Owned(remedies::smaller_batch(batch)));
+    let smaller = report.smaller_batch().filter(|_| !is_free).map(|batch| Cow::Owned(remedies::smaller_batch(batch)));
     // More devices are the last resort, which a change says with its code.
     let is_divided = report.advice().iter().any(|one| one.change == Change::Shard);
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);

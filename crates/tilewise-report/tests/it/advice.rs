@@ -458,7 +458,7 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
 #[test]
 fn weights_that_do_not_fit_are_divided() {
     let text = "HloModule jit_f, is_scheduled=true\n\nENTRY e {\n  \
-                w = f32[4096,1024]{1,0:T(8,128)} parameter(0), metadata={op_name=\"params[\\'w\\']\"}\n  \
+                w = bf16[4096,2048]{1,0:T(8,128)(2,1)} parameter(0), metadata={op_name=\"params[\\'w\\']\"}\n  \
                 x = f32[64,4096]{1,0:T(8,128)} parameter(1), metadata={op_name=\"x\"}\n  \
                 ROOT y = f32[64,1024]{1,0:T(8,128)} custom-call(x, w), custom_call_target=\"f\"\n}";
     let program = tilewise_audit::Program::parse(text).unwrap();
@@ -469,7 +469,7 @@ fn weights_that_do_not_fit_are_divided() {
     };
     // 16 MiB of weights, 1 MiB of `x`, 1/4 of the result.
     assert_eq!(divided(20 * MIB), None);
-    let task = |devices: u64| format!("Divide `params` between {devices} devices, or narrow them (f32 now)");
+    let task = |devices: u64| format!("Divide `params` between {devices} devices, or narrow them (bf16 now)");
     assert_eq!(divided(10 * MIB), Some((task(2), Some(8 * MIB))));
     assert_eq!(divided(5 * MIB), Some((task(8), Some(14 * MIB))));
 }

@@ -9,10 +9,23 @@ use tilewise_oom::{Reason, Verdict};
 pub enum ElsewhereFinding {
     /// The step that follows from the reason of a failure.
     OfReason(Reason),
+    /// Arrays that are done may be alive.
+    OldArrays {
+        /// The percentage of its pool that a process's own arrays fill, if known.
+        percent: Option<u64>,
+        /// Whether steps ran before.
+        has_run: bool,
+    },
+    /// The pool may have a small part of the memory: the variable that says so, and its value.
+    PoolFraction(String, String),
+    /// Each array is an allocation of the driver's: the variable that says so, and its value.
+    Unpooled(String, String),
     /// Other processes may hold some of the device's memory.
     Processes,
     /// The program is too large: its largest buffer, if the message lists any.
     Smaller(Option<LargestBuffer>),
+    /// Most listed bytes are of floats of 64 bits.
+    Doubles,
     /// No failure: the caller does without the memory.
     NoFailure,
     /// The host pins no more memory.
@@ -86,8 +99,9 @@ impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
+            Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
-            Self::HostPool { .. } => Change::Limit,
+            Self::HostPool { .. } | Self::PoolFraction(..) | Self::Unpooled(..) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
             | Self::AnyAlgorithm

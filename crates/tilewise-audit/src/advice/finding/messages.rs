@@ -26,6 +26,11 @@ pub enum MemoryFinding {
         /// The required reduction of temporaries; `None` if unknown.
         shrink: Option<Shrink>,
     },
+    /// The text names fewer elements of samples than would outweigh weights and their state.
+    FewSamples {
+        /// Tokens or other elements.
+        elements: u64,
+    },
     /// The compiler gave up early.
     EarlyAbort,
     /// One array is larger than the memory.
@@ -102,6 +107,8 @@ pub enum RunTimeFinding {
         returned: Option<String>,
         /// Whether programs may hold some of the memory: the message doesn't say that none is reserved.
         programs: bool,
+        /// Whether steps ran before.
+        has_run: bool,
     },
     /// Results kept between runs are padded.
     PaddedResults {
@@ -258,6 +265,7 @@ impl MemoryFinding {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
             Self::Settings { .. } => Change::Chunk,
+            Self::FewSamples { .. } => Change::Shard,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. } | Self::OwnFunction { .. } | Self::Arguments { .. } | Self::OffHost { .. } => {
                 Change::Shard

@@ -77,7 +77,7 @@ mod tests {
     use crate::{Audit, Machine, Program, Recommendation, recommendation::finding::Finding};
     use tilewise::tpu::Generation;
 
-    /// A decoding step that writes one position, with weights in `bf16`, for memory of so many MiB.
+    /// A decoding step that writes one position, with weights in `bf16`, for a memory of `limit` MiB.
     fn advice(limit: u64) -> Vec<Recommendation> {
         let text = r#"HloModule jit_step, is_scheduled=true
 
