@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The text holds no TPU out-of-memory message.
+/// The text holds no message about memory.
 ///
 /// `Display` names the wordings that are looked for and, if known, the kind of text found instead.
 ///
@@ -12,11 +12,41 @@ use std::fmt;
 /// let error = Message::parse("Segmentation fault").unwrap_err();
 /// assert_eq!(error.as_str(), "not_an_oom_message");
 /// assert!(error.to_string().contains("Ran out of memory in memory space"));
+/// let error = Message::parse("The TPU is already in use by process with pid 37").unwrap_err();
+/// assert!(error.to_string().starts_with("not about memory: another process holds the TPU"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    pub(crate) found: Option<&'static str>,
+    found: Found,
 }
+
+/// The kind of a text without a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Empty,
+    Program,
+    /// An error about something else, with its cause and the first step.
+    Other(&'static str),
+    Unknown,
+}
+
+/// Signs of errors that come where memory is looked for, with their cause and the first step.
+const OTHERS: [(&[&str], &str); 4] = [
+    (
+        &["TPU is already in use", "libtpu.so already in use", "libtpu_lockfile"],
+        "another process holds the TPU: end it (`ps aux | grep python`), and remove `/tmp/libtpu_lockfile` if none is left",
+    ),
+    (
+        &["No valid engine configs"],
+        "cuDNN has no algorithm for this operation, its types and its shapes: update JAX and cuDNN, or take another \
+         implementation (`implementation='xla'` of `jax.nn.dot_product_attention`)",
+    ),
+    (
+        &["Unable to initialize backend"],
+        "JAX finds no such device: `JAX_PLATFORMS` and the installed plugin decide (`pip install 'jax[tpu]'`, `'jax[cuda]'`)",
+    ),
+    (&["DEADLINE_EXCEEDED"], "a peer didn't answer in time: look for the first error in the logs of the other hosts"),
+];
 
 impl Error {
     /// A stable name in snake case, for machines.
@@ -27,20 +57,34 @@ impl Error {
 
     /// The error for a text, with its kind if known.
     pub(crate) fn of(text: &str) -> Self {
-        let is_program = text.contains("HloModule ").then_some("this looks like HLO text; audit it instead");
-        Self { found: is_program.or(text.trim().is_empty().then_some("the text is empty")) }
+        let other = || {
+            let is_there = |(signs, _): &&(&[&str], &str)| signs.iter().any(|sign| text.contains(sign));
+            OTHERS.iter().find(is_there).map(|(_, cause)| Found::Other(cause))
+        };
+        let found = match () {
+            () if text.trim().is_empty() => Found::Empty,
+            () if text.contains("HloModule ") => Found::Program,
+            () => other().unwrap_or(Found::Unknown),
+        };
+        Self { found }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Found::Other(cause) = self.found {
+            return write!(f, "not about memory: {cause}");
+        }
         f.write_str(
-            "no TPU out-of-memory message found; looked for `Ran out of memory in memory space …`, `Ran out of memory \
-             on HBM`, `Allocation (size=…) would exceed memory`, `unlikely to have enough memory`, `That was not \
-             possible. There are … free`, or a list `Largest program allocations in …`; paste the message from \
-             `RESOURCE_EXHAUSTED:` on",
+            "no message about memory found; looked for `Ran out of memory in memory space …`, `RESOURCE_EXHAUSTED: Out of memory \
+             …`, `Allocation (size=…) would exceed memory`, `That was not possible. There are … free`, a list `Largest program \
+             allocations in …`, and those of GPUs, kernels and hosts; if the text is cut off, paste it from `RESOURCE_EXHAUSTED:` on",
         )?;
-        self.found.map_or(Ok(()), |found| write!(f, " ({found})"))
+        match self.found {
+            Found::Empty => f.write_str(" (the text is empty)"),
+            Found::Program => f.write_str(" (this looks like HLO text; audit it instead)"),
+            _ => Ok(()),
+        }
     }
 }
 

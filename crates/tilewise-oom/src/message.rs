@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
+use crate::job::PoolSettings;
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::server::Server;
@@ -64,6 +65,10 @@ pub struct Message {
     pub named: Named,
     /// The job's batch and lengths, as far as the text names them, batches first.
     pub settings: Vec<Setting>,
+    /// Whether the text tells of steps that ran before the failure.
+    pub has_run: bool,
+    /// The settings of the memory that the process takes of a GPU.
+    pub pool: PoolSettings,
     /// The chunks in use of a GPU's pool, if the text lists them, those with the most bytes first.
     pub chunks: Vec<Chunks>,
     /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
@@ -133,6 +138,8 @@ impl Message {
             server: None,
             named: Named::default(),
             settings: Vec::new(),
+            has_run: false,
+            pool: PoolSettings::default(),
             chunks: Vec::new(),
             is_compiled_elsewhere: false,
             dump: None,
@@ -154,7 +161,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn elements_of_samples(&self) -> Option<u64> {
-        settings::elements(&self.settings)
+        settings::elements(&self.settings).filter(|_| self.server.is_none())
     }
 
     /// The name of its page in `docs/errors`, without the extension: the code that XLA gives it, or would give it

@@ -10,6 +10,7 @@ use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
+use crate::job::{self, PoolSettings};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
@@ -56,7 +57,8 @@ impl Message {
         let is_compiled_elsewhere =
             framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
         let chunks = pool::chunks(log);
-        let settings = settings::of(&text);
+        let (settings, has_run, settings_of_pool) =
+            (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -73,6 +75,8 @@ impl Message {
                 server,
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
+                has_run,
+                pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
                 is_compiled_elsewhere,
                 dump: dump.clone(),

@@ -1,5 +1,6 @@
-//! Settings that a text names beside a message: the batch of a job, and the length of its samples.
+//! Settings that a text names beside a message: the batch of a job and the length of its samples, or a server's tokens.
 
+use crate::server::Server;
 use crate::text::word;
 use std::cmp::Reverse;
 
@@ -30,6 +31,19 @@ const NAMES: [&str; 10] = [
     "seq",
 ];
 
+/// A server's settings by which its programs grow, the most telling first.
+const OF_SERVERS: [&str; 6] = [
+    "chunked_prefill_size",
+    "max_num_batched_tokens",
+    "max_prefill_tokens",
+    "max_num_seqs",
+    "max_running_requests",
+    "max_model_len",
+];
+
+/// Most settings of a server that are named.
+const MOST_OF_SERVERS: usize = 2;
+
 /// The elements of all samples, if both a batch and a length are known.
 pub(crate) fn elements(settings: &[Setting]) -> Option<u64> {
     match settings {
@@ -38,27 +52,64 @@ pub(crate) fn elements(settings: &[Setting]) -> Option<u64> {
     }
 }
 
-/// The batch of a text, and the length of its samples; without those that it names with several values, as a table of trials does.
-pub(crate) fn of(text: &str) -> Vec<Setting> {
+/// The batch of a text, and the length of its samples; of a server's log, its own settings. Those that a text names with several
+/// values, as a table of trials does, are left out.
+pub(crate) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
+    let mut found;
+    if server.is_some() {
+        found = only(text, &OF_SERVERS);
+        found.sort_by_key(|setting| OF_SERVERS.iter().position(|name| option(&setting.name) == *name));
+        found.dedup_by_key(|setting| option(&setting.name));
+        found.truncate(MOST_OF_SERVERS);
+    } else {
+        found = only(text, &NAMES);
+        // One of a kind: the longest name is the most telling.
+        found.sort_by_key(|setting| (is_length(setting), Reverse(setting.name.len())));
+        found.dedup_by_key(|setting| is_length(setting));
+    }
+    found
+}
+
+/// The settings of these names that have one value in a text.
+fn only(text: &str, names: &[&str]) -> Vec<Setting> {
     let end = (0..=SEARCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
     let mut found: Vec<(Setting, bool)> = Vec::new();
-    for (start, end) in word::all(text) {
+    let mut past = 0;
+    for (start, end) in
+        word::all(text).filter(|(start, _)| !text[..*start].ends_with('-') || text[..*start].ends_with("--"))
+    {
+        if start < past {
+            continue;
+        }
+        let end = end_of_name(text, end);
+        past = end;
         let name = &text[start..end];
-        let lower = name.to_ascii_lowercase();
-        let is_one = NAMES.iter().any(|known| lower == *known || lower.ends_with(&format!("_{known}")));
-        let Some(value) = is_one.then(|| value(&text[end..], name.contains('_'))).flatten() else { continue };
+        let lower = option(name);
+        let is_one = names.iter().any(|known| lower == *known || lower.ends_with(&format!("_{known}")));
+        let Some(value) = is_one.then(|| value(&text[end..], lower.contains('_'))).flatten() else { continue };
         match found.iter_mut().find(|(setting, _)| setting.name == name) {
             Some((setting, is_only)) => *is_only &= setting.value == value,
             None => found.push((Setting { name: name.to_owned(), value }, true)),
         }
     }
-    let mut only: Vec<Setting> =
-        found.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect();
-    // One of a kind: the longest name is the most telling.
-    only.sort_by_key(|setting| (is_length(setting), Reverse(setting.name.len())));
-    only.dedup_by_key(|setting| is_length(setting));
-    only
+    found.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect()
+}
+
+/// The end of a name of words that hyphens join: `chunked-prefill-size`.
+fn end_of_name(text: &str, mut end: usize) -> usize {
+    while let Some(rest) = text[end..].strip_prefix('-') {
+        match word::length(rest) {
+            0 => break,
+            more => end += 1 + more,
+        }
+    }
+    end
+}
+
+/// A name in lower case, with underscores.
+fn option(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 fn is_length(setting: &Setting) -> bool {
@@ -80,17 +131,18 @@ fn value(behind: &str, is_option: bool) -> Option<u64> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let is_whole = !rest[digits..].starts_with(|next: char| "._*/+-".contains(next) || next.is_alphanumeric());
     let is_ended = is_whole || rest[digits..].starts_with(". ") || &rest[digits..] == ".";
-    rest[..digits].parse().ok().filter(|value| is_ended && (2..10_000_000).contains(value))
+    rest[..digits].parse().ok().filter(|value| is_ended && (1..10_000_000).contains(value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::of;
+    use crate::Server;
 
     #[test]
     fn options_and_assignments() {
         let read = |text: &str| {
-            let all = of(text).into_iter().map(|setting| format!("{} {}", setting.name, setting.value));
+            let all = of(text, None).into_iter().map(|setting| format!("{} {}", setting.name, setting.value));
             all.collect::<Vec<_>>()
         };
         assert_eq!(
@@ -102,6 +154,10 @@ mod tests {
             ["per_device_train_batch_size 256", "seq_len 512"]
         );
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
+        assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
+        assert_eq!(read("--batch-size 32 --max-length=512"), ["batch-size 32", "max-length 512"]);
+        let server = of("--max-num-seqs 256 --chunked-prefill-size 2048 batch_size=8", Some(Server::Sglang));
+        assert_eq!(server.iter().map(|setting| setting.value).collect::<Vec<_>>(), [2048, 256]);
         // Trials, prose, fractions, units, other names.
         for none in [
             "batch=8 fits, batch=16 does not",
@@ -112,7 +168,6 @@ mod tests {
             "batch=12*12",
             "seq2seq 4",
             "minibatch: x",
-            "batch=1",
         ] {
             assert_eq!(read(none), [""; 0], "{none}");
         }

@@ -12,6 +12,10 @@ use crate::{
 use tilewise::Shape;
 use tilewise_oom::{Budget, Form, Framework, Occasion, Setting, Verdict};
 
+/// Tokens or other elements of all samples below which weights and their state are most of a program, not what is computed of
+/// samples.
+const FEW: u64 = 1024;
+
 /// Most recommendations: readers stop here.
 const MOST: usize = 4;
 
@@ -115,10 +119,15 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let shapes: Vec<&Shape> = listing.allocations.iter().filter_map(|row| row.shape.as_ref()).collect();
     let has_bound = |setting: &&Setting| {
         let mut bounds = shapes.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
-        shapes.is_empty() || bounds.any(|bound| bound == setting.value || Some(bound) == message.elements_of_samples())
+        shapes.is_empty()
+            || message.server.is_some()
+            || bounds.any(|bound| bound == setting.value || Some(bound) == message.elements_of_samples())
     };
-    let settings: Vec<Setting> = message.settings.iter().filter(has_bound).cloned().collect();
-    if settings.is_empty() || message.server.is_some() || !is_made {
+    // A batch of 1 can't be lowered.
+    let is_lowerable = |setting: &&Setting| setting.value > 1 && has_bound(setting);
+    let settings: Vec<Setting> = message.settings.iter().filter(is_lowerable).cloned().collect();
+    let samples = message.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
+    if settings.is_empty() || !is_made {
         return advice;
     }
     let required = match advice.first_mut().map(|first| &mut first.finding) {
@@ -129,7 +138,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::Logits(logits)) if !logits.is_shown => shrink(&budget, message.form),
         _ => return advice,
     };
-    let finding = Finding::Memory(MemoryFinding::Settings { settings, shrink: required });
+    let finding = Finding::Memory(match samples {
+        Some(elements) => MemoryFinding::FewSamples { elements },
+        None => MemoryFinding::Settings { settings, shrink: required },
+    });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }

@@ -11,6 +11,7 @@ use crate::{
     },
     message::{Allocation, Listing},
 };
+use tilewise::ElementType;
 use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Section, UntiledMachine, Verdict};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
@@ -24,15 +25,18 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     if is_held && listing.message.machine() == Some(UntiledMachine::Unnamed) {
         return super::run_time::on_any_device(listing.message);
     }
-    let mut found = of_machine(listing);
+    let mut found = with_settings_of_pool(of_machine(listing), listing.message);
     // Neither a batch nor arrays of earlier steps are there yet.
     let is_weights = listing.message.occasion() == Some(Occasion::Weights)
-        && found.iter().any(|finding| matches!(finding, Smaller(None) | OfReason(Reason::OwnArrays(_))));
+        && found.iter().any(|finding| matches!(finding, Smaller(None) | OldArrays { .. }));
     if is_weights {
         found.retain(|finding| !matches!(finding, Smaller(None)));
     }
     let weights = Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Weights });
     let weights = is_weights.then_some((weights, Target::Argument));
+    if found.iter().any(|finding| matches!(finding, Smaller(Some(_)))) && are_doubles(listing) {
+        found.insert(1, Doubles);
+    }
     let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_)));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
     let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
@@ -75,8 +79,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) => torch(listing),
         reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
-        reason @ Reason::OwnArrays(_) => {
-            let mut found = [OfReason(reason), smaller(listing)];
+        Reason::OwnArrays(percent) => {
+            let mut found = [OldArrays { percent: Some(percent), has_run: message.has_run }, smaller(listing)];
             // A large request finds no room in an empty pool either, and a listed array is of the program's own.
             if message.asks_much() || matches!(found[1], Smaller(Some(_))) {
                 found.reverse();
@@ -93,6 +97,36 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         },
         reason => vec![OfReason(reason)],
     }
+}
+
+/// Whether most listed bytes are of floats of 64 bits.
+fn are_doubles(listing: Listing<'_>) -> bool {
+    let total = |is: &dyn Fn(&&Allocation) -> bool| {
+        listing.allocations.iter().filter(is).map(Allocation::taken_bytes).fold(0, u64::saturating_add)
+    };
+    let is_double =
+        |row: &&Allocation| row.shape.as_ref().is_some_and(|shape| shape.element_type() == Some(ElementType::F64));
+    total(&is_double) > total(&|_| true) / 2
+}
+
+/// Puts the process's own settings of its pool before steps that shrink a program, which ran if earlier steps did.
+fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
+    let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
+        && found.iter().any(|finding| matches!(finding, Smaller(_) | OldArrays { .. }));
+    if !is_of_pool {
+        return found;
+    }
+    if message.has_run && found.iter().any(|finding| matches!(finding, Smaller(None))) {
+        found.retain(|finding| !matches!(finding, Smaller(None)));
+        if !found.iter().any(|finding| matches!(finding, OldArrays { .. })) {
+            found.insert(0, OldArrays { percent: None, has_run: true });
+        }
+    }
+    let raised = message.pool.small_fraction().map(|(name, value)| PoolFraction(name.to_owned(), value.to_owned()));
+    let pooled = message.pool.unpooled.clone().map(|(name, value)| Unpooled(name, value));
+    // Before the first step there are no pieces.
+    let (first, last) = if message.has_run { (pooled, None) } else { (None, pooled) };
+    raised.into_iter().chain(first).chain(found).chain(last).collect()
 }
 
 /// Whether temporaries take less than a twentieth of arguments and results.

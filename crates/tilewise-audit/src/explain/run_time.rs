@@ -18,7 +18,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     }
     let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
-    let others = new(RunTimeFinding::OthersHold { asked, free, returned, programs }, Target::Process);
+    let has_run = message.has_run;
+    let others = new(RunTimeFinding::OthersHold { asked, free, returned, programs, has_run }, Target::Process);
     let is_program = message.requirement.is_some() || message.module.is_some();
     let asker = match (message.server, message.occasion()) {
         (Some(server), _) => Some(Asker::Server(server)),
@@ -26,6 +27,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         (None, Some(Occasion::Weights)) => Some(Asker::Weights),
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
+    // Steps that ran before found room for as much.
+    let asker = if has_run && asker == Some(Asker::Array) { return vec![others] } else { asker };
     // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed; and most jobs that
     // find no room for an array never ran a step.
     let is_needed = asker != Some(Asker::Program);
@@ -46,12 +49,15 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 /// Steps where others hold the memory of a device that may be a TPU or a GPU.
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
-    let others = RunTimeFinding::OthersHold { asked: message.used.clone(), free: None, returned: None, programs: true };
-    vec![
-        (Finding::RunTime(RunTimeFinding::AskLess { asker }), Target::Value),
+    let (asked, has_run) = (message.used.clone(), message.has_run);
+    let others = RunTimeFinding::OthersHold { asked, free: None, returned: None, programs: true, has_run };
+    let less = (Finding::RunTime(RunTimeFinding::AskLess { asker }), Target::Value);
+    let less = Some(less).filter(|_| !has_run || asker == Asker::Weights);
+    let rest = [
         (Finding::RunTime(others), Target::Process),
         (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process),
-    ]
+    ];
+    less.into_iter().chain(rest).collect()
 }
 
 /// The room that a server leaves for programs; `None` unless its log shows a sized cache: statistics, or a load.

@@ -1,6 +1,14 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::{Words, code::JAX, gpu_kernels, memory::look_inside, reason, words::printed};
+use super::{
+    Words,
+    code::JAX,
+    gpu_kernels,
+    memory::look_inside,
+    reason,
+    run_time::{drop_old, list_alive},
+    words::printed,
+};
 use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
@@ -11,6 +19,35 @@ use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, UntiledMachine
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::OfReason(reason) => reason::step(*reason, about),
+        ElsewhereFinding::OldArrays { percent, has_run } => {
+            let own = match percent {
+                Some(percent) => format!("this process's own fill {percent} % of its pool"),
+                None => "what ran before found room".to_owned(),
+            };
+            let words = Words::new(format!(
+                "List the arrays that are alive, and delete those that are done: {own}. What is needed in whole belongs on more \
+                 devices, a part on each, or on the host"
+            ))
+            .task(drop_old(*has_run, about));
+            list_alive(words, about)
+        }
+        ElsewhereFinding::PoolFraction(name, value) => Words::new(format!(
+            "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
+             part of the memory"
+        ))
+        .task(format!("If the device is the job's own: raise `{name}` from {value}"))
+        .code(None, format!("export {name}=.9")),
+        ElsewhereFinding::Unpooled(name, value) => Words::new(format!(
+            "Take `{name}={value}` out: without a pool each array is an allocation of the driver's, and between these memory falls into \
+             pieces"
+        ))
+        .task(format!("Take `{name}={value}` out: it leaves memory in pieces"))
+        .code(None, format!("unset {name}")),
+        ElsewhereFinding::Doubles => Words::new(
+            "Compute in f32, if its precision suffices: most of what is listed is f64, which takes twice as much",
+        )
+        .task("If its precision suffices: compute in f32 (f64 now)")
+        .jax(about, JAX, "jax.config.update('jax_enable_x64', False)"),
         ElsewhereFinding::Processes => Words::new(
             "If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)",
         )

@@ -35,6 +35,11 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 None => words,
             }
         }
+        MemoryFinding::FewSamples { elements } => Words::new(format!(
+            "Divide weights, gradients and the optimizer's state between devices, or take smaller ones (bfloat16, Adafactor, LoRA): \
+             batch and length make {elements} elements, and what is computed of so few is little beside them"
+        ))
+        .task("Divide weights and the optimizer's state, or take smaller ones (LoRA, bfloat16)"),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )

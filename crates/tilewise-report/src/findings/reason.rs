@@ -1,6 +1,6 @@
 //! Why a request failed on a machine without tiles, and the step that follows.
 
-use super::{Words, code::JAX, run_time, words::printed};
+use super::{Words, code::JAX, words::printed};
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Framework, Message, Reason, Verdict};
 
@@ -48,14 +48,6 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
             "import tensorflow as tf",
             "with tf.device('CPU'):\n    batches = tf.data.Dataset.from_tensor_slices(data).batch(32)",
         ),
-        Reason::OwnArrays(percent) => {
-            let words = Words::new(format!(
-                "List the arrays that are alive, and delete those that are done: this process's own fill {percent} % of its pool. What \
-                 is needed in whole belongs on more devices, a part on each, or on the host"
-            ))
-            .task("If earlier steps ran: list the arrays alive, drop old ones");
-            run_time::list_alive(words, about)
-        }
         Reason::Unopened => Words::new(
             "Take the devices that no other process fills: one is opened before any memory is set aside, so no limit on that helps",
         )

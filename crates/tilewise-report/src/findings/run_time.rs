@@ -29,7 +29,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             };
             list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about)
         }
-        RunTimeFinding::OthersHold { asked, free, returned, programs } => {
+        RunTimeFinding::OthersHold { asked, free, returned, programs, has_run } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
             let asked = asked.as_ref().map(|asked| format!(": {} are asked for{free}", printed(asked)));
             let returned = returned
@@ -43,12 +43,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 returned.unwrap_or_default()
             );
             // PyTorch/XLA reports the amount of taken memory, not its owners.
-            let task = if about.framework == Some(Framework::TorchXla) {
-                "If earlier steps ran: see how much is taken; drop old tensors"
-            } else {
-                "If earlier steps ran: list the arrays alive, drop old ones"
-            };
-            list_alive(Words::new(sentence).task(task), about)
+            list_alive(Words::new(sentence).task(drop_old(*has_run, about)), about)
         }
         RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
             "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
@@ -122,6 +117,16 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
              type",
         )
         .task("If no step ran: ask for less, a part on each device"),
+    }
+}
+
+/// The task of dropping arrays that are done, which may not be there before the first step.
+pub(super) fn drop_old(has_run: bool, about: &Recommendation) -> &'static str {
+    match (has_run, about.framework) {
+        (false, Some(Framework::TorchXla)) => "If earlier steps ran: see how much is taken; drop old tensors",
+        (true, Some(Framework::TorchXla)) => "See how much is taken, and drop old tensors",
+        (false, _) => "If earlier steps ran: list the arrays alive, drop old ones",
+        (true, _) => "List the arrays alive, and drop old ones",
     }
 }
 

@@ -13,7 +13,7 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Chunks, Form, PrintedSize, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Budget, Chunks, Form, Interface, PrintedSize, Section, UntiledMachine, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -60,7 +60,9 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     }
     let mut groups: Vec<(&Allocation, usize, u64)> = Vec::new();
     for row in explanation.allocations.iter().filter(|row| row.taken_bytes() > 0) {
-        let is_alike = |of: &Allocation| of.shape.is_some() && of.shape == row.shape && of.source == row.source;
+        let is_alike = |of: &Allocation| {
+            of.shape.is_some() && of.shape == row.shape && of.source == row.source && role(of) == role(row)
+        };
         match groups.iter_mut().find(|(of, ..)| is_alike(of)) {
             Some((_, count, taken)) => (*count, *taken) = (*count + 1, taken.saturating_add(row.taken_bytes())),
             None => groups.push((row, 1, row.taken_bytes())),
@@ -186,6 +188,16 @@ fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
     }
 }
 
+/// The role of a listed array: a GPU's list has parameters among temporaries.
+fn role(row: &Allocation) -> &'static str {
+    match (row.entry.interface(), row.entry.section) {
+        (Some(Interface::Output(_)), _) => "result",
+        (Some(Interface::Argument(..)), _) => "argument",
+        (_, Section::ArgumentsAndOutputs) if row.entry.label.is_none() => "argument",
+        _ => "array",
+    }
+}
+
 fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
     let sizes = || row.shape.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
     let element = row.shape.as_ref().and_then(|shape| shape.element_type()).map(|of| format!(", {of}"));
@@ -194,10 +206,10 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
         Some(_) => format!("{}{}", shape.join(" × "), element.unwrap_or_default()),
         None => row.entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
     };
-    let each = match arrays {
-        1 if row.entry.shape.is_none() => String::new(),
-        1 => "one array: ".to_owned(),
-        _ => format!("{arrays} arrays, each "),
+    let each = match (arrays, role(row)) {
+        (1, _) if row.entry.shape.is_none() => String::new(),
+        (1, role) => format!("one {role}: "),
+        (_, role) => format!("{arrays} {role}s, each "),
     };
     let is_padding = row.padding_bytes() > row.taken_bytes() / 2;
     PeakCause {
@@ -230,6 +242,7 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
             bytes_after: after,
             fits: after.zip(limit).map(|(after, limit)| after <= limit).filter(|fits| is_known || !fits),
             seconds_after: None,
+            costs_no_compute: false,
             effect: extrapolated(advice).unwrap_or_else(|| beside_missing(advice.saving, explanation, &budget)),
             plain_code: said.plain,
             caveat: said.caveat,
