@@ -2,13 +2,12 @@
 
 use super::{
     copy_reasons::{CopyReason, reasons},
-    finding::Finding,
+    finding::{Finding, SmallerBatch},
     message::MessageModel,
     pricing::{proposals, recommend, recommend_for_message},
     program::ProgramModel,
     recommendation::Recommendation,
     rules::{LayoutRequests, rules},
-    smaller_batch::SmallerBatch,
 };
 use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 

@@ -27,4 +27,3 @@ pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
 pub use recommendation::{AdvisedArray, Recommendation};
 pub(crate) use rules::conversion;
-pub use smaller_batch::SmallerBatch;

@@ -7,7 +7,7 @@ use super::{
     work::{Work, work},
 };
 use crate::{
-    advice::{CopyReason, Findings, Recommendation, SmallerBatch},
+    advice::{CopyReason, Findings, Recommendation, finding::SmallerBatch},
     copies::{self, CopyRow},
     program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, is_recomputed, op_name},
 };

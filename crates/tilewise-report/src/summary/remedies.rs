@@ -1,7 +1,7 @@
 //! Remedies without a price: they change the computation or its place, which no plan of the program shows.
 
 use crate::style::left;
-use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width, recommendation::SmallerBatch};
+use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width, recommendation::finding::SmallerBatch};
 
 /// The task that makes the arrays of a group take less, in the imperative; `None` for padding and for arrays that are held
 /// twice, whose changes have a price.

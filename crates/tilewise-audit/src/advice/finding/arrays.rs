@@ -1,6 +1,6 @@
 //! Findings about arrays, from programs or from messages.
 
-use crate::{advice::SmallerBatch, program::SourceLine};
+use crate::program::SourceLine;
 use tilewise::{ElementType, Shape, tpu::Generation};
 
 /// The name of an argument or a result.
@@ -456,6 +456,19 @@ pub struct ConvertedArguments {
     pub element_type: ElementType,
     /// The first copy's line.
     pub source: Option<SourceLine>,
+}
+
+/// A batch with which a program fits that doesn't fit now. It changes what a step computes, so no
+/// [`Recommendation`](crate::Recommendation) is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SmallerBatch {
+    /// The batch now.
+    pub size: u64,
+    /// Its half if that fits, or else its quarter.
+    pub to: u64,
+    /// Bytes that the program then needs, or somewhat more.
+    pub bytes_after: u64,
 }
 
 /// State in `f32` that is usual in `bf16`.

@@ -9,10 +9,10 @@ use super::{
 use crate::{
     advice::{
         evidence::Evidence,
-        finding::{GradientSums, InParts},
+        finding::{GradientSums, InParts, SmallerBatch},
         parts::{ROWS, bytes_of_part},
         program::{LiveArray, ProgramModel},
-        smaller_batch::SmallerBatch,
+        smaller_batch::smaller_batch,
         split::{Joint, Split},
     },
     program::{begins_with, name, op_name},
@@ -129,7 +129,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         // Without a gradient, parts are a smaller batch; inputs begin with a batch that their caller chooses.
         let is_chosen =
             gradients == GradientSums::Summed && !inputs.is_empty() && inputs.iter().all(|(at, _)| *at == 0);
-        let smaller = if is_too_large && is_chosen { SmallerBatch::of(program, size, &inputs, part) } else { None };
+        let smaller = if is_too_large && is_chosen { smaller_batch(program, size, &inputs, part) } else { None };
         let is_in_all_results = found.is_in_all_results(program);
         Some(Self {
             size,
