@@ -69,7 +69,8 @@ fn gradient(stacks: &Stacks<'_>) -> Option<SourceLine> {
         let sampled = stacks.all().iter().filter(move |sampled| sampled.is_differentiated == Some(is));
         sampled.map(|sampled| &sampled.calls)
     };
-    let within = shared(of(true));
+    // Functions that were traced before, such as a checkpointed scan's, have lost their callers.
+    let within = shared_by(of(true), |count, all| count > all / 3 * 2);
     let mut parted: HashMap<usize, usize> = HashMap::new();
     for other in of(false).filter(|other| !other.is_empty()) {
         let together = within.iter().zip(other).take_while(|(one, other)| one == other).count();
@@ -105,6 +106,14 @@ pub(super) fn is_shared(count: usize, all: usize) -> bool {
 
 /// The common prefix of nine in ten call stacks.
 pub(super) fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [SourceLocation<'m>] {
+    shared_by(all, is_shared)
+}
+
+/// The common prefix of call stacks, each line of which `is_most` of all have.
+fn shared_by<'c, 'm>(
+    all: impl Iterator<Item = &'c Calls<'m>>,
+    is_most: fn(usize, usize) -> bool,
+) -> &'c [SourceLocation<'m>] {
     let mut left: Vec<&'c Calls<'m>> = all.filter(|calls| !calls.is_empty()).collect();
     let (all, mut depth) = (left.len(), 0);
     loop {
@@ -113,7 +122,7 @@ pub(super) fn shared<'c, 'm>(all: impl Iterator<Item = &'c Calls<'m>>) -> &'c [S
             *next.entry((&*frame.file, frame.line)).or_default() += 1;
         }
         let most = next.into_iter().max_by_key(|(frame, count)| (*count, *frame));
-        let Some((frame, _)) = most.filter(|(_, count)| is_shared(*count, all)) else { break };
+        let Some((frame, _)) = most.filter(|(_, count)| is_most(*count, all)) else { break };
         left.retain(|calls| calls.get(depth).is_some_and(|at| (&*at.file, at.line) == frame));
         depth += 1;
     }

@@ -121,6 +121,18 @@ impl<'p> Split<'p> {
         }
     }
 
+    /// Whether an instruction makes the dimension of a window from anywhere in a longer one, such as a roll by a variable
+    /// offset from two copies.
+    pub(super) fn takes_window(&self, at: &Instruction<'_>) -> bool {
+        let Some(whole) = at.operands().next().and_then(|operand| operand.instruction()) else { return false };
+        let (longer, taken) = (self.axes.of_array(&whole, 0), self.axes.of_array(at, 0));
+        at.opcode() == Opcode::DynamicSlice
+            && longer.zip(taken).any(|(longer, taken)| {
+                let size = self.size_of(longer);
+                self.known.contains(taken) && size > self.size && self.size_of(taken) == self.size
+            })
+    }
+
     /// Whether the dimension continues beyond an instruction that does more than pass it on.
     pub(super) fn goes_on(&self, walk: &Walk<'_, '_>, at: &Instruction<'_>) -> bool {
         at.operands().filter_map(|operand| operand.instruction()).any(|operand| {

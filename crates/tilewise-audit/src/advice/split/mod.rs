@@ -160,8 +160,18 @@ impl<'p> Split<'p> {
     pub(crate) fn is_in_all_results(&self, program: &ProgramModel<'_>) -> bool {
         let root = program.module.entry().and_then(|entry| entry.root());
         root.is_some_and(|root| {
-            (0..self.axes.leaves(root.index())).all(|leaf| self.places(&root, leaf).any(|dimension| dimension == 0))
+            (0..self.axes.leaves(root.index()))
+                .all(|leaf| self.places(&root, leaf).any(|dimension| dimension == 0) || self.repeats(&root, leaf))
         })
+    }
+
+    /// Whether an array's leading dimension repeats one value for each position, such as a counter of steps under `vmap`.
+    fn repeats(&self, instruction: &Instruction<'_>, leaf: usize) -> bool {
+        let leading = self.axes.of_dimension(instruction, leaf, 0);
+        let is_repeated = |event: &Event| event.kind == EventKind::Made(FactorKind::Repeat);
+        !leading.is_empty()
+            && leading.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul) == self.size
+            && leading.iter().all(|axis| self.axes.events(*axis).iter().any(is_repeated))
     }
 
     /// Whether all positions are treated alike and none meet, so that a part of them can be computed as all are.
@@ -212,6 +222,10 @@ impl<'p> Split<'p> {
                 return None;
             }
             born.push((parameter.index(), leaf));
+        }
+        // Other inputs' positions move along it, as at the neighbours of a grid.
+        if !born.is_empty() && self.made(program).any(|at| self.takes_window(&at)) {
+            return None;
         }
         if born.is_empty() {
             self.is_made = true;
