@@ -75,6 +75,7 @@ fn roughness(advice: &Recommendation, cost: ChangeCost) -> (u8, f64) {
             | Change::Reshape
             | Change::Split
             | Change::Narrow
+            | Change::Free
     );
     #[expect(clippy::cast_precision_loss, reason = "an order")]
     let frees = advice.saving.bytes().unwrap_or(u64::MAX) as f64;

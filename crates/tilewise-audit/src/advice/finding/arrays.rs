@@ -471,6 +471,20 @@ pub struct SmallerBatch {
     pub bytes_after: u64,
 }
 
+/// Results that a loop stacks up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReturnedStack {
+    /// Number of steps.
+    pub steps: u64,
+    /// Number of results.
+    pub arrays: usize,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// The loop's line.
+    pub source: Option<SourceLine>,
+}
+
 /// State in `f32` that is usual in `bf16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
     LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
-    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, StackedCache,
+    RequestedLayout, ReturnedStack, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, StackedCache,
     UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
@@ -56,6 +56,8 @@ pub enum Finding {
     AttentionScores(AttentionScores),
     /// A loop reads a cache and stacks up the next one beside it.
     StackedCache(StackedCache),
+    /// A loop stacks up results that are only returned.
+    ReturnedStack(ReturnedStack),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
@@ -131,6 +133,7 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
+            Self::ReturnedStack(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

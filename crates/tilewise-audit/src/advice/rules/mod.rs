@@ -32,6 +32,7 @@ mod narrow_state;
 mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
+mod returned_stacks;
 mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
@@ -57,6 +58,7 @@ const RULES: &[&dyn Rule] = &[
     &upstream::GatheredRows,
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
+    &returned_stacks::ResultsOfALoop,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,

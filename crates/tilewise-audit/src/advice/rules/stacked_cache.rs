@@ -90,12 +90,10 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         let alike = read.iter().position(|other| stack.bounds(*other).as_ref() == Some(&bounds));
         let (true, Some(alike)) = (is_stacked, alike) else { continue };
         let given = stack.start(read.swap_remove(alike));
-        let held = program.peak_temporaries().chain(results()).find(|array| {
-            array.bounds == bounds
-                && (stack.start(*number).is_some_and(|start| start.index() == array.instruction.index())
-                    || stack.is_element(array.instruction.index())
-                        && program.flow.leaves_before(array.position) == *number)
-        });
+        let held = program
+            .peak_temporaries()
+            .chain(results())
+            .find(|array| array.bounds == bounds && stack.is_held_in(program, *number, array));
         let Some(held) = held else { continue };
         arrays.push(held);
         let given = given.filter(|given| given.opcode() == Opcode::Parameter && given.computation().is_entry());
@@ -117,18 +115,18 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
 }
 
 /// A loop's carry, with the elements that are read and written by slices.
-struct Stack<'m> {
+pub(super) struct Stack<'m> {
     around: Instruction<'m>,
     /// The body's parameter.
     carried: Instruction<'m>,
     /// Elements that no step changes, and that are only read by slices.
     read: Vec<usize>,
     /// Elements that each step writes a slice of.
-    written: Vec<usize>,
+    pub(super) written: Vec<usize>,
 }
 
 impl<'m> Stack<'m> {
-    fn of(around: &Instruction<'m>) -> Option<Self> {
+    pub(super) fn of(around: &Instruction<'m>) -> Option<Self> {
         let body = around.calls().find(|call| call.role == CallRole::Body)?.computation()?;
         let root = body.root().filter(|root| root.opcode() == Opcode::Tuple)?;
         let carried = body.instructions().find(|at| at.opcode() == Opcode::Parameter)?;
@@ -158,7 +156,7 @@ impl<'m> Stack<'m> {
         Some(Self { around: *around, carried, read, written })
     }
 
-    fn bounds(&self, number: usize) -> Option<Vec<u64>> {
+    pub(super) fn bounds(&self, number: usize) -> Option<Vec<u64>> {
         let shape = self.carried.shape().ok()?;
         shape.elements().nth(number)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
     }
@@ -172,6 +170,12 @@ impl<'m> Stack<'m> {
             element = element.operands().next()?.instruction()?;
         }
         Some(element)
+    }
+
+    /// Whether an array is this element, or its initial value.
+    pub(super) fn is_held_in(&self, program: &ProgramModel<'_>, number: usize, array: &LiveArray<'_>) -> bool {
+        self.start(number).is_some_and(|start| start.index() == array.instruction.index())
+            || self.is_element(array.instruction.index()) && program.flow.leaves_before(array.position) == number
     }
 
     fn is_element(&self, instruction: usize) -> bool {

@@ -1,0 +1,23 @@
+//! Results that a loop stacks up: less of each step can be returned, or fewer steps at a time.
+
+use super::{Words, code::JAX, words::at};
+use crate::style::bytes;
+use tilewise_audit::{Recommendation, recommendation::finding::ReturnedStack};
+
+pub(super) fn words(finding: &ReturnedStack, about: &Recommendation) -> Words {
+    let ReturnedStack { steps, arrays, bytes: taken, source, .. } = finding;
+    let results = if *arrays == 1 { "a result".to_owned() } else { format!("{arrays} results") };
+    Words::new(format!(
+        "Return less of each step of the loop{}: it stacks up {results} over all {steps} steps, {}, which the program only returns. \
+         A mean, a last value or every tenth step takes little; or run fewer steps in a call, and take their results to the host",
+        at(source.as_ref()),
+        bytes(*taken)
+    ))
+    .task(format!("Return less of each of the loop's {steps} steps, such as a mean"))
+    .jax(
+        about,
+        JAX,
+        "return carry, jax.tree.map(jax.numpy.mean, ys)  # at the end of the loop's step, in place of `return carry, ys`",
+    )
+    .caveat("or run fewer steps in a call, and take each call's results to the host")
+}
