@@ -62,8 +62,7 @@ impl WrittenShape {
     /// to 1024. `None` if unknown.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let bytes = self.logical_bytes()?;
-        let bounds: Option<Vec<u64>> =
-            self.parsed.as_ref().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let bounds: Option<Vec<u64>> = self.parsed.as_ref().ok()?.bounds();
         let bounds = bounds?;
         let padded = |all: u128, bound: u64, to: u64| {
             let places = u128::from(bound.checked_next_multiple_of(to)?);

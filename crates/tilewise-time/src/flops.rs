@@ -35,7 +35,7 @@ fn operand(instruction: &Instruction<'_>, number: usize) -> Option<Vec<u64>> {
 }
 
 fn bounds(shape: &Shape) -> Option<Vec<u64>> {
-    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
+    shape.bounds()
 }
 
 fn product(numbers: impl IntoIterator<Item = u64>) -> u64 {

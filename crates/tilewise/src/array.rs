@@ -1,6 +1,7 @@
 //! Arrays: an element type, dimensions, and usually a layout.
 
 use crate::{Dimension, ElementType, Error, ErrorKind, Layout, SplitConfig, checked, inline::InlineVec};
+use alloc::vec::Vec;
 use alloc::{collections::BTreeSet, format};
 
 /// An array's shape: element type, dimensions, and a layout unless the shape was read without inventing one.
@@ -55,6 +56,20 @@ impl ArrayShape {
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
+    }
+
+    /// The bounds of all dimensions, in elements; `None` if a dimension is unbounded.
+    ///
+    /// ```
+    /// use tilewise::Shape;
+    ///
+    /// let shape: Shape = "f32[<=3,4]".parse()?;
+    /// assert_eq!(shape.bounds(), Some(vec![3, 4]));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn bounds(&self) -> Option<Vec<u64>> {
+        self.dimensions.iter().map(|dimension| dimension.bound()).collect()
     }
 
     /// The number of dimensions.

@@ -270,6 +270,12 @@ impl Shape {
         self.as_array().map_or(&[], ArrayShape::dimensions)
     }
 
+    /// The [bounds](ArrayShape::bounds) of the array's dimensions; empty unless the shape is an array or a buffer.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Vec<u64>> {
+        self.dimensions().iter().map(|dimension| dimension.bound()).collect()
+    }
+
     /// The array's layout; `None` without one, and unless the shape is an array or a buffer.
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {

@@ -102,7 +102,7 @@ impl Shape {
 }
 
 fn bounds(array: &ArrayShape) -> Result<Vec<u64>, Error> {
-    let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+    let bounds: Option<Vec<u64>> = array.bounds();
     bounds.ok_or_else(|| Error::new(ErrorKind::UnboundedDimension, "without a bound there is no number of elements"))
 }
 

@@ -150,7 +150,7 @@ impl ArrayShape {
     }
 
     fn known_bounds(&self) -> Result<Vec<u64>, Error> {
-        let bounds: Option<Vec<u64>> = self.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let bounds: Option<Vec<u64>> = self.bounds();
         bounds.ok_or_else(|| Error::new(ErrorKind::UnboundedDimension, "a dimension `?` has no last index"))
     }
 

@@ -315,7 +315,7 @@ class Cause:
     def kind(self, /) -> str:
         """
         The kind of its arrays: `'padding'`, `'held_twice'`, `'fragmentation'`, `'parameters'`, `'optimizer_state'`,
-        `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'kept_for_gradient'`, `'gradients'`,
+        `'cache'`, `'arguments'`, `'results'`, `'logits'`, `'attention_scores'`, `'kept_for_gradient'`, `'gradients'`,
         `'copies_of_arguments'`, `'loop_carry'`, `'workspace'` or `'intermediates'`; for a message `'padding'`,
         `'listed'`, `'kernel'` (its own memory), `'temporaries'`, `'arguments'`, `'others'` (memory in use before) or
         `'fragmentation'`.

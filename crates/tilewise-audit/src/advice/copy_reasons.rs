@@ -183,8 +183,7 @@ impl Explained<'_, '_> {
     fn is_default(&self, position: Position) -> bool {
         let is_default = || {
             let shape = self.shape(position)?;
-            let bounds: Vec<u64> =
-                shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+            let bounds: Vec<u64> = shape.bounds()?;
             let Some(generation) = self.planned.machine.generation() else {
                 let order = shape.layout().map_or(&[][..], |layout| layout.minor_to_major());
                 return Some(order.iter().rev().copied().eq(0..bounds.len()));

@@ -102,6 +102,6 @@ impl<'m> ProgramModel<'m> {
     /// The bounds of the first array of a result.
     fn rows(&self, op: OpId) -> Option<Vec<u64>> {
         let first = self.flow.positions(op).find(|position| !self.flow.is_tuple(*position))?;
-        self.flow.shape(first)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+        self.flow.shape(first)?.bounds()
     }
 }

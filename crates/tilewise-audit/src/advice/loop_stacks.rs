@@ -47,7 +47,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
         for position in flow.elements(flow[flow.op(forward)?].position) {
             // Elements that no trip changes, such as weights, come from elsewhere.
             let Some(shape) = flow.shape(position).filter(|_| flow.source(position).is_none()) else { continue };
-            let bounds: Option<Vec<u64>> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let bounds: Option<Vec<u64>> = shape.bounds();
             let (Some(bounds), Some(array)) = (bounds, shape.as_array()) else { continue };
             let element_type = array.element_type();
             if let Some((_, slice)) =

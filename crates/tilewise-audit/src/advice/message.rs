@@ -67,7 +67,7 @@ impl<'a> ListedArray<'a> {
             _ => Role::Output,
         };
         let shape = row.shape.as_ref()?;
-        let bounds = shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        let bounds = shape.as_array()?.bounds()?;
         Some(Self { row, number, shape, bounds, role })
     }
 }

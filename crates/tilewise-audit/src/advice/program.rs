@@ -116,7 +116,7 @@ impl<'m> ProgramModel<'m> {
             let Some(instruction) = module.instruction(value.instruction) else { continue };
             let (Some(op), Some(shape)) = (planned.flow.op(&instruction), value.shape()) else { continue };
             let Some(array) = shape.as_array() else { continue };
-            let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let bounds: Option<Vec<u64>> = array.bounds();
             let Some(bounds) = bounds else { continue };
             arrays.push(LiveArray {
                 instruction,
@@ -225,7 +225,7 @@ impl<'m> ProgramModel<'m> {
 
     /// The array of an argument or a result.
     pub(crate) fn live_array(&self, array: &InterfaceArray<'m>) -> Option<LiveArray<'m>> {
-        let bounds = array.from.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        let bounds = array.from.bounds()?;
         Some(LiveArray {
             instruction: array.instruction,
             op: array.op,

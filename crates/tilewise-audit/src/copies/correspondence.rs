@@ -40,7 +40,7 @@ impl Correspondence {
     /// The layout of `array` that can be bitcast to `wanted`; its tiles are the default ones of its order, else those
     /// of `wanted`.
     pub(crate) fn layout(&self, array: &Shape, wanted: &Shape, generation: tpu::Generation) -> Option<Shape> {
-        let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        let bounds: Vec<u64> = array.bounds()?;
         let wanted_layout = wanted.layout()?;
         let of_type = |shape: &Shape, order: &[usize]| {
             let found = tpu::layout_for_order(shape.element_type()?, &bounds, order, generation).ok()?;
@@ -85,7 +85,7 @@ impl Correspondence {
         let layout = array.layout()?;
         let place = |dimension: &usize| self.permutation.iter().position(|at| at == dimension);
         let order: Vec<usize> = layout.minor_to_major().iter().map(place).collect::<Option<_>>()?;
-        let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        let bounds: Vec<u64> = array.bounds()?;
         let bounds: Vec<u64> = self.permutation.iter().map(|at| bounds.get(*at).copied()).collect::<Option<_>>()?;
         let layout = Layout::new(order).ok()?.with_tiles(layout.tiles().iter().cloned()).ok()?;
         Shape::array(array.element_type()?, bounds).ok()?.with_layout(layout).ok()

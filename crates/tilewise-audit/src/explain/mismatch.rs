@@ -116,7 +116,7 @@ fn with_layout_of_size(shape: &Shape, bytes: Option<u64>, printed: bool) -> Opti
     let as_printed = || printed.then(|| shape.clone());
     let array = shape.as_array()?;
     let is_tiled = array.layout().is_some_and(|layout| !layout.tiles().is_empty());
-    let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+    let bounds: Option<Vec<u64>> = array.bounds();
     let (Some(bytes), Some(bounds), false) = (bytes, bounds, is_tiled) else { return as_printed() };
     if bounds.len() > MOST_DIMENSIONS {
         return as_printed();

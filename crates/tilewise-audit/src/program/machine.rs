@@ -144,7 +144,7 @@ pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<G
 /// neither do.
 pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {
     let layout = array.layout().filter(|layout| !layout.tiles().is_empty())?;
-    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let bounds: Vec<u64> = array.bounds()?;
     let fits = |generation| {
         let predicted =
             tpu::layout_for_order(array.element_type(), &bounds, layout.minor_to_major(), generation).ok()?;

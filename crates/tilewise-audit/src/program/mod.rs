@@ -12,6 +12,8 @@ mod origin;
 mod planned;
 mod purpose;
 mod sizing;
+mod softmax;
+mod weights;
 
 pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;
@@ -26,7 +28,7 @@ pub(crate) use names::{
     modules, name, numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
-    MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on,
+    MOSAIC, any_fused, bounds, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on,
 };
 pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, innermost_own, op_name, source_line, traced};
@@ -34,3 +36,5 @@ pub(crate) use planned::PlannedProgram;
 pub use purpose::Purpose;
 pub(crate) use purpose::is_input;
 pub(crate) use sizing::{Array, ArrayId, Sizer, share};
+pub(crate) use softmax::{Scores, bounds_of, elements, is_softmax, scores, softened, sorted};
+pub(crate) use weights::Weights;

@@ -121,3 +121,8 @@ pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
     opcode.is_elementwise()
         || matches!(opcode, Opcode::Bitcast | Opcode::Broadcast | Opcode::Constant | Opcode::Parameter | Opcode::Tuple)
 }
+
+/// The bounds of an instruction's array.
+pub(crate) fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
+    at.shape().ok()?.bounds()
+}

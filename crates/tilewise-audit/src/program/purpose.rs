@@ -16,6 +16,8 @@ pub enum Purpose {
     Result,
     /// Logits, and values that a softmax makes of them.
     Logits,
+    /// Attention scores, one for each query and key, and values of their softmax.
+    Scores,
     /// Values that the forward pass keeps for the backward pass.
     Kept,
     /// Gradients of weights.
@@ -75,6 +77,7 @@ impl Purpose {
             Self::OtherArgument => "arguments",
             Self::Result => "results",
             Self::Logits => "logits",
+            Self::Scores => "attention_scores",
             Self::Kept => "kept_for_gradient",
             Self::Gradient => "gradients",
             Self::CopyOfArgument => "copies_of_arguments",

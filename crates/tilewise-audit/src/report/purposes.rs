@@ -1,6 +1,8 @@
 //! The purposes of arrays in a plan.
 
-use crate::program::{AxisName, NamedAxis, Purpose, is_backward, is_forward, name, op_name, runs_backward, traced};
+use crate::program::{
+    AxisName, NamedAxis, Purpose, Scores, is_backward, is_forward, name, op_name, runs_backward, traced,
+};
 use std::collections::HashSet;
 use tilewise::ElementType;
 use tilewise_hlo::{
@@ -9,13 +11,17 @@ use tilewise_hlo::{
 };
 use tilewise_memory::{AssignedValue, MemoryPlan, Role};
 
+/// Attention over fewer keys doesn't fill a memory.
+const KEYS: u64 = 128;
+
 /// Facts about a program that determine the purposes of its arrays.
 pub(super) struct Purposes<'f> {
     flow: &'f Dataflow,
     /// The moment at which the backward pass begins; `None` without one.
     backward: Option<usize>,
     /// The bounds of its weights.
-    weights: HashSet<Vec<Option<u64>>>,
+    weights: HashSet<Vec<u64>>,
+    scores: Scores,
 }
 
 impl<'f> Purposes<'f> {
@@ -24,20 +30,34 @@ impl<'f> Purposes<'f> {
         let arguments = module.entry().into_iter().flat_map(|entry| entry.instructions().collect::<Vec<_>>());
         let weights = arguments
             .filter(|at| at.opcode() == Opcode::Parameter && Purpose::of_argument(&name(at)) == Purpose::Parameter)
-            .filter_map(|at| Some(at.shape().ok()?.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()))
+            .filter_map(|at| Some(at.shape().ok()?.leaves().filter_map(|(_, leaf)| leaf.bounds()).collect::<Vec<_>>()))
             .flatten();
         let is_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
         let begins = |instruction| module.instruction(instruction).is_some_and(|at| is_backward(&at));
-        Self { flow, backward: plan.order().position(begins), weights: weights.collect() }
+        Self {
+            flow,
+            backward: plan.order().position(begins),
+            weights: weights.collect(),
+            scores: Scores::of(module, KEYS),
+        }
     }
 
     pub(super) fn of_value(&self, value: &AssignedValue, instruction: &Instruction<'_>) -> Purpose {
         match value.role {
             Role::Argument => Purpose::of_argument(&name(instruction)),
             Role::Output => Purpose::Result,
-            Role::Temporary => self.of_temporary(value, instruction),
+            Role::Temporary => match self.of_temporary(value, instruction) {
+                Purpose::Kept | Purpose::LoopCarry | Purpose::Intermediate if self.are_scores(value) => Purpose::Scores,
+                other => other,
+            },
             _ => Purpose::Intermediate,
         }
+    }
+
+    /// Whether an array has one element for each query and key of an attention.
+    fn are_scores(&self, value: &AssignedValue) -> bool {
+        let bounds = value.shape().and_then(|shape| shape.bounds());
+        bounds.is_some_and(|bounds| self.scores.have(&bounds))
     }
 
     /// The purpose of an array whose axes are known: temporaries along the vocabulary or classes are logits, and values
@@ -76,7 +96,8 @@ impl<'f> Purposes<'f> {
         if is_forward(&name) && (is_across || self.readers(value).any(|reader| runs_backward(&reader))) {
             return Purpose::Kept;
         }
-        let is_of_weight = || value.shape().is_some_and(|shape| self.weights.contains(&bounds(&shape)));
+        let is_of_weight =
+            || value.shape().and_then(|shape| shape.bounds()).is_some_and(|of| self.weights.contains(&of));
         match made.opcode() {
             _ if is_backward(&name) && is_of_weight() => Purpose::Gradient,
             Opcode::While | Opcode::Parameter => Purpose::LoopCarry,
@@ -109,8 +130,4 @@ impl<'f> Purposes<'f> {
         let target = self.readers(value).next().or_else(made)?.attribute("custom_call_target")?;
         Some(target.trim_matches('"').to_owned())
     }
-}
-
-fn bounds(shape: &tilewise::Shape) -> Vec<Option<u64>> {
-    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }

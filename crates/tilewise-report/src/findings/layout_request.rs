@@ -118,7 +118,7 @@ fn code(finding: &LayoutRequest) -> Option<String> {
 /// JAX's `Layout` of this order, with tiles where they aren't those of the order.
 fn layout(shape: &Shape, generation: Generation) -> Option<String> {
     let array = shape.as_array()?;
-    let bounds: Vec<u64> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let bounds: Vec<u64> = shape.bounds()?;
     let order = array.layout()?.minor_to_major();
     let default = tpu::layout_for_order(array.element_type(), &bounds, order, generation).ok()?;
     let mut jax = Tiled::new(shape).ok()?.jax().ok()?;

@@ -182,7 +182,7 @@ impl FreeViews {
     /// Shapes with other numbers of elements, or with bounds that aren't known.
     pub fn of(pair: &Pair, generation: Generation) -> Result<Self, Failure> {
         let [from, to] = &pair.shapes;
-        let bounds: Option<Vec<u64>> = to.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let bounds: Option<Vec<u64>> = to.bounds();
         let wanted = to.element_type().zip(bounds);
         let found = wanted.and_then(|(element_type, bounds)| Reading::likeliest(from, element_type, &bounds));
         let Some(found) = found else {

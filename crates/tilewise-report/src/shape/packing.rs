@@ -31,7 +31,7 @@ enum Rows {
 impl Reading {
     /// The likeliest way from an array to an operand of this type and these bounds; `None` without any.
     pub(crate) fn likeliest(array: &Shape, element_type: ElementType, bounds: &[u64]) -> Option<Self> {
-        let own: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        let own: Vec<u64> = array.bounds()?;
         let own_type = array.element_type()?;
         let mut bounds = bounds.to_vec();
         let mut packing = None;

@@ -227,6 +227,7 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
             Purpose::OtherArgument => of_arguments("arguments"),
             Purpose::Result => listed("result: ", "results"),
             Purpose::Logits => listed("logits of ", "arrays of logits"),
+            Purpose::Scores => listed("attention scores: ", &format!("arrays of attention scores{}", of_module(group))),
             Purpose::Kept if count == 1 => format!("{shape}, kept for the gradient"),
             Purpose::Kept => match repeated(group) {
                 Some(times) => format!("{count} arrays of all {times}, kept for the gradient"),

@@ -28,6 +28,10 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         Purpose::Cache => "Hold the cache in int8 or float8, bound its length, or shard it over heads or sequences",
         Purpose::OtherArgument => "Pass the arguments in a smaller type or in parts, or shard them",
         Purpose::Result => "Return less, or return it in a smaller type",
+        Purpose::Scores => {
+            "Compute attention in blocks of keys, which never holds all scores (splash or flash attention, \
+             `jax.nn.dot_product_attention` with cuDNN)"
+        }
         Purpose::Logits => "Compute the cross entropy in chunks of tokens",
         Purpose::Kept if report.has_checkpoint() => {
             "Take fewer samples at a time and add up the gradients, or save less under the checkpoint"

@@ -1,10 +1,6 @@
 //! A matrix with one value for each pair of input rows, such as distances: operations on its rows need one block of
 //! them at a time.
 
-use super::{
-    attention::{elements, is_softmax, scores, softened, sorted},
-    in_parts::bounds,
-};
 use crate::{
     advice::{
         change::Target,
@@ -13,7 +9,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, is_input, name},
+    program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
@@ -44,8 +40,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .filter_map(|parameter| parameter.shape().ok()?.dimensions().first()?.bound())
         .filter(|rows| *rows >= ROWS_OF_SOFTMAX)
         .collect();
-    let softened: HashSet<Vec<u64>> = softened(program).iter().map(|(bounds, _)| sorted(bounds)).collect();
-    let scores = scores(program, ROWS_OF_SOFTMAX);
+    let softened: HashSet<Vec<u64>> = softened(program.module).iter().map(|(bounds, _)| sorted(bounds)).collect();
+    let scores = scores(program.module, ROWS_OF_SOFTMAX);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
     // Arrays with an argument's bounds are passed pairs, unless a fusion of smaller operands makes them.
     let is_made = |array: &LiveArray<'m>| {

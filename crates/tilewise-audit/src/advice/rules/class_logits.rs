@@ -1,16 +1,15 @@
 //! Logits of classes at each of many positions, such as pixels: the loss can take a part of the positions at a time.
 
-use super::{
-    attention::{elements, softened, sorted},
-    logits::Vocabulary,
-    weights::Weights,
-};
-use crate::advice::{
-    change::Target,
-    evidence::Evidence,
-    finding::{ClassLogits, Finding},
-    program::{LiveArray, ProgramModel},
-    rule::{Proposal, Rule},
+use super::logits::Vocabulary;
+use crate::{
+    advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{ClassLogits, Finding},
+        program::{LiveArray, ProgramModel},
+        rule::{Proposal, Rule},
+    },
+    program::{Weights, elements, softened, sorted},
 };
 use std::collections::HashSet;
 use tilewise_memory::Machine;
@@ -36,8 +35,8 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     if !program.has_gradient || Vocabulary::of(program).is_some() {
         return None;
     }
-    let weights = Weights::of(program);
-    let of_classes = softened(program).into_iter().filter(|(bounds, keys)| weights.make(bounds, *keys));
+    let weights = Weights::of(program.module);
+    let of_classes = softened(program.module).into_iter().filter(|(bounds, keys)| weights.make(bounds, *keys));
     let (logits, classes) = of_classes.max_by_key(|(bounds, _)| elements(bounds))?;
     let count = elements(&logits);
     let given: HashSet<Vec<u64>> = program.arguments().map(|argument| sorted(&argument.bounds)).collect();

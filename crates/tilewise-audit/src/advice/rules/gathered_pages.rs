@@ -1,10 +1,7 @@
 //! Pages of a cache, gathered whole: their short last dimension fills few lanes; merged with the one before, it fills
 //! all.
 
-use super::{
-    in_parts::bounds,
-    upstream::{is_gather, of_few, table},
-};
+use super::upstream::{is_gather, of_few, table};
 use crate::{
     advice::{
         change::Target,
@@ -13,7 +10,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::name,
+    program::{bounds, name},
 };
 use tilewise_hlo::Instruction;
 

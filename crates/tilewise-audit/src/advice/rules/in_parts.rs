@@ -6,7 +6,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         split::Split,
     },
-    program::{is_name, op_name, root},
+    program::{bounds, is_name, op_name, root},
 };
 use tilewise_hlo::Instruction;
 
@@ -59,9 +59,4 @@ pub(super) fn is_key(argument: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(argument) else { return true };
     let is_u32 = argument.shape().is_ok_and(|shape| shape.element_type() == Some(tilewise::ElementType::U32));
     is_u32 && matches!(bounds.last(), Some(2 | 4))
-}
-
-/// The bounds of an instruction's array.
-pub(super) fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
-    at.shape().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }

@@ -1,6 +1,5 @@
 //! Logits of a vocabulary: the loss needs them once, and can take a part of the sequence at a time.
 
-use super::{attention::sorted, in_parts::bounds};
 use crate::advice::{
     change::Target,
     evidence::{Evidence, Held},
@@ -9,7 +8,7 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use crate::program::{Purpose, is_backward, is_input, name, op_name, traced, tree};
+use crate::program::{Purpose, bounds, is_backward, is_input, name, op_name, sorted, traced, tree};
 use std::collections::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};

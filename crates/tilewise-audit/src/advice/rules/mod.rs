@@ -37,7 +37,6 @@ mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
 mod upstream;
-mod weights;
 
 pub(crate) use attention::scores_of;
 pub(crate) use divided::divided;

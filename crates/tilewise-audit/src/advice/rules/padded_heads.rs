@@ -28,7 +28,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     // A program that takes a gradient has no cache.
     let padded = program.peak_temporaries().filter(|array| !program.has_gradient && fills_few_lanes(program, array));
     let largest = padded.max_by_key(|array| array.bytes)?;
-    let is_it = |shape: &Shape| bounds(shape).as_ref() == Some(&largest.bounds);
+    let is_it = |shape: &Shape| shape.bounds().as_ref() == Some(&largest.bounds);
     let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok())?;
     let given = program.parameters().into_iter().filter(|at| at.shape().is_ok_and(|shape| is_it(&shape)));
     let names: Vec<String> = given.map(|argument| name(&argument)).collect();
@@ -49,8 +49,4 @@ fn read_by_kernels(program: &ProgramModel<'_>) -> HashSet<usize> {
     let is_kernel = |op| program.flow.instruction(op).is_some_and(|at| at.opcode() == Opcode::CustomCall);
     let temporaries = program.temporaries();
     temporaries.filter(|array| program.readers(array.position).any(is_kernel)).map(|array| array.buffer).collect()
-}
-
-fn bounds(shape: &Shape) -> Option<Vec<u64>> {
-    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }

@@ -82,7 +82,7 @@ fn major_to_minor(shape: &Shape) -> Vec<usize> {
 /// The shape in its default layout, if it is in another order.
 fn default_order(evidence: &dyn Evidence, shape: &Shape) -> Option<Shape> {
     let array = shape.as_array()?;
-    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let bounds: Vec<u64> = array.bounds()?;
     let default = tpu::default_layout(array.element_type(), &bounds, evidence.generation_of(shape)).ok()?;
     (default.layout()?.minor_to_major() != array.layout()?.minor_to_major()).then_some(default)
 }

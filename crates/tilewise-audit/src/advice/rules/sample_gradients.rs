@@ -12,7 +12,6 @@ use crate::{
     program::name,
 };
 use std::collections::{HashMap, HashSet};
-use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -51,7 +50,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
 fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
     let mut weights = HashMap::new();
     for parameter in program.parameters() {
-        if let Some(bounds) = parameter.shape().ok().and_then(|shape| bounds(&shape)).filter(|bounds| bounds.len() > 1)
+        if let Some(bounds) = parameter.shape().ok().and_then(|shape| shape.bounds()).filter(|bounds| bounds.len() > 1)
         {
             weights.entry(sorted(&bounds)).or_insert_with(|| name(&parameter));
         }
@@ -63,7 +62,7 @@ fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
 fn sums_of_outer_products(program: &ProgramModel<'_>) -> HashSet<Vec<u64>> {
     let adds = program.module.instructions().filter(|at| at.opcode() == Opcode::Add);
     let sums = adds.filter(|at| at.operands().any(|operand| operand.instruction().is_some_and(|at| is_outer(&at))));
-    sums.filter_map(|at| bounds(&at.shape().ok()?)).collect()
+    sums.filter_map(|at| at.shape().ok()?.bounds()).collect()
 }
 
 /// Whether an instruction multiplies two factors that have the first dimension, and each a dimension that the other
@@ -80,10 +79,6 @@ fn is_outer(at: &Instruction<'_>) -> bool {
         && right.contains(&0)
         && !left.is_subset(right)
         && !right.is_subset(left)
-}
-
-fn bounds(shape: &Shape) -> Option<Vec<u64>> {
-    shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }
 
 fn sorted(bounds: &[u64]) -> Vec<u64> {

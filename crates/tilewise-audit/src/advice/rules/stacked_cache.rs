@@ -2,7 +2,6 @@
 //! new slices (`xs` and `ys` of a scan), or the program takes all slices apart, and stacks them up again. Carried
 //! through the loop, or updated as a whole, the slices are written in place.
 
-use super::in_parts::bounds;
 use crate::{
     advice::{
         change::Target,
@@ -11,7 +10,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, name, op_name, source_line},
+    program::{any_fused, bounds, name, op_name, source_line},
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{CallRole, Instruction, Opcode};
@@ -158,7 +157,7 @@ impl<'m> Stack<'m> {
 
     pub(super) fn bounds(&self, number: usize) -> Option<Vec<u64>> {
         let shape = self.carried.shape().ok()?;
-        shape.elements().nth(number)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+        shape.elements().nth(number)?.bounds()
     }
 
     /// The initial value of an element; `None` if the loop's operand isn't a tuple.

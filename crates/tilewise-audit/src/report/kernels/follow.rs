@@ -189,7 +189,7 @@ pub(super) fn rearranged(
     first: &Shape,
     steps: impl Iterator<Item = (OpId, Shape, Shape)>,
 ) -> Option<Rearrangement> {
-    let mut found = Rearrangement::identity(&bounds(first)?);
+    let mut found = Rearrangement::identity(&first.bounds()?);
     for (op, from, to) in steps {
         found = step(found, &flow.instruction(op)?, &from, &to)?;
     }
@@ -201,8 +201,8 @@ fn step(before: Rearrangement, instruction: &Instruction<'_>, from: &Shape, to: 
         // Padding moves no element into another dimension.
         Opcode::Copy | Opcode::CopyStart | Opcode::Convert | Opcode::Pad => Some(before),
         Opcode::BitcastConvert if from.dimensions() == to.dimensions() => Some(before),
-        Opcode::Bitcast => before.bitcast(&from.bitcast(to, BitcastAs::Any).ok()?, &bounds(to)?),
-        Opcode::Reshape => before.reshape(&bounds(to)?),
+        Opcode::Bitcast => before.bitcast(&from.bitcast(to, BitcastAs::Any).ok()?, &to.bounds()?),
+        Opcode::Reshape => before.reshape(&to.bounds()?),
         Opcode::Transpose => before.transpose(&instruction.dimensions()?),
         Opcode::Fusion => {
             let chain = Chain::of(instruction)?;
@@ -280,11 +280,6 @@ impl<'m> Chain<'m> {
 fn moves(opcode: Opcode) -> bool {
     use Opcode::{Bitcast, BitcastConvert, Convert, Copy, Pad, Reshape, Transpose};
     matches!(opcode, Bitcast | BitcastConvert | Convert | Copy | Pad | Reshape | Transpose)
-}
-
-/// The bounds of an array.
-pub(super) fn bounds(shape: &Shape) -> Option<Vec<u64>> {
-    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
 }
 
 #[cfg(test)]

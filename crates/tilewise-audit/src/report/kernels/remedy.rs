@@ -1,6 +1,6 @@
 //! Changes that avoid a copy at a kernel.
 
-use super::follow::{User, Way, array, bounds, rearranged, within_user};
+use super::follow::{User, Way, array, rearranged, within_user};
 use crate::advice::Recommendation;
 use tilewise::{
     BitcastAs, Rearrangement, Shape, View, ViewAccess,
@@ -144,7 +144,7 @@ fn cheapest(
     let stored = rearrangement.stored(&operand, own_bytes.saturating_add(own_bytes / 8), generation);
     let least = view.as_ref().map_or(ViewAccess::Regrouped, |view| view.access);
     let stored =
-        stored.into_iter().find(|view| view.access < least && bounds(&view.shape) != bounds(array)).and_then(|view| {
+        stored.into_iter().find(|view| view.access < least && view.shape.bounds() != array.bounds()).and_then(|view| {
             let bytes = view.shape.as_array()?.sizes().ok()?.physical_bytes;
             Some(Remedy::Stored { more_bytes: bytes.saturating_sub(own_bytes), view })
         });
@@ -152,7 +152,7 @@ fn cheapest(
 }
 
 fn other_orders(array: &Shape, generation: Generation) -> Vec<Shape> {
-    let Some((element_type, bounds)) = array.element_type().zip(bounds(array)) else { return Vec::new() };
+    let Some((element_type, bounds)) = array.element_type().zip(array.bounds()) else { return Vec::new() };
     let row_major: Vec<usize> = (0..bounds.len()).rev().collect();
     let mut exchanged: Vec<usize> = array.layout().map_or_else(Vec::new, |layout| layout.minor_to_major().to_vec());
     if exchanged.len() > 1 {

@@ -1,18 +1,18 @@
 //! The weights of a program's layers, by the width of each layer's output.
 
-use crate::{
-    advice::program::ProgramModel,
-    program::{is_input, name},
-};
+use super::{is_input, name};
 use std::collections::{BTreeMap, HashSet};
+use tilewise_hlo::{Module, Opcode};
 
 /// Widths of layers' outputs, with the bounds of the weights that end with each.
-pub(super) struct Weights(BTreeMap<u64, HashSet<Vec<u64>>>);
+pub(crate) struct Weights(BTreeMap<u64, HashSet<Vec<u64>>>);
 
 impl Weights {
-    pub(super) fn of(program: &ProgramModel<'_>) -> Self {
+    pub(crate) fn of(module: &Module) -> Self {
         let mut found: BTreeMap<u64, HashSet<Vec<u64>>> = BTreeMap::new();
-        for parameter in program.parameters().iter().filter(|parameter| !is_input(&name(parameter))) {
+        let given = module.entry().into_iter().flat_map(|entry| entry.instructions().collect::<Vec<_>>());
+        let parameters = given.filter(|at| at.opcode() == Opcode::Parameter);
+        for parameter in parameters.filter(|parameter| !is_input(&name(parameter))) {
             let Ok(shape) = parameter.shape() else { continue };
             for (_, leaf) in shape.leaves() {
                 let bounds: Vec<u64> = leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
@@ -26,12 +26,12 @@ impl Weights {
 
     /// Whether a softmax over `keys` goes over classes, the output of a layer at each position, and not over positions,
     /// as in attention.
-    pub(super) fn make(&self, bounds: &[u64], keys: u64) -> bool {
+    pub(crate) fn make(&self, bounds: &[u64], keys: u64) -> bool {
         self.0.contains_key(&keys) && bounds.iter().filter(|bound| **bound == keys).count() == 1
     }
 
     /// Whether a single layer has this output width, so that any array with it is on the way to that layer or from it.
-    pub(super) fn are_of_one_layer(&self, classes: u64) -> bool {
+    pub(crate) fn are_of_one_layer(&self, classes: u64) -> bool {
         self.0.get(&classes).is_some_and(|weights| weights.len() == 1)
     }
 }
