@@ -20,7 +20,7 @@ pub enum Framework {
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 8] = [
+const SIGNS: [(&[&str], Framework); 9] = [
     // The class of an error is its client's, whatever else the text names.
     (&["jaxlib.xla_extension.XlaRuntimeError", "jax.errors.JaxRuntimeError"], Framework::Jax),
     (
@@ -54,6 +54,8 @@ const SIGNS: [(&[&str], Framework); 8] = [
         Framework::OtherLanguage,
     ),
     (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
+    // TensorFlow is external to JAX, and PyTorch/XLA has signs of its own.
+    (&["external/org_tensorflow/"], Framework::Jax),
     (
         &[
             "StatefulPartitionedCall",

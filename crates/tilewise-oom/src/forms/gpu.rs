@@ -67,6 +67,7 @@ pub(super) const RULES: &[Rule] = &[
             "Failed to allocate {used:bytes} for new constant",
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
+            "NCCL {communicator:name} Cuda failure out of memory",
             "operation {library:name} failed out of memory",
             "failed to create {handle:name} handle",
             "could not create {handle:name} handle",
