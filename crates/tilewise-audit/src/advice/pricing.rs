@@ -5,12 +5,12 @@ use super::{
     edited_line::{Stacks, edited_line},
     finding::{Finding, GradientSums},
     message::MessageModel,
-    program::ProgramModel,
+    program::{LiveArray, ProgramModel},
     recommendation::Recommendation,
     rule::{Proposal, Rule},
     rules::{divided, narrowed, scores_of},
 };
-use crate::program::root;
+use crate::program::{name, root};
 use std::{cmp::Reverse, collections::HashMap};
 
 /// A proposal has to free more than a hundredth of the program's memory.
@@ -58,7 +58,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
     for (price, proposal) in priced.into_iter().filter(|(price, _)| price.said > least) {
-        if kept.iter().any(|(_, before)| keeps_apart(&proposal, before)) {
+        if kept.iter().any(|(_, before)| keeps_apart(program, &proposal, before)) {
             continue;
         }
         // Bytes that better proposals free already don't count.
@@ -105,10 +105,9 @@ struct Price {
     said: u64,
 }
 
-/// Whether a layout request for arguments conflicts with an earlier proposal: that donates one of them, which in
-/// another layout could no longer lend its memory to its result, or takes one in parts, which the compiler lays out
-/// anew.
-fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
+/// Whether a layout request conflicts with an earlier proposal: that donates an argument, which in another layout than its
+/// result could no longer lend its memory to that, or takes an argument in parts, which the compiler lays out anew.
+fn keeps_apart(program: &ProgramModel<'_>, proposal: &Proposal, before: &Proposal) -> bool {
     let Finding::LayoutRequest(request) = &proposal.finding else { return false };
     let is_changed = |name: &String| match &before.finding {
         Finding::UndonatedState(state) => state.roots.iter().any(|donated| donated == root(name)),
@@ -119,7 +118,19 @@ fn keeps_apart(proposal: &Proposal, before: &Proposal) -> bool {
         _ => false,
     };
     let arguments = || request.arrays.iter().map(|array| array.argument.as_ref());
+    // A result of a donated argument's bounds takes its place.
+    let donated: Vec<&LiveArray<'_>> = match &before.finding {
+        Finding::UndonatedState(state) => {
+            let is_donated =
+                |array: &&LiveArray<'_>| state.roots.iter().any(|of| of == root(&name(&array.instruction)));
+            program.arguments().filter(is_donated).collect()
+        }
+        _ => Vec::new(),
+    };
+    let results =
+        || request.arrays.iter().filter(|array| array.argument.is_none()).filter_map(|array| array.to.bounds());
     arguments().all(|argument| argument.is_some()) && arguments().flatten().any(is_changed)
+        || results().any(|bounds| donated.iter().any(|array| array.bounds == bounds))
 }
 
 /// Whether a cache is carried. That changes no computation, so it precedes parts that free up to twice its bytes.

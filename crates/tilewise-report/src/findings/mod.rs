@@ -34,6 +34,7 @@ mod rematerialization;
 mod remedy;
 mod resharding;
 mod resource;
+mod returned_arguments;
 mod returned_stack;
 mod rows_of_few;
 mod run_time;
@@ -212,6 +213,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::BatchedGraphs(finding) => graphs::words(finding, about),
         Finding::LargeDimension(finding) => chunk::words(finding, about),
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
+        Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::ReturnedStack(finding) => returned_stack::words(finding, about),
         Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),

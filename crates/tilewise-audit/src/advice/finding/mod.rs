@@ -56,6 +56,8 @@ pub enum Finding {
     AttentionScores(AttentionScores),
     /// A loop reads a cache and stacks up the next one beside it.
     StackedCache(StackedCache),
+    /// Arguments, by their names, are returned unchanged.
+    ReturnedArguments(Vec<String>),
     /// A loop stacks up results that are only returned.
     ReturnedStack(ReturnedStack),
     /// A matrix of all pairs is held at once.
@@ -133,7 +135,7 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
-            Self::ReturnedStack(_) => Change::Free,
+            Self::ReturnedStack(_) | Self::ReturnedArguments(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

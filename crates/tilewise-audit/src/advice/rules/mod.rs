@@ -32,6 +32,7 @@ mod narrow_state;
 mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
+mod returned_arguments;
 mod returned_stacks;
 mod sample_gradients;
 mod shuffled_rows;
@@ -58,6 +59,7 @@ const RULES: &[&dyn Rule] = &[
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
     &returned_stacks::ResultsOfALoop,
+    &returned_arguments::UnchangedResults,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,

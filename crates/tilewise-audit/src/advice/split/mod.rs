@@ -168,10 +168,11 @@ impl<'p> Split<'p> {
     /// Whether an array's leading dimension repeats one value for each position, such as a counter of steps under `vmap`.
     fn repeats(&self, instruction: &Instruction<'_>, leaf: usize) -> bool {
         let leading = self.axes.of_dimension(instruction, leaf, 0);
-        let is_repeated = |event: &Event| event.kind == EventKind::Made(FactorKind::Repeat);
+        let is_repeated =
+            |event: &Event| matches!(event.kind, EventKind::Made(FactorKind::Repeat) | EventKind::Result(..));
         !leading.is_empty()
             && leading.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul) == self.size
-            && leading.iter().all(|axis| self.axes.events(*axis).iter().any(is_repeated))
+            && leading.iter().all(|axis| self.axes.events(*axis).iter().all(is_repeated))
     }
 
     /// Whether all positions are treated alike and none meet, so that a part of them can be computed as all are.

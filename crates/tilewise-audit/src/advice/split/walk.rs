@@ -116,13 +116,32 @@ impl<'p, 'm> Walk<'p, 'm> {
             split.each = axes.reach(born.iter().copied(), &|at| joints.contains(&at));
             let joined = joints.iter().flat_map(|at| (0..axes.leaves(*at)).map(|leaf| (*at, leaf)));
             split.after = axes.reach(joined, &|_| false);
-            let Some(at) = self.first_joint(split, &facts, &joints)? else { return Some(()) };
+            let Some(at) = self.first_joint(split, &facts, &joints)? else {
+                return (!joints.is_empty() || self.is_kept_track_of(split, &facts)).then_some(());
+            };
             if !joints.insert(at) || !self.is_small(split, at) {
                 return None;
             }
             split.joined.get_or_insert((at, Joint::Rows));
         }
         None
+    }
+
+    /// Whether an operation ends the dimension, or else all results that depend on the position have it: otherwise positions
+    /// met somewhere unseen.
+    fn is_kept_track_of(&self, split: &Split<'_>, facts: &Facts<'m>) -> bool {
+        let ends = |(at, kinds): &(Instruction<'m>, Vec<EventKind>)| {
+            kinds.iter().any(|kind| self.end(split, facts, at, *kind) != End::None)
+        };
+        let root = self.program.module.entry().and_then(|entry| entry.root());
+        let is_lost = |root: &Instruction<'_>| {
+            let mut leaves = 0..split.axes.leaves(root.index());
+            leaves.any(|leaf| split.each.has(root.index(), leaf) && split.place(root, leaf).is_none())
+        };
+        self.program.has_gradient
+            || split.is_made
+            || facts.done.iter().any(ends)
+            || !root.is_some_and(|root| is_lost(&root))
     }
 
     /// Arrays of arguments that may be trained: of floats, not scalars, and without the dimension unless they are
