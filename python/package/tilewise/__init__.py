@@ -40,8 +40,7 @@ def __getattr__(name: str) -> object:
     if name == "__all__":
         return sorted(each for each, home in homes.items() if home != __name__)
     if name not in homes:
-        message = f"module 'tilewise' has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'tilewise' has no attribute {name!r}")
     home = homes[name]
     found: object = importlib.import_module(f"{home}.{name}" if home == __name__ else home)
     if home != __name__:

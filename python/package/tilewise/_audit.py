@@ -128,20 +128,17 @@ def audit(
             for each in _files_of(program_or_folder)
         ]
     if machine is not None and tpu is not None:
-        message = "tpu= and machine= say the same: give one of them"
-        raise TypeError(message)
+        raise TypeError("tpu= and machine= say the same: give one of them")
     if machine is not None and is_tpu(machine):
         tpu, machine = machine.strip().partition(":")[2], None
     limit = hbm_of(hbm_limit, tpu, machine)
     if _is_function(program) or (tpu is not None and hasattr(program, "compile")):
         if machine is not None:
             if topology is not None or confirm or libtpu is not None:
-                message = "topology=, confirm= and libtpu= are for TPUs"
-                raise TypeError(message)
+                raise TypeError("topology=, confirm= and libtpu= are for TPUs")
             return report_on(program, args, kwargs, machine=machine, hbm_limit=limit, jit_options=jit_options)
         if tpu is None:
-            message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
-            raise TypeError(message)
+            raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)
         report, folder = plan_of(request, hbm_limit=limit, confirm=confirm).report, _folder_of(program)
         if folder is not None:
@@ -149,8 +146,7 @@ def audit(
         _tilewise.set_origin(report, request.abstract())
         return report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
-        message = f"arguments are those of a function to compile, not of {type(program).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"arguments are those of a function to compile, not of {type(program).__name__}")
     text, source = _text_of(program)
     # A program compiled in this process was compiled by its libtpu.
     compiled_here = libtpu_version() if hasattr(program, "memory_analysis") else None
@@ -260,9 +256,7 @@ def _text_of_object(program: Any, source: str) -> str:
     elif hasattr(program, "to_string"):
         text = program.to_string()
     else:
-        message = f"audit takes a compiled program, a function, a path, or HLO text, not {source}"
-        raise TypeError(message)
+        raise TypeError(f"audit takes a compiled program, a function, a path, or HLO text, not {source}")
     if not isinstance(text, str):
-        message = f"this {source} has no text: its compiler does not keep any"
-        raise TypeError(message)
+        raise TypeError(f"this {source} has no text: its compiler does not keep any")
     return text

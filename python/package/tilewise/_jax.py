@@ -49,8 +49,7 @@ def from_jax(value: Any, /) -> Shape | Layout:
         return _layout_of_format(value)
     if hasattr(value, "dtype"):
         ElementType(value.dtype)  # Says why JAX's keys have no layout.
-    message = f"from_jax takes a jax.Array, a Format or a Layout, not {type(value).__name__}"
-    raise TypeError(message)
+    raise TypeError(f"from_jax takes a jax.Array, a Format or a Layout, not {type(value).__name__}")
 
 
 def _layout_of_format(form: Any) -> Layout:
@@ -89,8 +88,7 @@ def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
     if isinstance(layout, Shape):
         layout = layout.layout
     if not isinstance(layout, Layout):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"to_jax takes a Layout or a Shape that has one, not {type(layout).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"to_jax takes a Layout or a Shape that has one, not {type(layout).__name__}")
     order = tuple(reversed(layout.minor_to_major))
     if not tiles:
         return JaxLayout(major_to_minor=order)

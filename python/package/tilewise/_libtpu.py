@@ -44,8 +44,7 @@ def other_version(version: str | None) -> str | None:
     if version is None or version == libtpu_version():
         return None
     if not _VERSION.fullmatch(version):
-        message = f"a version of libtpu is written 0.0.52, not {version!r}"
-        raise ValueError(message)
+        raise ValueError(f"a version of libtpu is written 0.0.52, not {version!r}")
     return version
 
 

@@ -28,13 +28,11 @@ def bytes_of(limit: Limit, whole: int) -> int:
     if isinstance(limit, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[KMGT](?:i?B)?|B)?\s*", limit)
         if found is None:
-            message = f"a limit is a number of bytes, or text such as '10%' or '1GiB', not {limit!r}"
-            raise ValueError(message)
+            raise ValueError(f"a limit is a number of bytes, or text such as '10%' or '1GiB', not {limit!r}")
         number, unit = float(found[1]), found[2] or "B"
         return int(number / 100 * whole if unit == "%" else number * _UNITS[unit])
     if isinstance(limit, float) and 0 < limit < 1:
-        message = f"a share is written as text: '{limit:.0%}', not {limit}"
-        raise ValueError(message)
+        raise ValueError(f"a share is written as text: '{limit:.0%}', not {limit}")
     return int(limit)
 
 
@@ -44,8 +42,7 @@ def share_of(share: float | str) -> float:
         return share
     number, unit, rest = share.strip().partition("%")
     if rest:
-        message = f"a share is written 1% or 0.01, not {share!r}"
-        raise ValueError(message)
+        raise ValueError(f"a share is written 1% or 0.01, not {share!r}")
     return float(number) / (100 if unit else 1)
 
 

@@ -179,6 +179,5 @@ def _needed(program: Any) -> int | None:
     if program is None or isinstance(program, Report):
         return None if program is None else program.temporary_bytes
     if not hasattr(program, "memory_analysis"):
-        message = f"next_program is a Report or a compiled function of JAX, not {type(program).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"next_program is a Report or a compiled function of JAX, not {type(program).__name__}")
     return int(program.memory_analysis().temp_size_in_bytes)

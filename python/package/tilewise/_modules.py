@@ -16,5 +16,4 @@ def module(name: str) -> Any:
         package = _INSTALLED_BY.get(str(error.name))
         if package is None:
             raise
-        message = f"this needs {error.name}: pip install {package}"
-        raise ModuleNotFoundError(message, name=error.name) from error
+        raise ModuleNotFoundError(f"this needs {error.name}: pip install {package}", name=error.name) from error

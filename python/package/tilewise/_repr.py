@@ -82,8 +82,7 @@ class Shown:
         try:
             found: Self = cls._of_held(held)
         except (KeyError, TypeError, AttributeError) as error:
-            message = f"this is not a {cls.__name__} in JSON: {error!r}"
-            raise ValueError(message) from error
+            raise ValueError(f"this is not a {cls.__name__} in JSON: {error!r}") from error
         return found
 
     def to_dict(self) -> dict[str, list[Any]]:

@@ -255,8 +255,7 @@ def _audited(
         analysis = getattr(member, "memory_analysis", lambda: None)()
         return audit(member, tpu=tpu), getattr(analysis, "generated_code_size_in_bytes", None)
     if tpu is None:
-        message = "functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')"
-        raise TypeError(message)
+        raise TypeError("functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')")
     f, args, *rest = member
     plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
     return plan.report, plan.code_bytes

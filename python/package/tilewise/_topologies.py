@@ -73,8 +73,7 @@ def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int]
         (4, 2)
     """
     if not isinstance(topology, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        message = f"a topology is written as v5e:4x2, not {type(topology).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"a topology is written as v5e:4x2, not {type(topology).__name__}")
     jax = jax_for_tpus()
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     devices = devices_of(topology)
@@ -94,14 +93,11 @@ def jax_for_tpus() -> Any:
         jax = module("jax")
         topologies = module("jax.experimental.topologies")
     except ImportError as error:
-        message = f"compiling for a TPU needs JAX and libtpu: {_INSTALL}"
-        raise ImportError(message) from error
+        raise ImportError(f"compiling for a TPU needs JAX and libtpu: {_INSTALL}") from error
     if not hasattr(topologies, "get_topology_desc") or not hasattr(jax.sharding, "AbstractMesh"):
-        message = f"JAX {jax.__version__} is too old to compile for TPUs that aren't there: {_INSTALL}"
-        raise ImportError(message)
+        raise ImportError(f"JAX {jax.__version__} is too old to compile for TPUs that aren't there: {_INSTALL}")
     if importlib.util.find_spec("libtpu") is None and "TPU_LIBRARY_PATH" not in os.environ:
-        message = f"compiling for a TPU needs libtpu, the compiler (Linux): {_INSTALL}"
-        raise ImportError(message)
+        raise ImportError(f"compiling for a TPU needs libtpu, the compiler (Linux): {_INSTALL}")
     return jax
 
 
@@ -115,8 +111,7 @@ def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str,
         if len(devices) >= needed:
             return name, devices
     have = f"no topology of {generation} as many" if topology is None else f"the topology {len(devices)}"
-    message = f"the program's mesh has {needed} devices, {have}"
-    raise ValueError(message)
+    raise ValueError(f"the program's mesh has {needed} devices, {have}")
 
 
 def devices_in(tpu: str, topology: str | None) -> int:

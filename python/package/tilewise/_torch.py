@@ -19,8 +19,7 @@ def as_numpy(tensor: Any) -> npt.NDArray[Any]:
     """
     dtype = ElementType(tensor.dtype).dtype
     if tensor.device.type != "cpu":
-        message = f"the tensor is on {tensor.device}: give `tensor.cpu()`"
-        raise RelayoutError(message, kind="not_on_cpu")
+        raise RelayoutError(f"the tensor is on {tensor.device}: give `tensor.cpu()`", kind="not_on_cpu")
     # Conjugated and negated views are computed only when they are read.
     elements = tensor.detach().resolve_conj().resolve_neg().contiguous()
     as_bytes: Any = elements.reshape(-1).view(module("torch").uint8).numpy()

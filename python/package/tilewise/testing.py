@@ -100,8 +100,7 @@ def assert_no_copies(
     if into is not None:
         kernels = [kernel for kernel in kernels if into in kernel.instruction or into in (kernel.op_name or "")]
         if not kernels:
-            message = f"{report.module} has no kernel {into!r}"
-            raise AssertionError(message)
+            raise AssertionError(f"{report.module} has no kernel {into!r}")
     copied = report.copied_bytes if into is None else sum(kernel.copied_bytes for kernel in kernels)
     if copied <= most:
         return
@@ -250,12 +249,10 @@ def assert_plan(
     known = str(name or getattr(f, "__name__", type(f).__name__))
     before: dict[str, Any] = held["programs"].get(known, {})
     if not before and not updates_plans:
-        message = f"{path} has no program {known}: pytest --update-plans writes it"
-        raise AssertionError(message)
+        raise AssertionError(f"{path} has no program {known}: pytest --update-plans writes it")
     tpu, topology = tpu or before.get("tpu"), topology or before.get("topology")
     if tpu is None:
-        message = f"say which TPU {known} is for: tpu='v5e'"
-        raise TypeError(message)
+        raise TypeError(f"say which TPU {known} is for: tpu='v5e'")
     request = Request(f, args, tpu, topology, jit_options, kwargs=kwargs)
     after = of_function(request, {}, locks.root_of(path))
     if updates_plans:
@@ -282,8 +279,7 @@ def _report(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tpu: T
 def _planned(report: Report, size: int | None, what: str) -> int:
     __tracebackhide__ = True
     if size is None:
-        message = f"{report.module} has no memory plan, so its {what} is not known: it isn't scheduled"
-        raise AssertionError(message)
+        raise AssertionError(f"{report.module} has no memory plan, so its {what} is not known: it isn't scheduled")
     return size
 
 

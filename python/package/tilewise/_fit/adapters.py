@@ -26,8 +26,7 @@ class Adapter:
 
     def __call__(self, **settings: Any) -> Any:
         """Always raises: a library's program is lowered for its slice."""
-        message = f"{type(self).__name__} is lowered, not called"
-        raise TypeError(message)
+        raise TypeError(f"{type(self).__name__} is lowered, not called")
 
     def lowered(self, settings: Mapping[str, Any], place: Place) -> Any:
         """The program that ``lower`` returns for devices of the place."""
@@ -78,8 +77,7 @@ class MaxText(Adapter):
             return str(Path(self.source).resolve())
         file = Path(inspect.getfile(module("maxtext.configs.pyconfig"))).parent / f"{self.source}.yml"
         if not file.exists():
-            message = f"MaxText has no configuration {self.source!r}, and there is no such file"
-            raise OSError(message)
+            raise OSError(f"MaxText has no configuration {self.source!r}, and there is no such file")
         return str(file)
 
 
@@ -121,6 +119,5 @@ def adapter(program: str) -> Adapter | None:
     if not colon or library not in _LIBRARIES or os.path.exists(program):
         return None
     if library == "exported" and not Path(source).is_file():
-        message = f"{source} can't be read: `jax.export.export(…)(…).serialize()` writes such a file"
-        raise OSError(message)
+        raise OSError(f"{source} can't be read: `jax.export.export(…)(…).serialize()` writes such a file")
     return _LIBRARIES[library](str(Path(source).resolve()) if Path(source).exists() else source)

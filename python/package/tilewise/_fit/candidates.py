@@ -100,8 +100,7 @@ def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
 
 def _formatted(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
     if value not in (True, "auto"):
-        message = f"formats is 'auto' or 'none', not {value!r}"
-        raise ValueError(message)
+        raise ValueError(f"formats is 'auto' or 'none', not {value!r}")
     made = factory(batch)
     return replace(made, options={**made.options, **formats(made)})
 
@@ -138,8 +137,7 @@ def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> M
     """Shardings by rule: the batch over ``data``; of other arrays the largest dimension, or the last over ``model``."""
     jax = module("jax")
     if value not in SHARDINGS:
-        message = f"sharding is one of {', '.join(SHARDINGS)}, not {value!r}"
-        raise ValueError(message)
+        raise ValueError(f"sharding is one of {', '.join(SHARDINGS)}, not {value!r}")
     made = factory(batch)
     if "in_shardings" in made.options or meshes_of(made.args):
         raise Skip("sharding: the program has shardings of its own")
@@ -153,8 +151,7 @@ def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> M
         names: list[str | None] = [None] * len(leaf.shape)
         if axis is not None:
             if leaf.shape[axis] % data:
-                message = f"sharding={value}: {leaf.shape[axis]} can't be divided between {data} devices"
-                raise Skip(message)
+                raise Skip(f"sharding={value}: {leaf.shape[axis]} can't be divided between {data} devices")
             names[axis] = "data"
             return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
         if "tensor" in value and leaf.shape and leaf.shape[-1] % model == 0:
@@ -194,8 +191,7 @@ def batch_axes(made: Made, other: Made) -> list[int | None]:
 def _rematerialised(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
     """A policy for the values kept for the gradient; ``auto`` is chosen elsewhere, by asking the compiler."""
     if value not in POLICIES:
-        message = f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}"
-        raise ValueError(message)
+        raise ValueError(f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}")
     return rematerialised(factory(batch), value, place.tpu, place.topology)
 
 
@@ -214,8 +210,7 @@ def rematerialised(made: Made, policy: str, tpu: str, topology: str | None) -> M
 def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
     """The step in parts of the batch; see `microbatch`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        message = f"microbatch is how many parts, not {value!r}"
-        raise ValueError(message)
+        raise ValueError(f"microbatch is how many parts, not {value!r}")
     if batch is None:
         raise Skip("microbatch: the search has no batch")
     made = factory(batch)

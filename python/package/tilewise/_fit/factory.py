@@ -37,8 +37,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
         return library
     place, colon, name = program.rpartition(":")
     if not colon or not name:
-        message = f"the program is FILE.py:FACTORY, not {program!r}"
-        raise ValueError(message)
+        raise ValueError(f"the program is FILE.py:FACTORY, not {program!r}")
     if place.endswith(".py") or "/" in place:
         found = FromFile(place, name)
         try:
@@ -47,12 +46,10 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
             raise
         # A file of Python may raise anything.
         except (Exception, SystemExit) as error:
-            message = f"{place} can't be run: {type(error).__name__}: {error}"
-            raise ValueError(message) from error
+            raise ValueError(f"{place} can't be run: {type(error).__name__}: {error}") from error
         return found
     if place not in modules:
-        message = f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module"
-        raise ValueError(message)
+        raise ValueError(f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     loaded: Any = importlib.import_module(place)
@@ -104,11 +101,9 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
     returned: Any = make(**settings)
     is_tuple: bool = isinstance(returned, tuple)
     if is_set(returned):
-        message = "the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one"
-        raise TypeError(message)
+        raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
-        message = f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}")
     f, args = returned[:2]
     is_tuple = isinstance(args, (tuple, list))
     if not is_tuple:
@@ -153,12 +148,10 @@ def check_settings(make: Callable[..., Any], names: set[str]) -> None:
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     unknown = sorted(name for name in names if name not in taken and name not in NAMES)
     if unknown and not takes_all:
-        message = f"the factory has no setting {unknown[0]!r}, only {', '.join(taken) or 'none'}"
-        raise TypeError(message)
+        raise TypeError(f"the factory has no setting {unknown[0]!r}, only {', '.join(taken) or 'none'}")
     lacking = [name for name, each in taken.items() if each.default is each.empty and name not in names]
     if lacking:
-        message = f"the factory needs a value of {lacking[0]!r}"
-        raise TypeError(message)
+        raise TypeError(f"the factory needs a value of {lacking[0]!r}")
 
 
 # Trees have no leaf for `None`.
@@ -184,8 +177,7 @@ class Stretched:
         if not isinstance(in_axes, (tuple, list)):
             axes = (in_axes,) * len(self.args)
         if len(axes) != len(self.args):
-            message = f"in_axes has {len(axes)} entries for {len(self.args)} arguments"
-            raise ValueError(message)
+            raise ValueError(f"in_axes has {len(axes)} entries for {len(self.args)} arguments")
 
         def is_axis(value: Any) -> bool:
             return value is None or isinstance(value, int)
@@ -218,8 +210,7 @@ class Stretched:
         jax = module("jax")
         batch = settings.pop(self.axis)
         if settings:
-            message = f"a function has no setting {next(iter(settings))!r}: give a factory"
-            raise TypeError(message)
+            raise TypeError(f"a function has no setting {next(iter(settings))!r}: give a factory")
 
         def stretched(leaf: Any, axis: Any) -> Any:
             if axis == _FIXED:
@@ -227,8 +218,7 @@ class Stretched:
             shape = list(leaf.shape)
             shape[axis], rest = divmod(shape[axis] * batch, self.batch_size)
             if rest:
-                message = f"axis {axis} of {tuple(leaf.shape)} can't be {batch}/{self.batch_size} of its size"
-                raise Skip(message)
+                raise Skip(f"axis {axis} of {tuple(leaf.shape)} can't be {batch}/{self.batch_size} of its size")
             sharding = getattr(leaf, "sharding", None)
             kept = {} if getattr(sharding, "mesh", None) is None else {"sharding": sharding}
             return jax.ShapeDtypeStruct(tuple(shape), leaf.dtype, **kept)
@@ -285,8 +275,7 @@ def _run(path: str, name: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     specification = importlib.util.spec_from_file_location(stem, path)
     if specification is None or specification.loader is None:
-        message = f"{path} isn't a Python file"
-        raise OSError(message)
+        raise OSError(f"{path} isn't a Python file")
     loaded = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(stem, loaded)
     specification.loader.exec_module(loaded)
@@ -294,8 +283,7 @@ def _run(path: str, name: str) -> Callable[..., Any]:
     for part in name.split("."):
         found = getattr(found, part)
     if not callable(found):
-        message = f"{name} in {path} can't be called"
-        raise AttributeError(message)
+        raise AttributeError(f"{name} in {path} can't be called")
     factory: Callable[..., Any] = found
     return factory
 

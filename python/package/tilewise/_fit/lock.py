@@ -53,8 +53,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         versions, programs = _tilewise.read_lock(path.read_bytes())
     except ValueError as error:
-        message = f"{path}: {error}"
-        raise ValueError(message) from None
+        raise ValueError(f"{path}: {error}") from None
     return {"compiler": versions, "programs": {name: json.loads(each) for name, each in programs.items()}}
 
 
@@ -65,8 +64,7 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
         ValueError: the others are another compiler's, or not all of a program could be read and sized.
     """
     for name in (name for name, each in programs.items() if not each.get("is_complete", True)):
-        message = f"{name} can't be locked: not all of it could be read and sized"
-        raise ValueError(message)
+        raise ValueError(f"{name} can't be locked: not all of it could be read and sized")
     held: dict[str, Any] = read(path) if path.exists() else {"programs": {}}
     kept = {name: each for name, each in held["programs"].items() if name not in programs}
     if kept and held["compiler"] != compiler():

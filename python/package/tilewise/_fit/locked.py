@@ -104,8 +104,7 @@ def of_program(program: str, target: Target) -> Made:
     report = audit(program, tpu=tpu, libtpu=target.libtpu)
     generation = tpu or report.tpu
     if generation is None:
-        message = f"{program} does not say which TPU it is for: --tpu v5e"
-        raise ValueError(message)
+        raise ValueError(f"{program} does not say which TPU it is for: --tpu v5e")
     held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=target.settings, root=root)
     return Made(report, held, None)
 
@@ -145,8 +144,7 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         (name, each["program"]) for name, each in locked.items() if each.get("program")
     ]
     if not chosen:
-        message = f"{path} has no program that can be made again: name one"
-        raise ValueError(message)
+        raise ValueError(f"{path} has no program that can be made again: name one")
     found: list[Comparison] = []
     for name, program in chosen:
         same = (each for each in locked.values() if each.get("program") == _portable(program, root))
@@ -160,8 +158,7 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         wanted = given.name or made.name
         before = before or locked.get(wanted)
         if before is None:
-            message = f"no program `{wanted}` in {path}, only {', '.join(locked) or 'none'}"
-            raise ValueError(message)
+            raise ValueError(f"no program `{wanted}` in {path}, only {', '.join(locked) or 'none'}")
         found.append(_compared(name or wanted, before, held["compiler"], made, given))
     return found
 
@@ -200,8 +197,7 @@ def _write(given: argparse.Namespace, path: Path) -> None:
     target = replace(Target.of(given, lock.root_of(path)), libtpu=None)
     for name, each in lock.read(path)["programs"].items() if given.update else ():
         if not each.get("program"):
-            message = f"{name} of {path} was no program of Python: lock it anew"
-            raise ValueError(message)
+            raise ValueError(f"{name} of {path} was no program of Python: lock it anew")
         again = of_program(each["program"], replace(target, **{what: each[what] for what in _LOCKED}))
         programs[name] = again.entry
     for program in given.program:
@@ -224,8 +220,7 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.out and not (given.together and given.out.suffix == ".html"):
-            message = "of a FILE.py:FACTORY only programs together are written, to FILE.html"
-            raise ValueError(message)
+            raise ValueError("of a FILE.py:FACTORY only programs together are written, to FILE.html")
         if given.together:
             return _print_together(given, answers)
         if given.against is None:
@@ -251,8 +246,7 @@ def _beside(program: str, given: argparse.Namespace) -> Comparison:
     elif is_factory(program):
         before = _made(program, given, version)
     else:
-        message = f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already"
-        raise ValueError(message)
+        raise ValueError(f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already")
     after = _made(program, given, given.libtpu)
     name = given.name or after.name
     return Comparison(_tilewise.compare_reports(before.report, after.report, name, **_allowed(given)))

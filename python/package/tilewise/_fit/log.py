@@ -30,8 +30,7 @@ class Log:
         whole = content[: content.rfind(b"\n") + 1]
         lines = whole.decode(errors="replace").splitlines()
         if lines and lines[0] != self._head:
-            message = f"{self._path} has the rows of another search: {lines[0][:300]}"
-            raise ValueError(message)
+            raise ValueError(f"{self._path} has the rows of another search: {lines[0][:300]}")
         if not lines:
             write_whole(self._path, self._head.encode() + b"\n")
         elif len(whole) != len(content):

@@ -125,8 +125,7 @@ class FitRow:
             True
         """
         if not isinstance(held, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            message = f"a row is a mapping, as to_dict gives it, not {type(held).__name__}"
-            raise TypeError(message)
+            raise TypeError(f"a row is a mapping, as to_dict gives it, not {type(held).__name__}")
         return _row(held)
 
 

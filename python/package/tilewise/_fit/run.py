@@ -110,11 +110,9 @@ def fit(
         ({'batch': 7}, [])
     """
     if confirm not in ("answer", "all", "none"):
-        message = f"confirm must be 'answer', 'all' or 'none', not {confirm!r}"
-        raise ValueError(message)
+        raise ValueError(f"confirm must be 'answer', 'all' or 'none', not {confirm!r}")
     if not isinstance(above, (int, float)) and above not in ("auto", "all", "near"):
-        message = f"above must be 'auto', 'all', 'near' or seconds, not {above!r}"
-        raise ValueError(message)
+        raise ValueError(f"above must be 'auto', 'all', 'near' or seconds, not {above!r}")
     if largest is not None and target is not None:
         raise ValueError("largest asks for a size and target gives it: say one of them")
     axes = _axes(largest)
@@ -198,11 +196,9 @@ def _axes(largest: Mapping[str, Sequence[float]] | Sequence[float] | None) -> di
         named = {"batch": largest}
     for name, sizes in named.items():
         if len(sizes) == 0:
-            message = f"{name} has no sizes"
-            raise ValueError(message)
+            raise ValueError(f"{name} has no sizes")
         if any(low >= high for low, high in itertools.pairwise(sizes)):
-            message = f"the sizes of {name} must ascend"
-            raise ValueError(message)
+            raise ValueError(f"the sizes of {name} must ascend")
     return {name: list(sizes) for name, sizes in named.items()}
 
 
@@ -298,8 +294,7 @@ class _Run:
 def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | None) -> tuple[list[Combination], bool]:
     """As `_Run.run`, on workers of a cluster. Rows are logged once their combination is done."""
     if engine not in ("ray", "dask"):
-        message = f"engine must be 'processes', 'ray' or 'dask', not {engine!r}"
-        raise ValueError(message)
+        raise ValueError(f"engine must be 'processes', 'ray' or 'dask', not {engine!r}")
     if not travels(tasks[0].make):
         message = f"engine={engine!r} needs a factory that its workers can import, not one of __main__ or a closure"
         raise ValueError(message)

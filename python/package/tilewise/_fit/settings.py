@@ -16,12 +16,10 @@ def sizes(text: str) -> tuple[str, Sequence[float]]:
             chosen = range(first, last + 1, *step)
             if max(abs(first), abs(last)) < sys.maxsize:
                 return name, chosen
-            message = "a size is below 2^63"
-            raise ValueError(message)
+            raise ValueError("a size is below 2^63")
         return name, [float(part) if "." in part else int(part) for part in held.split(",")]
     except (ValueError, TypeError) as error:
-        message = f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}"
-        raise ValueError(message) from error
+        raise ValueError(f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}") from error
 
 
 def values(text: str) -> tuple[str, list[Any]]:
@@ -39,8 +37,7 @@ def setting(text: str) -> tuple[str, Any]:
 def _named(text: str) -> tuple[str, str]:
     name, equals, held = text.partition("=")
     if not equals or not name:
-        message = f"settings are written NAME=VALUE, not {text!r}"
-        raise ValueError(message)
+        raise ValueError(f"settings are written NAME=VALUE, not {text!r}")
     return name, held
 
 

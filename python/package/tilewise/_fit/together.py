@@ -71,8 +71,7 @@ def summed(given: argparse.Namespace) -> Together:
     for program in given.program:
         for name, member in members(program, settings, given.allow_module).items():
             if name in programs:
-                message = f"two programs are called {name!r}: name them in one factory that returns a dict"
-                raise ValueError(message)
+                raise ValueError(f"two programs are called {name!r}: name them in one factory that returns a dict")
             programs[name] = member
     return audit_together(
         programs,

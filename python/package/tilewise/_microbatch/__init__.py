@@ -71,8 +71,7 @@ def microbatch(
         along = [axis if is_its else _axis(axes, its) for is_its, its in zip(is_numbered, names, strict=True)]
         unknown = [name for name in axes if not any(_is_of(name, its) for its in names)]
         if unknown:
-            message = f"no argument is {', '.join(f'`{name}`' for name in unknown)}"
-            raise Error(message, kind="microbatch")
+            raise Error(f"no argument is {', '.join(f'`{name}`' for name in unknown)}", kind="microbatch")
         return _parted(step, args, kwargs, parts, along)
 
     return in_parts  # type: ignore[return-value]

@@ -39,8 +39,7 @@ def sample(closed: Any) -> list[Any]:
 
     taken = sum(int(aval.size) * getattr(aval.dtype, "itemsize", 8) for aval in closed.in_avals)
     if taken > _LARGEST_BYTES:
-        message = f"its {taken} bytes of arguments are too many to compare results on this machine"
-        raise Skip(message)
+        raise Skip(f"its {taken} bytes of arguments are too many to compare results on this machine")
     return [one(aval) for aval in closed.in_avals]
 
 
@@ -74,8 +73,7 @@ def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequenc
     for number, (a, b) in enumerate(zip(*(leaves(_runner(each)(args)) for each in (one, other)), strict=True)):
         words = _differs(a, b, narrowest)
         if words is not None:
-            message = f"result {number} {words}"
-            raise Skip(message)
+            raise Skip(f"result {number} {words}")
         if a.size and a.dtype.kind in "fV":
             wide, narrow = a.astype("float64"), b.astype("float64")
             found = max(found, float(numpy.abs(wide - narrow).max() / max(numpy.abs(wide).max(), 1e-300)))

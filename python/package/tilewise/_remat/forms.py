@@ -56,8 +56,7 @@ class Form:
         def again(*args: Any) -> Any:
             tree, arrays, _ = self._apart(args)
             if tree != self._tree:
-                message = f"the step was chosen for arguments of the form {self._tree}, not {tree}"
-                raise Error(message, kind="remat")
+                raise Error(f"the step was chosen for arguments of the form {self._tree}, not {tree}", kind="remat")
             assert self._results is not None
             tree, rest = self._results
             return self._joined(tree, run(*arrays), rest)

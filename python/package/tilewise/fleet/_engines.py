@@ -29,8 +29,7 @@ def run(
     """
     engines: dict[str, Callable[..., Iterator[tuple[int, R]]]] = {"ray": _ray, "dask": _dask, "threads": _threads}
     if engine not in engines:
-        message = f"engine must be 'ray', 'dask' or 'threads', not {engine!r}"
-        raise ValueError(message)
+        raise ValueError(f"engine must be 'ray', 'dask' or 'threads', not {engine!r}")
     return engines[engine](function, tasks) if tasks else iter(())
 
 

@@ -51,8 +51,7 @@ def find_programs(paths: Iterable[str | os.PathLike[str]], options: Options) -> 
         else:
             root, infos = posixpath.dirname(path), [files.info(path)]
         if not infos:
-            message = f"no programs in {files.unstrip_protocol(path)}"
-            raise FileNotFoundError(message)
+            raise FileNotFoundError(f"no programs in {files.unstrip_protocol(path)}")
         for info in infos:
             entry = _input(files, info, root)
             found.setdefault(entry.url, entry)

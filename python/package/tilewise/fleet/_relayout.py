@@ -108,8 +108,7 @@ def relayout(
         ValueError: a pattern of the plan matches no tensor, or ``slice_bytes`` isn't positive.
     """
     if slice_bytes < 1:
-        message = f"slice_bytes must be positive, not {slice_bytes}"
-        raise ValueError(message)
+        raise ValueError(f"slice_bytes must be positive, not {slice_bytes}")
     options = dict(storage_options or {})
     files, index = _safetensors.read_checkpoint(os.fspath(checkpoint), options)
     out = os.path.abspath(os.fspath(out))
@@ -175,8 +174,7 @@ def _targets(tensors: list[Tensor], plan: Mapping[str, Layout | str]) -> dict[st
             layout = Shape(f"{tensor.shape.without_layout()}{layout}").layout
         targets[tensor.name] = tensor.shape.with_layout(layout)
     if unused:
-        message = f"the plan's {sorted(unused)[0]!r} matches no tensor"
-        raise ValueError(message)
+        raise ValueError(f"the plan's {sorted(unused)[0]!r} matches no tensor")
     return targets
 
 
@@ -364,8 +362,7 @@ def _read(url: str, runs: Any, options: dict[str, Any]) -> _Bytes:
             while piece:
                 read = file.readinto(piece)
                 if not read:
-                    message = f"{url} ends before byte {start + length}"
-                    raise EOFError(message)
+                    raise EOFError(f"{url} ends before byte {start + length}")
                 piece = piece[read:]
     return data
 

@@ -85,8 +85,7 @@ def read_checkpoint(url: str, options: Mapping[str, Any]) -> tuple[list[File], t
         found = [name for name in files.ls(path, detail=False) if name.endswith((INDEX, ".safetensors"))]
         indices = [name for name in found if name.endswith(INDEX)] or found
         if len(indices) != 1:
-            message = f"{path} has {len(indices)} indices (*{INDEX}) or files (*.safetensors), not one"
-            raise FileNotFoundError(message)
+            raise FileNotFoundError(f"{path} has {len(indices)} indices (*{INDEX}) or files (*.safetensors), not one")
         path = indices[0]
     if not path.endswith(INDEX):
         return [_read_file(files, path)], None
