@@ -86,7 +86,6 @@ class AdviceCheck:
 
 
 def _certainty(advised: Recommendation) -> str:
-    """The prefix of promised bytes that are a bound or an estimate."""
     return "up to " if advised.is_bound else "about " if advised.is_estimate else ""
 
 
@@ -176,7 +175,6 @@ def _recomputing(made: Made, of: Request, limit: int | None, confirm: bool) -> M
 
 
 def _advised_arguments(made: Made, advised: Recommendation) -> tuple[int, ...]:
-    """The positions of the arguments to donate."""
     try:
         parameters = list(inspect.signature(made.f).parameters)
     except (TypeError, ValueError):

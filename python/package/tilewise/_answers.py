@@ -19,11 +19,9 @@ class Answers:
         self._out = out
 
     def text(self, text: object) -> None:
-        """Give an answer, as lines."""
         print(text, file=self._out)
 
     def error(self, error: Exception | str) -> None:
-        """Print an error to standard error."""
         print(f"error: {error}", file=sys.stderr)
 
 

@@ -199,7 +199,6 @@ def _is_function(program: Any) -> bool:
 
 
 def _text_of(program: Any) -> tuple[str, str]:
-    """The HLO text, and where it came from."""
     source = type(program).__name__
     if hasattr(program, "read"):
         source = str(getattr(program, "name", source))

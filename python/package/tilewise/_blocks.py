@@ -143,7 +143,6 @@ def suggest_blocks(
 
 
 def _refused(found: KernelBudgets) -> str | None:
-    """Why the compiler is certain to refuse one of the kernels."""
     if found.unsupported:
         return found.unsupported[0]
     for kernel in found:

@@ -217,7 +217,6 @@ ALLOWED: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler":
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """The differences between two reports; `Report.diff` calls it."""
     return Comparison(_tilewise.compare_reports(before, after, None, **ALLOWED))
 
 

@@ -82,7 +82,6 @@ class Sizes:
 
     @property
     def total_bytes(self) -> int:
-        """Arguments, results that don't lie in them, and temporaries."""
         return self.argument_bytes + self.output_bytes - self.alias_bytes + self.temporary_bytes
 
     @classmethod
@@ -122,8 +121,6 @@ class Answer:
 
 
 class _Ended(Exception):  # noqa: N818 - an event
-    """A worker that died, or was ended for being too slow."""
-
     def __init__(self, status: Status, words: str) -> None:
         super().__init__(words)
         self.status: Status = status
@@ -196,7 +193,6 @@ class _Worker:
         return "; ".join([f"the process died: {how}", *said[-1:]])
 
     def end(self) -> None:
-        """Kill the process, and remove its files."""
         self._process.kill()
         self._process.wait()
         self._connection.close()
@@ -252,7 +248,6 @@ class Compiler:
 
     @property
     def version(self) -> str:
-        """``libtpu 0.0.52, jaxlib 0.12.0.1``."""
         return compiler_version(self.libtpu)
 
     def trace(self, make: Callable[[], Program], timeout: float | None = None) -> Program | Answer:
@@ -378,7 +373,6 @@ class Compiler:
             raise
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             self._end()
             spare, self._spare = self._spare, None
@@ -406,7 +400,6 @@ class _Shared:
         self._lock.release()
 
     def close(self) -> None:
-        """End its process."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -423,7 +416,6 @@ def shared(libtpu: str | None = None) -> _Shared:
 
 
 def close_shared() -> None:
-    """End the processes that calls share."""
     for each in _SHARED.values():
         each.close()
 

@@ -39,8 +39,6 @@ class Asked:
 
 
 class _Device:
-    """A stand-in for a TPU while a function is traced."""
-
     platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
 
     def __init__(self, generation: str, number: int, asked: Asked) -> None:
@@ -51,7 +49,6 @@ class _Device:
         return f"TpuDevice(id={self.id}, {self.device_kind})"
 
     def memory_stats(self) -> dict[str, int]:
-        """The memory of a device on which nothing runs."""
         return {"bytes_limit": _tilewise.hbm_bytes(self._generation), "bytes_in_use": 0, "peak_bytes_in_use": 0}
 
     def __getattr__(self, name: str) -> Any:

@@ -80,7 +80,6 @@ def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The exception, then its causes and contexts."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

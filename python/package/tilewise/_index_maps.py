@@ -87,7 +87,6 @@ class _Function:
         return self._add(f"{cast} {{mark = {number} : i64}}")
 
     def jaxpr(self, jaxpr: Any, consts: Iterable[str], arguments: Iterable[str]) -> list[str]:
-        """Writes the equations of a jaxpr; the values that it returns."""
         values: dict[Any, str] = dict(zip(jaxpr.constvars, consts, strict=True))
         values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
@@ -111,7 +110,6 @@ class _Function:
         return self.jaxpr(inner, map(self._value, consts, inner.constvars), arguments)
 
     def _equation(self, equation: Any, operands: list[str]) -> list[str]:
-        """The values of an equation's results."""
         name, params = str(equation.primitive.name), equation.params
         closed: Any = params.get(_CALLS.get(name))
         if hasattr(opened(closed), "eqns") and len(opened(closed).invars) == len(operands):

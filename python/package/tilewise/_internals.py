@@ -69,7 +69,6 @@ class Traced:
 
     @classmethod
     def of(cls, traced: Any) -> Traced:
-        """The parts."""
         with _of("traced programs"):
             if hasattr(traced, "_meta_tys_flat"):  # Since 0.8.
                 return cls(list(traced._meta_tys_flat), dict(traced._params))
@@ -130,13 +129,11 @@ def placed(argument: Any, sharding: Any) -> Any:
 
 
 def argument_names(params: dict[str, Any]) -> tuple[str, ...]:
-    """The names of the arguments' leaves of a traced program."""
     with _of("names of arguments"):
         return tuple(params["jaxpr"].jaxpr.debug_info.arg_names or ())
 
 
 def with_argument_names(params: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters of a traced program with other names."""
     with _of("names of arguments"):
         closed = params["jaxpr"]
         info = closed.jaxpr.debug_info._replace(arg_names=names)
@@ -147,13 +144,11 @@ def with_argument_names(params: dict[str, Any], names: tuple[str, ...]) -> dict[
 
 
 def is_jaxpr(value: Any) -> bool:
-    """Whether this is a jaxpr, closed or not."""
     core = module("jax.extend.core")
     return isinstance(value, (core.Jaxpr, core.ClosedJaxpr))
 
 
 def with_params(jaxpr: Any, params: Sequence[Any]) -> Any:
-    """The jaxpr, closed or not, with other parameters of its equations."""
     equations = [each.replace(params=new) for each, new in zip(jaxpr.eqns, params, strict=True)]
     return _replaced(jaxpr, eqns=equations)
 
@@ -175,7 +170,6 @@ def changed(closed: Any, consts: Sequence[Any], **fields: Any) -> Any:
 
 
 def variable(aval: Any) -> Any:
-    """A new variable of a jaxpr."""
     with _of("variables"):
         made = module("jax.extend.core").Var
         # Until 0.6, names had suffixes.
@@ -235,7 +229,6 @@ class Scan:
 
     @classmethod
     def of(cls, equation: Any) -> Scan:
-        """Those of an equation."""
         with _of("loops"):
             params = equation.params
             if "ft_in" in params:  # Since 0.11.
@@ -373,7 +366,6 @@ def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
 
 
 def module_bytes(computation: Any) -> bytes:
-    """A module of MLIR as bytecode, source locations included."""
     return bytes(module("jax._src.interpreters.mlir").module_to_bytecode(computation))
 
 
@@ -406,7 +398,6 @@ def compiled(content: bytes, options: bytes, overrides: dict[str, Any], devices:
 
 
 def kernel_name(params: dict[str, Any], kernel: Any) -> str:
-    """The name of a ``pallas_call``, from its parameters and the kernel's jaxpr."""
     places = (
         params.get("name"),
         getattr(params.get("name_and_src_info"), "name", None),
@@ -417,7 +408,6 @@ def kernel_name(params: dict[str, Any], kernel: Any) -> str:
 
 
 def compiler_parameter(params: dict[str, Any], name: str) -> Any:
-    """One of a ``pallas_call``'s parameters for the TPU's compiler; ``None`` where it isn't given."""
     found: Any = params.get("compiler_params")
     if hasattr(found, "get"):  # Before 0.8 there are those of each backend.
         found = found.get("mosaic_tpu", found.get("mosaic", found))

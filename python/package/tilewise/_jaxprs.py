@@ -24,7 +24,6 @@ def opened(jaxpr: Any) -> Any:
 
 
 def inside(equation: Any) -> list[Any]:
-    """The jaxprs in an equation's parameters, in order."""
     found: list[Any] = []
     pending = list(equation.params.values())[::-1]
     while pending:

@@ -47,7 +47,6 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
 
 
 def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
-    """A line for each kernel on each generation."""
     rows = [("", "VMEM", "limit", "verdict", "kernel")]
     for kernel in (kernel for kernels in budgets for kernel in kernels):
         limit = "-" if kernel.limit_bytes is None else f"{kernel.limit_bytes / 2**20:.2f} MiB"

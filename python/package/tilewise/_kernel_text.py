@@ -148,7 +148,6 @@ def _finished(
     not_covered: list[str],
     one_step: frozenset[int] = frozenset(),
 ) -> Kernel:
-    """The kernel with its allocations, its limit and its body."""
     for aval in scratch:
         memory = _memory(aval)
         if memory in ("vmem", "smem"):
@@ -210,7 +209,6 @@ def _shape(aval: Any) -> str:
 
 
 def _operand(mapping: Any, aval: Any, steps: list[str]) -> tuple[str, str]:
-    """An operand's array, and where and in which blocks the kernel sees it."""
     array, block = _internals.operand_avals(mapping, aval)
     memory = _memory(block)
     if memory == "semaphore":

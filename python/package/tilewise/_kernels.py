@@ -213,7 +213,6 @@ def _confirmed(
     kwargs: dict[str, Any],
     generation: str,
 ) -> tuple[KernelBudget, ...]:
-    """The kernels with the compiler's own figures."""
     jax = module("jax")
     _, lowered = lower_on(f, args, kwargs, tpu=generation)
     try:
@@ -254,5 +253,4 @@ def _confirmed(
 
 
 def _sanitized(name: str | None) -> str:
-    """The name as XLA writes it."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name or "")

@@ -63,7 +63,6 @@ class _Value:
 
     @property
     def is_flow(self) -> bool:
-        """Whether it is computed element by element."""
         return not self.is_step and self.name not in (*READS, *_CHEAP)
 
 
@@ -101,7 +100,6 @@ class _Body:
         self._steps: list[tuple[_Value, Any, list[Any]]] = []
 
     def of(self, jaxpr: Any) -> Held:
-        """The bytes that a jaxpr holds."""
         results = self._walk(jaxpr, {})
         for number, (step, _, _) in enumerate(self._steps):
             for each in step.inputs:
@@ -219,17 +217,14 @@ class _Amounts:
         self._changes: defaultdict[int, int] = defaultdict(int)
 
     def add(self, first: int, end: int, size: int) -> None:
-        """Adds a size from `first` on and before `end`."""
         if end > first and size:
             self._changes[first] += size
             self._changes[end] -= size
 
     def most(self) -> int:
-        """The largest sum."""
         return max(itertools.accumulate(change for _, change in sorted(self._changes.items())), default=0)
 
     def until(self, end: int) -> list[int]:
-        """The sum at each number before the end."""
         return list(itertools.accumulate(self._changes.get(number, 0) for number in range(end)))
 
 
@@ -253,7 +248,6 @@ def _read(value: _Value, number: int) -> None:
 
 
 def is_along_lanes(equation: Any) -> bool:
-    """Whether an equation reduces or accumulates along the last dimension."""
     name = equation.primitive.name
     if name.startswith("cum"):
         return True

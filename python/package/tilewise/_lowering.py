@@ -51,8 +51,6 @@ def lower_on(
 
 
 class _Tpu:
-    """The TPU that something is lowered for."""
-
     def __init__(self, jax: Any, generation: str, topology: str | None) -> None:
         self.jax, self.generation, self.topology = jax, generation, topology
 
@@ -82,13 +80,11 @@ class _Tpu:
     def _placed(
         self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
     ) -> tuple[str, Any]:
-        """Lowered with arguments that lie on the TPU."""
         meshes = meshes_of((args, kwargs, options))
         name, devices = self.slice(meshes)
         return name, Place(self.jax, devices, meshes).lowered(f, args, kwargs, options)
 
     def _moved(self, traced: TracedProgram) -> tuple[str, Any]:
-        """Lowered as it was traced, with other devices."""
         meshes = traced.meshes()
         name, devices = self.slice(meshes)
         return name, traced.lower(Place(self.jax, devices, meshes))
@@ -99,7 +95,6 @@ def _nothing() -> None:
 
 
 def meshes_of(value: Any) -> list[Any]:
-    """The meshes of all shardings in a tree."""
     jax = module("jax")
 
     def is_leaf(value: Any) -> bool:
@@ -134,7 +129,6 @@ class Place:
         return self.jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
 
     def sharding(self, sharding: Any) -> Any:
-        """The sharding, over devices of the topology."""
         kind = getattr(sharding, "memory_kind", None)
         kind = kind if kind in ("device", "pinned_host") else None
         if getattr(sharding, "mesh", None) is not None:
@@ -142,8 +136,6 @@ class Place:
         return self.default if kind is None else self.default.with_memory_kind(kind)
 
     def shardings(self, tree: Any) -> Any:
-        """The shardings and formats of a tree, as ``in_shardings`` takes it."""
-
         def one(value: Any) -> Any:
             if hasattr(value, "layout") and hasattr(value, "sharding"):
                 return type(value)(value.layout, self.sharding(value.sharding))
@@ -155,7 +147,6 @@ class Place:
         return self.jax.tree.map(one, tree, is_leaf=is_leaf)
 
     def lowered(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
-        """A function, lowered with arguments that lie here."""
         jax = self.jax
         for key in ("in_shardings", "out_shardings"):
             if key in options:
@@ -195,7 +186,6 @@ class TracedProgram:
 
     @classmethod
     def of(cls, jax: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedProgram:
-        """That of a function which some library has jitted."""
         if hasattr(f, "trace"):
             return cls(jax, f.trace(*args, **kwargs))
         leaves, tree = jax.tree.flatten((args, kwargs))
@@ -239,8 +229,6 @@ class TracedProgram:
         return [mesh for mesh in found if mesh.size > 0 and mesh.axis_names]
 
     def lower(self, place: Place) -> Any:
-        """Lower it for the devices of a topology."""
-
         def one(value: Any) -> Any:
             if isinstance(value, self.jax.sharding.Mesh):
                 return place.mesh(value) if value.axis_names else value

@@ -79,7 +79,6 @@ def _cpus(jax: Any, needed: int) -> tuple[Any, ...]:
 
 
 def _gpus(card: str, needed: int) -> tuple[Any, ...]:
-    """Stand-in devices of a card, `needed` of them."""
     topologies = module("jax.experimental.topologies")
     has_plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
     if not has_plugin or not hasattr(topologies, "get_topology_desc"):

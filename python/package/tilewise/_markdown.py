@@ -25,5 +25,4 @@ def text(words: str, *, in_table: bool = False) -> str:
 
 
 def row(cells: Iterable[str]) -> str:
-    """A row of a table."""
     return f"| {' | '.join(text(cell, in_table=True) for cell in cells)} |"

@@ -115,7 +115,6 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
 
 
 def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Plan:
-    """The plan from this process, compiled in full."""
     with explain_oom(tpu=tpu):
         text = dumped(lowered)
     return Plan(report_of(text, source, _tilewise.generation_name(tpu), hbm_limit), None, None)

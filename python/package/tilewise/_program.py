@@ -54,7 +54,6 @@ class Program:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether it runs on more than one device."""
         return len(self.devices) > 1
 
 
@@ -84,7 +83,6 @@ def attempted(make: Callable[[], Program]) -> tuple[str, Any]:
 
 
 def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
-    """The arguments that a jitted function donates."""
     jax = module("jax")
     equations = jax.make_jaxpr(f)(*args).jaxpr.eqns
     if len(equations) != 1 or "donated_invars" not in equations[0].params:

@@ -19,14 +19,12 @@ class Line:
         self._width = 0
 
     def show(self, text: str) -> None:
-        """Show a text in place of the last one."""
         if self.is_shown:
             sys.stderr.write("\r" + text[:200].ljust(self._width))
             sys.stderr.flush()
             self._width = len(text[:200])
 
     def clear(self) -> None:
-        """Leave no trace."""
         if self._width:
             self.show("")
             sys.stderr.write("\r")
@@ -42,13 +40,11 @@ class Ticker:
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
     def start(self) -> None:
-        """Begin to count the seconds."""
         self._begun = time.monotonic()
         if self._shown:
             self._watcher.start()
 
     def show(self) -> None:
-        """Show the text now, where it is written over."""
         if self._shown and self._line.is_shown:
             self._line.show(self._now())
 
@@ -67,7 +63,6 @@ class Ticker:
                 sys.stderr.flush()
 
     def end(self) -> None:
-        """Stop, and leave no trace on a terminal."""
         self._over.set()
         if self._watcher.is_alive():
             self._watcher.join()

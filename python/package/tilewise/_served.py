@@ -32,7 +32,6 @@ class Framed(Answers):
     shows_progress = False
 
     def text(self, text: object) -> None:
-        """Give answers: each line is one, in JSON."""
         for line in str(text).splitlines():
             self._line("answer", json.loads(line))
 
@@ -96,7 +95,6 @@ def _end_with_reader(pipe: int) -> None:
 
 
 def _factories(arguments: Sequence[str]) -> list[str]:
-    """The programs that are to be run."""
     against = (each.removeprefix("--against=") for each in arguments if each.startswith("--against="))
     return [each for each in (*against, arguments[-1]) if locked.is_factory(each)]
 
@@ -125,7 +123,6 @@ def _check_own(program: str, made: Callable[..., Any]) -> None:
 
 
 def _definition(found: Any) -> Any:
-    """The function or class that is called in the end."""
     found = inspect.unwrap(found)
     if isinstance(found, functools.partial):
         return _definition(found.func)

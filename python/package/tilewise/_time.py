@@ -155,6 +155,5 @@ def _group(of: Any, row: dict[str, Any]) -> TimeGroup:
 
 
 def time(report: Report) -> Time | None:
-    """The time of a report; `Report.time` calls it."""
     held = _tilewise.time_of(report)
     return None if held is None else Time(*held)

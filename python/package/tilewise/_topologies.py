@@ -88,7 +88,6 @@ def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int]
 
 
 def jax_for_tpus() -> Any:
-    """JAX, which can compile for TPUs."""
     try:
         jax = module("jax")
         topologies = module("jax.experimental.topologies")
@@ -120,7 +119,6 @@ def devices_in(tpu: str, topology: str | None) -> int:
 
 
 def slice_of(mesh: Any) -> tuple[str, tuple[Any, ...]] | None:
-    """The topology whose devices a mesh has."""
     if not isinstance(mesh, module("jax").sharding.Mesh) or mesh.devices.flat[0].platform != "tpu":
         return None
     devices = mesh.devices
@@ -128,7 +126,6 @@ def slice_of(mesh: Any) -> tuple[str, tuple[Any, ...]] | None:
 
 
 def known_topologies() -> list[str]:
-    """The topologies that were asked for in this process."""
     return list(_TOPOLOGIES)
 
 

@@ -16,90 +16,66 @@ class HasDeviceKind(Protocol):
     """A JAX device."""
 
     @property
-    def device_kind(self) -> str:
-        """The name of the device, such as ``'TPU v5 lite'``."""
-        ...
+    def device_kind(self) -> str: ...
 
 
 class HasAsText(Protocol):
     """A compiled JAX program."""
 
-    def as_text(self) -> str | None:
-        """HLO text; ``None`` if the compiler does not keep it."""
-        ...
+    def as_text(self) -> str | None: ...
 
 
 class HasToString(Protocol):
     """An HLO module of XLA's Python bindings."""
 
-    def to_string(self) -> str:
-        """HLO text."""
-        ...
+    def to_string(self) -> str: ...
 
 
 class HasShape(Protocol):
     """An array, or a description of one such as ``jax.ShapeDtypeStruct``."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Bounds in elements."""
-        ...
+    def shape(self) -> tuple[int, ...]: ...
 
     @property
-    def dtype(self) -> Any:
-        """Anything that `ElementType` accepts."""
-        ...
+    def dtype(self) -> Any: ...
 
 
 class HasMajorToMinor(Protocol):
     """A ``Layout`` of ``jax.experimental.layout``."""
 
     @property
-    def major_to_minor(self) -> tuple[int, ...]:
-        """Dimension numbers from the slowest-varying to the fastest."""
-        ...
+    def major_to_minor(self) -> tuple[int, ...]: ...
 
 
 class HasLayout(Protocol):
     """A ``Format`` of ``jax.experimental.layout``."""
 
     @property
-    def layout(self) -> Any:
-        """A ``Layout``, or an object that leaves it to the compiler."""
-        ...
+    def layout(self) -> Any: ...
 
     @property
-    def sharding(self) -> Any:
-        """The sharding of the array."""
-        ...
+    def sharding(self) -> Any: ...
 
 
 class JaxArray(HasShape, Protocol):
     """A ``jax.Array``. Its ``format`` is missing in JAX's own types."""
 
     @property
-    def sharding(self) -> Any:
-        """Its division between devices."""
-        ...
+    def sharding(self) -> Any: ...
 
     @property
-    def is_fully_addressable(self) -> bool:
-        """Whether this process can reach all of it."""
-        ...
+    def is_fully_addressable(self) -> bool: ...
 
 
 class TorchDtype(Protocol):
     """A dtype of PyTorch."""
 
     @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        ...
+    def itemsize(self) -> int: ...
 
     @property
-    def is_floating_point(self) -> bool:
-        """Whether its values are floating-point numbers."""
-        ...
+    def is_floating_point(self) -> bool: ...
 
 
 class SupportsArray(Protocol):
@@ -120,16 +96,13 @@ class SupportsDLPack(Protocol):
 class HasReadText(Protocol):
     """An open file."""
 
-    def read(self) -> str | bytes:
-        """All that it holds."""
-        ...
+    def read(self) -> str | bytes: ...
 
 
 class HasSerializeToString(Protocol):
     """A message of the Protocol Buffers library."""
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - its name
-        """The message's bytes."""
         ...
 
 

@@ -51,13 +51,10 @@ def _read(connection: Connection[Any, Any], requests: queue.SimpleQueue[Callable
 
 
 class Replies:
-    """The connection that replies go to."""
-
     def __init__(self, connection: Connection[Any, Any]) -> None:
         self._connection, self._lock = connection, threading.Lock()
 
     def send(self, kind: str, **fields: Any) -> None:
-        """Send a reply."""
         with self._lock:
             self._connection.send((kind, fields))
 
@@ -69,7 +66,6 @@ class Raised:
         self.error, self.message = error, message
 
     def __call__(self, replies: Replies) -> None:
-        """Say so."""
         words = f"{self.error}: {self.message}"
         replies.send("untraceable", made=words, error=words)
 
@@ -78,7 +74,6 @@ class Start:
     """Load the compiler, which takes seconds the first time."""
 
     def __call__(self, replies: Replies) -> None:
-        """Reply that it is there."""
         module("jax")
         module("jax.experimental.topologies")
         replies.send("ready")
@@ -91,7 +86,6 @@ class Trace:
         self.make = make
 
     def __call__(self, replies: Replies) -> None:
-        """Reply with the program, or with the failure."""
         kind, made = attempted(self.make)
         replies.send(kind, made=made)
 

@@ -25,7 +25,6 @@ class Adapter:
         self.source = source
 
     def __call__(self, **settings: Any) -> Any:
-        """Always raises: a library's program is lowered for its slice."""
         raise TypeError(f"{type(self).__name__} is lowered, not called")
 
     def lowered(self, settings: Mapping[str, Any], place: Place) -> Any:

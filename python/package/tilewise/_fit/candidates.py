@@ -208,7 +208,6 @@ def rematerialised(made: Made, policy: str, tpu: str, topology: str | None) -> M
 
 
 def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
-    """The step in parts of the batch; see `microbatch`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"microbatch is how many parts, not {value!r}")
     if batch is None:
@@ -223,8 +222,6 @@ def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> 
 
 
 def _replaced(made: Made, f: Callable[..., Any]) -> Made:
-    """The program with another function of the same name."""
-
     def step(*args: Any) -> Any:
         return f(*args)
 

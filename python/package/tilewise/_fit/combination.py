@@ -56,7 +56,6 @@ class Task:
 
     @property
     def place(self) -> Place:
-        """The place of its programs, for their candidates."""
         return Place(self.tpu, self.topology, next(iter(self.axes), "batch"))
 
     @property
@@ -113,7 +112,6 @@ class Combination:
 
     @property
     def answer(self) -> FitRow | None:
-        """The row of the largest sizes."""
         if self.largest is None:
             return None
         wanted = {**self.settings, **self.largest}
@@ -139,7 +137,6 @@ class Asker:
         self._is_auto = task.settings.get("remat") == "auto" and not takes(task.make, "remat")
 
     def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
-        """The row of a program."""
         for mode in self._answering(kind):
             row = self._known.get((str(dict(settings)), mode))
             if row is not None:

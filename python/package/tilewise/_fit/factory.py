@@ -69,7 +69,6 @@ def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Pla
 
 
 def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
-    """The program before it is traced."""
     wanted = {name: settings[name] for name in NAMES if name in settings and not takes(make, name)}
     kept = {name: value for name, value in settings.items() if name not in wanted}
     if not wanted:
@@ -113,17 +112,14 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
 
 
 def is_set(returned: Any) -> bool:
-    """Whether a factory returned several programs, by name."""
     return isinstance(returned, Mapping)
 
 
 def taken(make: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings that the factory takes."""
     return {name: value for name, value in settings.items() if takes(make, name)}
 
 
 def takes(make: Callable[..., Any], name: str) -> bool:
-    """Whether the factory has a parameter of that name."""
     try:
         parameters = inspect.signature(make).parameters
     except (TypeError, ValueError):
@@ -206,7 +202,6 @@ class Stretched:
         return inspect.Signature([inspect.Parameter(self.axis, inspect.Parameter.KEYWORD_ONLY)])
 
     def __call__(self, **settings: Any) -> Any:
-        """The function, and its arguments for a batch."""
         jax = module("jax")
         batch = settings.pop(self.axis)
         if settings:
@@ -241,7 +236,6 @@ class FromFile:
         self.path, self.name = str(Path(path).resolve()), name
 
     def __call__(self, **settings: Any) -> Any:
-        """Call it."""
         return self.load()(**settings)
 
     def load(self) -> Callable[..., Any]:
@@ -262,7 +256,6 @@ _LOADED: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def _loaded(path: str, name: str) -> Callable[..., Any]:
-    """The factory, whose file is run once."""
     if (path, name) not in _LOADED:
         _LOADED[path, name] = _run(path, name)
     return _LOADED[path, name]

@@ -39,7 +39,6 @@ def root_of(path: Path) -> Path:
 
 
 def compiler(libtpu: str | None = None) -> dict[str, str]:
-    """The compiler's versions, as a lock has them."""
     return dict(part.split(" ", 1) for part in compiler_version(libtpu).split(", "))
 
 

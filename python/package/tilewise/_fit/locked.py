@@ -40,7 +40,6 @@ class Made:
 
     @property
     def name(self) -> str:
-        """Its function's."""
         return self.report.module.removeprefix("jit_")
 
 
@@ -64,12 +63,10 @@ class Target:
 
     @classmethod
     def of(cls, given: argparse.Namespace, root: Path) -> Target:
-        """As the command line says."""
         return cls(given.tpu, given.topology, dict(map(setting, given.set)), root, given.libtpu, given.allow_module)
 
 
 def of_function(request: Request, settings: Mapping[str, Any], root: Path) -> Made:
-    """A function, compiled."""
     plan = plan_of(request)
     program = plan.program
     held = lock.entry(
@@ -284,7 +281,6 @@ def _is_lock(path: Path) -> bool:
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:
-    """The command line's options, which `tilewise VERB --help` prints."""
     parser = argparse.ArgumentParser(prog=f"tilewise {verb}", add_help=False)
     add = parser.add_argument
     for name in ("--tpu", "--topology", "--name", "--libtpu"):

@@ -38,7 +38,6 @@ class Log:
         return [json.loads(line) for line in lines[1:]]
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write rows, each at once."""
         with open(self._path, "ab") as file:
             for row in rows:
                 file.write(json.dumps(row, default=str).encode() + b"\n")

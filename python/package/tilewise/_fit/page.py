@@ -23,7 +23,6 @@ th { border-bottom: 1px solid #888; font-weight: 600 } svg text { font: 12px sys
 def page(
     table: Sequence[Sequence[str]], notes: Sequence[str], combinations: Sequence[Combination], axis: str | None
 ) -> str:
-    """The page; it needs no other file."""
     header, *rows = table
     heads = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)

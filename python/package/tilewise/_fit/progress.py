@@ -31,11 +31,9 @@ class Progress:
         return f"{self._last}; {self._within}" if self._within else self._last
 
     def within(self, words: str) -> None:
-        """Show the progress within a row that asks several questions."""
         self._within = words
 
     def row(self, number: int, found: Found, row: FitRow) -> None:
-        """Count a row of a task."""
         self._within = ""
         self._counts["asked"] += 1
         self._counts["refused"] += row.status == "refused" and row.mode != "probe"

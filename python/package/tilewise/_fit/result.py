@@ -285,7 +285,6 @@ class Fit:
 
 
 def _cell(value: Any) -> Any:
-    """A value for a table: a dict becomes JSON."""
     return json.dumps(value, default=str) if isinstance(value, dict) else value
 
 

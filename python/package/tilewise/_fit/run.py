@@ -231,8 +231,6 @@ def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any
 
 
 class _Run:
-    """Searches tasks in processes of this machine."""
-
     def __init__(self, tasks: Sequence[Task], known: _Known, log: Log | None, progress: Progress, workers: int) -> None:
         self._tasks, self._log, self._progress, self._workers = tasks, log, progress, max(1, workers)
         self._known = known

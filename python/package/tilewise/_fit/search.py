@@ -30,14 +30,10 @@ class Verdict(Protocol):
         ...
 
     @property
-    def total_bytes(self) -> int | None:
-        """Bytes of the program."""
-        ...
+    def total_bytes(self) -> int | None: ...
 
     @property
-    def limit_bytes(self) -> int:
-        """Bytes that there are."""
-        ...
+    def limit_bytes(self) -> int: ...
 
 
 @dataclass

@@ -29,7 +29,6 @@ def values(text: str) -> tuple[str, list[Any]]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """``batch=256``: one setting."""
     name, held = _named(text)
     return name, _value(held)
 

@@ -90,7 +90,6 @@ def along_axes(step: Callable[..., Any], parts: int, along: Sequence[int | None]
 def _parted(
     step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
 ) -> Any:
-    """The results of a step, computed in parts of its batch."""
     jax = module("jax")
     leaves, tree = jax.tree.flatten((args, kwargs))
     size = _size(jax, leaves, along, parts)
@@ -130,17 +129,14 @@ def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str
 
 
 def _is_of(name: str, its: list[str]) -> bool:
-    """Whether an array is the one of that name, or is in the tree of that name."""
     return any(found == name or found.startswith((f"{name}[", f"{name}.")) for found in its)
 
 
 def _axis(axes: dict[str, int], its: list[str]) -> int | None:
-    """The dimension of an array that is the batch."""
     return next((axis for name, axis in axes.items() if _is_of(name, its)), None)
 
 
 def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> int:
-    """The number of samples."""
     found: list[tuple[tuple[int, ...], int]] = [
         (jax.numpy.shape(leaf), at) for leaf, at in zip(leaves, along, strict=True) if at is not None
     ]

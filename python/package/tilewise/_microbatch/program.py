@@ -152,7 +152,6 @@ class Program:
         return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})
 
     def finished(self, at: int) -> int:
-        """A sum, once all parts are added up."""
         share = self.shares[at]
         if not isinstance(share, Partial):
             return at
@@ -281,7 +280,6 @@ class Program:
         return found[::-1]
 
     def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
-        """The wanted values, computed from the known ones."""
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
             with _internals.traced_as(step.maker):

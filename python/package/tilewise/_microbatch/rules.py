@@ -41,7 +41,6 @@ class Operation:
     parts: int
 
     def rows(self, number: int = 0) -> Each:
-        """An operand's rows."""
         share = self.shares[number]
         if not isinstance(share, Each):
             raise RefusedError(f"`{self.name}` of what is the same for all samples, by what isn't")
@@ -52,7 +51,6 @@ class Operation:
         return {number: rows for number, share in enumerate(self.shares) if isinstance(share, Whole)}
 
     def cut(self, shape: tuple[int, ...], rows: Each) -> tuple[int, ...]:
-        """A part of a shape that has these rows."""
         return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
 
 
@@ -200,8 +198,6 @@ def window(op: Operation) -> Outcome:
 
 
 def before_the_last(count: int) -> Rule:
-    """The rule of operations on the last `count` dimensions."""
-
     def rule(op: Operation) -> Outcome:
         rows = together(op.shares)
         if rows.at >= len(op.operands[0]) - count:

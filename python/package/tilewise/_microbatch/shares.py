@@ -38,7 +38,6 @@ class Each(Share):
     inner: int = 1
 
     def along(self, at: int) -> Each:
-        """These rows along another dimension."""
         return replace(self, at=at)
 
 

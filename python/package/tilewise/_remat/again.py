@@ -55,7 +55,6 @@ class Forward:
         return [found[each] for each in sorted(found, reverse=True)]
 
     def segment(self, at: int) -> int:
-        """The segment that a place is in."""
         return bisect.bisect_right(self.bounds, at)
 
 
@@ -125,7 +124,6 @@ class _Backward:
         self._made_of.update((each, largest) for each in equation.outvars if bytes_of(each) < largest)
 
     def _again(self, missing: list[Any], at: int) -> list[Any]:
-        """The repeated equations that lead to missing values."""
         forward, made = self._forward, self._forward.made
         chosen = {made[atom] for atom in missing}
         if self._is_tied:
@@ -203,7 +201,6 @@ _barrier = functools.cache(lambda: module("jax").make_jaxpr(module("jax.lax").op
 
 
 def spread(equation: Any) -> list[Any]:
-    """The results that an equation makes of far fewer bytes."""
     read = sum(map(bytes_of, equation.invars))
     return [variable for variable in equation.outvars if _FEWER * read <= bytes_of(variable)]
 

@@ -62,7 +62,6 @@ class Value:
 
     @property
     def bytes(self) -> int:
-        """All of them together."""
         return bytes_of(self.variable) * self.times
 
 
@@ -90,12 +89,10 @@ class Chosen:
 
     @property
     def bytes(self) -> int:
-        """The bytes of kept values."""
         return sum(each.bytes for each in self.kept)
 
     @property
     def key(self) -> Any:
-        """A key that tells it from others."""
         # Variables are new each time that a choice is made; their equations' outputs are in one order.
         return tuple((str(each.variable.aval), each.times) for each in self.kept), len(self.again)
 
@@ -110,7 +107,6 @@ class Chooser:
     _stacked: set[Any] = field(default_factory=set[Any])
 
     def program(self, region: Region, times: int = 1) -> Block:
-        """The program with this choice."""
         block, equations = region.block, list(region.block.equations)
         for at, body in region.bodies.items():
             equation = equations[at]

@@ -81,7 +81,6 @@ def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequenc
 
 
 def _widths(program: Any) -> Iterator[int]:
-    """The bytes of the floating-point numbers that a traced program computes with."""
     jnp = module("jax.numpy")
     for equation in program.eqns:
         types = (each.aval.dtype for each in equation.outvars if hasattr(each.aval, "dtype"))

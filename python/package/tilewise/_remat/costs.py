@@ -41,7 +41,6 @@ class Costs:
 
     @classmethod
     def of(cls, tpu: str) -> Costs:
-        """Those of a generation."""
         return cls(*_tilewise.rates(tpu))
 
     def seconds(self, equation: Any) -> float:
@@ -88,7 +87,6 @@ class Costs:
         return float(max(flops / self.flops, moved / 2))
 
     def all_of(self, program: Any) -> float:
-        """Seconds of a program of its own."""
         jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
         return sum(map(self.seconds, jaxpr.eqns))
 

@@ -93,7 +93,6 @@ class Decision:
             self._best = tried
 
     def _smallest(self) -> Tried:
-        """The smallest, compiled in full, too."""
         for _ in range(self._most):
             fitting = [each for each in self._tried if each.row.fits]
             if not fitting:
@@ -119,7 +118,6 @@ class Outcomes:
         self._rows: list[tuple[RematRow, bool]] = []
 
     def add(self, probe: RematRow, row: RematRow) -> None:
-        """Notes the row of a choice, and that of its probe."""
         beyond = row.peak_bytes - probe.peak_bytes
         if not row.fits and beyond > HAIR * self._limit:
             # One that takes much more has another schedule, which the others needn't have.
@@ -140,7 +138,6 @@ class Outcomes:
 
 
 def by_floor(tried: Iterable[Tried]) -> list[Tried]:
-    """The fastest at full rates first."""
     return sorted(tried, key=lambda each: each.floor)
 
 

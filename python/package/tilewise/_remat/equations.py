@@ -59,7 +59,6 @@ class Block:
     constants: dict[Any, Any] = field(repr=False)
 
     def closed(self) -> Any:
-        """The block as a closed jaxpr."""
         read = [*read_by(self.equations), *(atom for atom in self.outputs if not is_literal(atom))]
         own = [each for each in dict.fromkeys(read) if each in self.constants]
         effects = frozenset[Any]().union(*(each.effects for each in self.equations))
@@ -84,13 +83,11 @@ class Reader:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def block(self, closed: Any) -> Block:
-        """All of a jaxpr."""
         inputs = [_internals.variable(each.aval) for each in getattr(closed, "jaxpr", closed).invars]
         outputs = self.read(closed, inputs)
         return Block(inputs, self.equations, outputs, self.constants)
 
     def read(self, closed: Any, operands: Sequence[Any], outer: Any = None) -> list[Any]:
-        """The results of a jaxpr of these operands."""
         jaxpr = getattr(closed, "jaxpr", closed)
         held: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
         for variable, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
@@ -117,7 +114,6 @@ class Reader:
         return makes
 
     def _key(self, equation: Any, reads: list[Any]) -> Any:
-        """A key that equal equations share; ``None`` where an equation is never merged."""
         if equation.effects or equation.primitive.name in _NEVER_TWICE:
             return None
         operands = tuple((str(atom.val), str(atom.aval)) if is_literal(atom) else atom for atom in reads)

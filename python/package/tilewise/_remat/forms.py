@@ -30,7 +30,6 @@ class Form:
         self._tree, self.leaves, self._rest = self._apart(tuple(args))
 
     def _apart(self, args: tuple[Any, ...]) -> tuple[Any, list[Any], dict[int, Any]]:
-        """The tree, its arrays, and its other leaves by their places."""
         leaves, tree = module("jax").tree.flatten(args)
         rest = {at: leaf for at, leaf in enumerate(leaves) if not self._is_array(leaf)}
         return tree, [leaf for at, leaf in enumerate(leaves) if at not in rest], rest
@@ -44,7 +43,6 @@ class Form:
         return module("jax").tree.unflatten(tree, leaves)
 
     def flat(self, *arrays: Any) -> list[Any]:
-        """The arrays of the results."""
         results = self._step(*self._joined(self._tree, arrays, self._rest))
         tree, found, rest = self._apart(results)
         self._results = (tree, rest)
@@ -119,7 +117,6 @@ class _Nnx(Form):
 
 
 def form_of(step: Any, args: Sequence[Any]) -> Form:
-    """The form that a step is written in."""
     home = type(step).__module__.partition(".")[0]
     if home == "equinox" and hasattr(step, "donate_first"):
         return _Equinox(step, args)

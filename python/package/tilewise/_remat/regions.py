@@ -38,7 +38,6 @@ class Pair:
 
     @property
     def carried(self) -> list[Any]:
-        """The values that the first loop hands on."""
         one = self.loops[0]
         return self.first.inputs[one.consts : one.consts + one.carry]
 
@@ -53,7 +52,6 @@ class Region:
 
     @property
     def has_gradient(self) -> bool:
-        """Whether any equation of it was made by transposing a program."""
         return any(map(is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
 
     @property

@@ -79,7 +79,6 @@ class Search:
         return min(self.tried, key=lambda each: each.row.peak_bytes)
 
     def run(self, compiler: Compiler, most_compiled: int = MOST_COMPILED) -> Tried:
-        """The fastest that fits; where none does, the smallest."""
         self._as_written(compiler)
         self._explore(compiler)
         return self._decision(compiler, most_compiled).made()
@@ -142,7 +141,6 @@ class Search:
         )
 
     def _ask_again(self, compiler: Compiler, tried: Tried, mode: Mode) -> None:
-        """Replaces the answer to a probe by the compiler's at the TPU's own limit."""
         program, answer = self._answer(compiler, tried.step, mode)
         report = answer.report
         if report is None or report.peak_bytes is None:
@@ -193,7 +191,6 @@ def _dearer(choice: Choice) -> list[Choice]:
 
 
 def _different(tried: list[Tried]) -> list[Tried]:
-    """Those that aren't near any before them."""
     found: list[Tried] = []
     for each in tried:
         if not any(are_near(each.row, other.row) for other in found):

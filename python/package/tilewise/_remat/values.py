@@ -45,7 +45,6 @@ class RematValue:
 
 
 def summed(values: Sequence[Value]) -> list[RematValue]:
-    """Values of one line and shape as one, the largest first."""
     found: dict[Any, list[int]] = {}
     for value in values:
         aval, equation = value.variable.aval, value.equation

@@ -146,8 +146,6 @@ def audit(
 
 @dataclass(frozen=True)
 class _Work:
-    """The settings that tasks share."""
-
     out: str | None
     buffers: bool
     tpu: str | None
@@ -155,14 +153,12 @@ class _Work:
     options: dict[str, Any]
 
     def exists(self) -> bool:
-        """Whether an earlier run may have written something."""
         if self.out is None:
             return False
         files, path = url_to_fs(self.out, **self.options)
         return bool(files.exists(path))
 
     def known(self) -> pa.Table:
-        """The rows of earlier runs."""
         fragments = [] if self.out is None else self._dataset("programs")
         tables = [fragment.to_table(schema=PROGRAMS) for fragment in fragments]
         return pa.concat_tables([PROGRAMS.empty_table(), *tables])

@@ -23,8 +23,6 @@ _MARKS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "mtime", "Last
 
 @dataclass(frozen=True)
 class Input:
-    """A file that may hold a program."""
-
     url: str
     job: str
     # Differs after the file has changed.

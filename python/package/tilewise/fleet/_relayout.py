@@ -333,7 +333,6 @@ def _convert(options: dict[str, Any], check: Literal["sample", "all"], part: _Sl
 
 
 def _shapes(part: _Slice) -> tuple[Shape, Shape]:
-    """The slice's shapes in both layouts."""
     dimensions = [stop - start for start, stop in zip(part.start, part.stop, strict=True)]
     source, to = Shape(part.from_shape or ""), Shape(part.to_shape or "")
     return _part(source, dimensions), _part(to, dimensions)

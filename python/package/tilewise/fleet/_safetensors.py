@@ -63,8 +63,6 @@ class Tensor:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a checkpoint."""
-
     name: str
     url: str
     # The file's version that the header is of: differs after the file has changed.
