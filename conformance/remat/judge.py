@@ -19,6 +19,7 @@ import steps
 from jax.experimental.pallas import tpu as pltpu
 
 import tilewise as tw
+from tilewise._lowering import Request
 from tilewise._remat.choosing import Choice
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.step import SHARES, Step
@@ -98,7 +99,7 @@ def rows_of(name: str, tpu: str) -> Iterator[dict[str, Any]]:
 def rounding(name: str) -> float:
     """The largest difference of results between the step and choices of all kinds, of a small step on the CPU."""
     step, args, _ = steps.make(name, small=True)
-    traced = Step.of(step, args, "v5e", None)
+    traced = Step.of(Request(step, args, "v5e"))
     given = sample(jax.make_jaxpr(traced.form.flat)(*traced.form.leaves))
     run = jax.extend.core.jaxpr_as_fun
     choices = [

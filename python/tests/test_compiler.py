@@ -19,6 +19,7 @@ import pytest
 import tilewise as tw
 from tilewise import _compiler, _modes
 from tilewise._compiler import Answer, Compiler
+from tilewise._lowering import Request
 from tilewise._program import Program, trace
 
 jax = pytest.importorskip("jax")
@@ -33,7 +34,7 @@ def twice(x: Any) -> Any:
 
 
 def rows(count: int) -> Program:
-    return trace(twice, (S((count, 300), jnp.float32),), "v5e", None, None)
+    return trace(Request(twice, (S((count, 300), jnp.float32),), "v5e"))
 
 
 def aborting() -> Program:

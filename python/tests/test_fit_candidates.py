@@ -19,7 +19,7 @@ from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
 from tilewise._fit.progress import Progress
 from tilewise._internals import Scan
-from tilewise._plan import Request
+from tilewise._lowering import Request
 from tilewise._remat.equations import Reader
 
 jax = pytest.importorskip("jax")
@@ -78,7 +78,7 @@ def numbers(batch: int) -> list[Any]:
     return [jnp.asarray(random.normal(size=each.shape) / 8, jnp.float32) for each in make(batch)[1]]
 
 
-def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e", **settings: Any) -> candidates.Made:
+def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e", **settings: Any) -> Request:
     return program(factory, {"batch": batch, **settings}, Place(tpu, None))
 
 
@@ -116,7 +116,7 @@ def test_layers_around_loops_are_repeated() -> None:
     assert products(remat="full") > products(remat="none")
 
 
-def kept(made: candidates.Made) -> int:
+def kept(made: Request) -> int:
     """Elements of what loops stack."""
     block = Reader().block(jax.make_jaxpr(made.f)(*made.args))
     return sum(
@@ -290,9 +290,8 @@ def test_advice_on_a_tree_is_checked() -> None:
 def test_advice_is_applied_from_outside() -> None:
     advised = tw.audit(EXAMPLES / "gnn_large.v5e.hlo").advice[0]
     step, args = make(8)
-    made = candidates.Made(step, args, {})
-    origin = Request(step, args, "v5e")
+    made = Request(step, args, "v5e")
     with pytest.raises(tw.Skip, match="the program itself"):
-        _advice.applied(made, advised, origin)
-    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"), origin)  # type: ignore[arg-type]
+        _advice.applied(made, advised)
+    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"))  # type: ignore[arg-type]
     assert kept(again) < kept(made)

@@ -11,7 +11,7 @@ import pytest
 
 import tilewise as tw
 from tilewise import _internals
-from tilewise._lowering import TracedProgram, lower_on
+from tilewise._lowering import Request, TracedProgram, lower_on
 from tilewise._program import Program, sendable
 from tilewise._topologies import devices_of
 
@@ -34,7 +34,7 @@ class Model:
 
 def program(function: Any, *args: Any, topology: str | None = None, **kwargs: Any) -> Program:
     """What the compiler is handed for it."""
-    name, lowered = lower_on(function, args, kwargs, tpu="v5e", topology=topology)
+    name, lowered = lower_on(Request(function, args, "v5e", topology, kwargs=kwargs))
     return sendable(lowered, "v5e", name, 0.0)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
+from tilewise._lowering import Request
 from tilewise._remat import hosts, names
 from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.compared import difference
@@ -404,7 +405,7 @@ def layer(x, w):
         [S(weights.shape[1:], weights.dtype)] * LAYERS if around is IN_LINE else weights,
         S((ROWS, WIDTH), jnp.float32),
     )
-    traced = Step.of(jax.value_and_grad(model(text + around)), (weights, x), "v5e", None)
+    traced = Step.of(Request(jax.value_and_grad(model(text + around)), (weights, x), "v5e"))
     _, chosen = traced.chosen(Choice(1.0, keeps_products=True, is_of_loops=around is IN_LOOP))
     code = names.code(summed(chosen.kept))
     lines = [line[2:] for line in code.splitlines() if line.startswith(("- ", "+ "))]

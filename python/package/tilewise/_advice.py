@@ -6,18 +6,18 @@ import inspect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilewise import _tilewise
 from tilewise._cache import Cache
 from tilewise._comparison import Comparison, compare
 from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
 from tilewise._files import cache_folder
-from tilewise._fit.candidates import Made, donatable, formats, rematerialised
+from tilewise._fit.candidates import donatable, formats, rematerialised
 from tilewise._limits import in_columns, in_words
+from tilewise._lowering import Request
 from tilewise._microbatch import microbatch
 from tilewise._modules import module
-from tilewise._plan import Request, plan_of
-from tilewise._remat.search import MOST_COMPILED, Asked, Search
+from tilewise._plan import plan_of
+from tilewise._remat.search import MOST_COMPILED, Search
 from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
@@ -104,19 +104,17 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
     """
     if origin is None:
         raise TypeError("check asks the compiler about a function: the report is to be of audit(f, *args, tpu=…)")
-    asked = origin
 
-    def planned(made: Made) -> Report:
-        changed = replace(asked, f=made.f, args=made.args, jit_options=made.options)
-        return plan_of(changed, hbm_limit=report.hbm_limit, confirm=confirm).report
+    def planned(request: Request) -> Report:
+        return plan_of(request, hbm_limit=report.hbm_limit, confirm=confirm).report
 
-    made, held = Made(origin.f, origin.args, dict(origin.jit_options or {})), report
+    request, held = origin, report
     if confirm and report.time is None:
-        held = planned(made)
+        held = planned(request)
     rows: list[CheckedAdvice] = []
     for advised in report.advice:
         try:
-            changed = applied(made, advised, asked, report.hbm_limit if report.fits is False else None, confirm)
+            changed = applied(request, advised, report.hbm_limit if report.fits is False else None, confirm)
             found = planned(changed)
         except Skip as error:
             rows.append(CheckedAdvice(advised, None, str(error), None))
@@ -126,11 +124,11 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
         share = times[0].after / times[0].before - 1 if times and times[0].before else None
         rows.append(CheckedAdvice(advised, freed, None, share))
         if freed > 0:
-            made, held = changed, found
+            request, held = changed, found
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
-def applied(made: Made, advised: Recommendation, of: Request, limit: int | None = None, confirm: bool = False) -> Made:
+def applied(request: Request, advised: Recommendation, limit: int | None = None, confirm: bool = False) -> Request:
     """The program with one recommendation.
 
     Args:
@@ -141,57 +139,56 @@ def applied(made: Made, advised: Recommendation, of: Request, limit: int | None 
         Skip: it can't be applied from outside the function.
     """
     if advised.kind == "donate":
-        donated = _advised_arguments(made, advised) or donatable(made.f, made.args)
+        donated = _advised_arguments(request, advised) or donatable(request.f, request.args)
         if not donated:
             raise Skip("no argument has results to lie in")
-        before = made.options.get("donate_argnums", ())
+        before = request.options.get("donate_argnums", ())
         both = {*((before,) if isinstance(before, int) else before), *donated}
-        return replace(made, options={**made.options, "donate_argnums": tuple(sorted(both))})
+        return request.with_options(donate_argnums=tuple(sorted(both)))
     if advised.kind == "order" and advised.target in ("argument", "result"):
-        return replace(made, options={**made.options, **formats(made)})
+        return request.with_options(**formats(request))
     if advised.kind == "checkpoint":
-        return _recomputing(made, of, limit, confirm)
+        return _recomputing(request, limit, confirm)
     if advised.inputs and advised.parts:
-        return _in_parts(made, advised)
+        return _in_parts(request, advised)
     raise Skip("it changes the program itself")
 
 
-def _recomputing(made: Made, of: Request, limit: int | None, confirm: bool) -> Made:
+def _recomputing(request: Request, limit: int | None, confirm: bool) -> Request:
     """The fastest choice of kept values that fits; without a limit, full rematerialisation, which frees most.
 
     Raises:
         Skip: nothing is kept for a gradient.
     """
-    tpu = _tilewise.generation_name(of.tpu)
     if limit is None:
-        return rematerialised(made, "full", tpu, of.topology)
+        return rematerialised(request, "full")
     try:
-        asked = Asked(made.args, made.options, tpu, of.topology, limit)
-        search = Search(asked, Step.of(made.f, made.args, tpu, of.topology), cache=Cache(cache_folder(), of.libtpu))
-        with shared(of.libtpu) as compiler:
-            return replace(made, f=search.run(compiler, MOST_COMPILED if confirm else 0).step)
+        step, cache = Step.of(request), Cache(cache_folder(), request.libtpu)
+        with shared(request.libtpu) as compiler:
+            search = Search(step, limit, compiler, cache)
+            return replace(request, f=search.run(MOST_COMPILED if confirm else 0).step)
     except Error as error:
         raise Skip(error.message) from None
 
 
-def _advised_arguments(made: Made, advised: Recommendation) -> tuple[int, ...]:
+def _advised_arguments(request: Request, advised: Recommendation) -> tuple[int, ...]:
     try:
-        parameters = list(inspect.signature(made.f).parameters)
+        parameters = list(inspect.signature(request.f).parameters)
     except (TypeError, ValueError):
         return ()
-    return tuple(at for at, name in enumerate(parameters[: len(made.args)]) if name in advised.donate)
+    return tuple(at for at, name in enumerate(parameters[: len(request.args)]) if name in advised.donate)
 
 
-def _in_parts(made: Made, advised: Recommendation) -> Made:
+def _in_parts(request: Request, advised: Recommendation) -> Request:
     """The step in the parts that the advice is priced for.
 
     Raises:
         Skip: parts of the batch compute something else.
     """
     assert advised.parts is not None
-    step = microbatch(made.f, advised.parts, batch_argnames=advised.inputs)
+    step = microbatch(request.f, advised.parts, batch_argnames=advised.inputs)
     try:
-        module("jax").eval_shape(step, *made.args)
+        module("jax").eval_shape(step, *request.args)
     except Error as error:
         raise Skip(error.message) from None
-    return replace(made, f=step)
+    return replace(request, f=step)

@@ -14,8 +14,9 @@ from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
 from tilewise._libtpu import libtpu_version
 from tilewise._limits import hbm_of
+from tilewise._lowering import Request
 from tilewise._machine import is_tpu, report_on
-from tilewise._plan import Request, plan_of
+from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

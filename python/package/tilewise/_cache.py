@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import zlib
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,22 +23,45 @@ _SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 
 
 class Cache:
-    """Answers by program, compiler, options and way of asking. A file is whole or not there."""
+    """Answers by program, compiler, options and way of asking. A file is whole or not there.
 
-    def __init__(self, folder: Path, libtpu: str | None = None) -> None:
-        self.folder, self._libtpu = folder, libtpu
+    Args:
+        folder: where they are; ``None`` to keep none.
+        libtpu: the version that compiles, by default the installed one.
+    """
 
-    def _path(self, program: Program, mode: Mode, limit: int | None) -> Path:
+    def __init__(self, folder: Path | None, libtpu: str | None = None) -> None:
+        self._folder, self._libtpu = folder, libtpu
+
+    def asked(
+        self,
+        program: Program,
+        mode: Mode,
+        limit: int | None,
+        ask: Callable[[], Answer],
+        source: str | None = None,
+    ) -> tuple[Answer, bool]:
+        """The answer of the last time, or that to a question which is kept; and whether it is the last time's."""
+        kept = self.get(program, mode, limit, source)
+        if kept is not None:
+            return kept, True
+        answer = ask()
+        self.put(program, mode, limit, answer)
+        return answer, False
+
+    def _path(self, folder: Path, program: Program, mode: Mode, limit: int | None) -> Path:
         surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
         # A program for one device is the same on every generation.
         machine = [program.tpu, program.topology, program.devices]
         key = json.dumps([program.hash, *machine, mode, limit, compiler_version(self._libtpu), surroundings])
-        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
+        return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
 
     def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
         """The answer of the last time, with the report of that source."""
+        if self._folder is None:
+            return None
         try:
-            head, _, packed = self._path(program, mode, limit).read_bytes().partition(b"\n")
+            head, _, packed = self._path(self._folder, program, mode, limit).read_bytes().partition(b"\n")
             held: dict[str, Any] = json.loads(head)
             if held["sizes"] is not None:
                 held["sizes"] = Sizes(**held["sizes"])
@@ -51,7 +75,7 @@ class Cache:
 
     def put(self, program: Program, mode: Mode, limit: int | None, answer: Answer) -> None:
         """Keep an answer; a folder that can't be written to isn't a reason to fail."""
-        if answer.status not in _KEPT:
+        if self._folder is None or answer.status not in _KEPT:
             return
         held = {
             "status": answer.status,
@@ -67,4 +91,4 @@ class Cache:
         made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
         packed = b"" if made_of is None else zlib.compress(made_of.encode())
         with contextlib.suppress(OSError):
-            write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + packed)
+            write_whole(self._path(self._folder, program, mode, limit), json.dumps(held).encode() + b"\n" + packed)

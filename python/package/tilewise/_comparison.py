@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._plan import Request, plan_of
+from tilewise._lowering import Request
+from tilewise._plan import plan_of
 from tilewise._repr import Shown, read
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilewise._lowering import lower_on
+from tilewise._lowering import Request, lower_on
 
 if TYPE_CHECKING:
     from jax.stages import Compiled as _Compiled
@@ -59,7 +59,7 @@ def compile_for(
         >>> compiled.memory_analysis().argument_size_in_bytes
         25600000
     """
-    _, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
+    _, lowered = lower_on(Request(f, args, tpu, topology, jit_options, kwargs=kwargs))
     compiled: _Compiled = lowered.compile()
     _LOWERED[compiled] = lowered
     return compiled

@@ -15,7 +15,7 @@ from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._kernel_text import Kernel, kernels_of
-from tilewise._lowering import lower_on
+from tilewise._lowering import Request, lower_on
 from tilewise._modules import module
 from tilewise._repr import Listed
 from tilewise.kernels import KernelBudget, KernelRow, budget
@@ -138,7 +138,7 @@ def kernel_budget(
     if compile:
         kernels = _all_asked(kernels, [each.call for each in found], generation)
     if confirm and kernels and not any(kernel.unsupported for kernel in kernels):
-        kernels = _confirmed(kernels, f, args, kwargs, generation)
+        kernels = _confirmed(kernels, Request(f, args, generation, kwargs=kwargs))
     return KernelBudgets(kernels, not_covered)
 
 
@@ -180,9 +180,8 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
 
     avals = [operand.aval for operand in call.invars if not hasattr(operand, "val")]
     try:
-        _, lowered = lower_on(
-            alone, tuple(jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals), {}, tpu=generation
-        )
+        arrays = tuple(jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals)
+        _, lowered = lower_on(Request(alone, arrays, generation))
     except Exception:
         return kernel
     try:
@@ -206,15 +205,9 @@ def _first_words(error: Exception) -> str:
     return " ".join(words.rpartition("`: ")[2].split())
 
 
-def _confirmed(
-    kernels: tuple[KernelBudget, ...],
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    generation: str,
-) -> tuple[KernelBudget, ...]:
-    jax = module("jax")
-    _, lowered = lower_on(f, args, kwargs, tpu=generation)
+def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[KernelBudget, ...]:
+    jax, generation = module("jax"), request.tpu
+    _, lowered = lower_on(request)
     try:
         compiled = lowered.compile()
     except jax.errors.JaxRuntimeError as error:

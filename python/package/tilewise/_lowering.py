@@ -7,6 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,20 +23,55 @@ if TYPE_CHECKING:
     from tilewise._types import Tpu
 
 
-def lower_on(
-    f: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    tpu: Tpu,
-    topology: str | None = None,
-    jit_options: Mapping[str, Any] | None = None,
-) -> tuple[str, Any]:
+@dataclass(frozen=True)
+class Request:
+    """A function to compile for a TPU.
+
+    Attributes:
+        f, args, tpu, topology, jit_options, kwargs: as `compile_for` takes them; or the result of the function's
+            ``lower``, without arguments.
+        libtpu: the version that compiles, by default the installed one.
+    """
+
+    f: Any
+    args: tuple[Any, ...]
+    tpu: Tpu
+    topology: str | None = None
+    jit_options: Mapping[str, Any] | None = None
+    libtpu: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def generation(self) -> str:
+        """The generation's own name, whichever was given."""
+        return _tilewise.generation_name(self.tpu)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of ``jax.jit``."""
+        return dict(self.jit_options or {})
+
+    def with_options(self, **options: Any) -> Request:
+        """The request with these options of ``jax.jit``, too."""
+        return replace(self, jit_options={**self.options, **options})
+
+    def abstract(self) -> Request:
+        """The request without its arguments' values, which a report shall not keep alive."""
+        jax = module("jax")
+
+        def one(leaf: Any) -> Any:
+            if not isinstance(leaf, jax.Array):
+                return leaf
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
+
+        args, kwargs = jax.tree.map(one, (self.args, self.kwargs))
+        return replace(self, args=args, kwargs=kwargs)
+
+
+def lower_on(request: Request) -> tuple[str, Any]:
     """The slice that was picked, such as ``v5e:2x2``, and the function lowered for its devices."""
-    generation = _tilewise.generation_name(tpu)
-    jax = jax_for_tpus()
-    there = _Tpu(jax, generation, topology)
-    named = dict(kwargs or {})
+    generation = request.generation
+    jax, f, topology = jax_for_tpus(), request.f, request.topology
     if isinstance(f, module("jax.export").Exported):
         if "tpu" not in f.platforms:
             raise NotATpuProgram(
@@ -44,50 +80,38 @@ def lower_on(
                 help="`jax.export.export(jax.jit(f), platforms=['tpu'])` exports for TPUs, and needs none",
             )
         _, devices = slice_with(generation, topology, f.nr_devices)
-        args = exported(jax, f, args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
-        f = f.call
+        args = exported(jax, f, request.args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
+        request = replace(request, f=f.call, args=args)
     devices = slice_with(generation, topology, 1)[1]
-    return traced_for(generation, lambda: there.lowered(f, args, named, dict(jit_options or {})), devices)
+    return traced_for(generation, lambda: _lowered(request), devices)
 
 
-class _Tpu:
-    def __init__(self, jax: Any, generation: str, topology: str | None) -> None:
-        self.jax, self.generation, self.topology = jax, generation, topology
+def _lowered(request: Request) -> tuple[str, Any]:
+    """Lowered as it is with arguments on the TPU, or moved there once it is traced."""
+    jax, f, kwargs, options = module("jax"), request.f, dict(request.kwargs), request.options
+    is_plain, is_traced = not hasattr(f, "lower"), isinstance(f, jax.stages.Traced)
+    if is_plain or (options and not is_traced) or type(f) is type(jax.jit(_nothing)):
+        try:
+            meshes = meshes_of((request.args, kwargs, options))
+            name, devices = _slice(request, meshes)
+            return name, Place(jax, devices, meshes).lowered(f, request.args, kwargs, options)
+        except (ValueError, TypeError) as error:
+            # JAX names the devices of meshes in the function that are not the arguments'.
+            if "device" not in str(error).lower() and "mesh" not in str(error).lower():
+                raise
+        f = jax.jit(f, **options) if is_plain or options else f
+    is_done = is_traced or hasattr(f, "jit_wrapped")
+    traced = TracedProgram(jax, f) if is_done else TracedProgram.of(jax, f, request.args, kwargs)
+    meshes = traced.meshes()
+    name, devices = _slice(request, meshes)
+    return name, traced.lower(Place(jax, devices, meshes))
 
-    def slice(self, meshes: list[Any]) -> tuple[str, tuple[Any, ...]]:
-        """The topology, and its devices: the one that is named, the meshes' own, or the smallest with enough."""
-        own = None if self.topology else next(filter(None, map(slice_of, meshes)), None)
-        return own or slice_with(self.generation, self.topology, max((mesh.size for mesh in meshes), default=1))
 
-    def lowered(
-        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
-    ) -> tuple[str, Any]:
-        """Lowered for it: as it is with arguments there, or moved there once it is traced."""
-        jax = self.jax
-        is_plain = not hasattr(f, "lower")
-        if is_plain or (options and not isinstance(f, jax.stages.Traced)) or type(f) is type(jax.jit(_nothing)):
-            try:
-                return self._placed(f, args, kwargs, options)
-            except (ValueError, TypeError) as error:
-                # JAX names the devices of meshes in the function that are not the arguments'.
-                if "device" not in str(error).lower() and "mesh" not in str(error).lower():
-                    raise
-            f = jax.jit(f, **options) if is_plain or options else f
-        if isinstance(f, jax.stages.Traced) or hasattr(f, "jit_wrapped"):
-            return self._moved(TracedProgram(jax, f))
-        return self._moved(TracedProgram.of(jax, f, args, kwargs))
-
-    def _placed(
-        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
-    ) -> tuple[str, Any]:
-        meshes = meshes_of((args, kwargs, options))
-        name, devices = self.slice(meshes)
-        return name, Place(self.jax, devices, meshes).lowered(f, args, kwargs, options)
-
-    def _moved(self, traced: TracedProgram) -> tuple[str, Any]:
-        meshes = traced.meshes()
-        name, devices = self.slice(meshes)
-        return name, traced.lower(Place(self.jax, devices, meshes))
+def _slice(request: Request, meshes: list[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The topology, and its devices: the one that is named, the meshes' own, or the smallest with enough."""
+    own = None if request.topology else next(filter(None, map(slice_of, meshes)), None)
+    needed = max((mesh.size for mesh in meshes), default=1)
+    return own or slice_with(request.generation, request.topology, needed)
 
 
 def _nothing() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilewise._compiler import Compiler, Sizes
 from tilewise._files import cache_folder, write_whole
+from tilewise._lowering import Request
 from tilewise._modules import module
 from tilewise._program import trace
 
@@ -54,7 +55,7 @@ def canary(compiler: Compiler) -> Modes | None:
     def twice(x: Any) -> Any:
         return jnp.exp(jax.lax.optimization_barrier(jnp.tanh(x)))
 
-    program = trace(twice, (jax.ShapeDtypeStruct((100_000, 300), jnp.float32),), "v5e", None, None)
+    program = trace(Request(twice, (jax.ShapeDtypeStruct((100_000, 300), jnp.float32),), "v5e"))
     full, probe = compiler.ask(program, "full"), compiler.ask(program, "probe")
     if full.status != "fits":
         return None

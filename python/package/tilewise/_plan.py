@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._cache import Cache
-from tilewise._compiler import Mode, report_of, shared
+from tilewise._compiler import Answer, Mode, report_of, shared
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
 from tilewise._files import cache_folder
-from tilewise._lowering import lower_on
+from tilewise._lowering import Request, lower_on
 from tilewise._modes import exact_modes
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program, sendable
@@ -24,37 +22,6 @@ from tilewise._progress import elapsed
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
     from tilewise._types import Tpu
-
-
-@dataclass(frozen=True)
-class Request:
-    """A function to compile for a TPU.
-
-    Attributes:
-        f, args, tpu, topology, jit_options, kwargs: as `compile_for` takes them; or the result of the function's
-            ``lower``, without arguments.
-        libtpu: the version that compiles, by default the installed one.
-    """
-
-    f: Any
-    args: tuple[Any, ...]
-    tpu: Tpu
-    topology: str | None = None
-    jit_options: Mapping[str, Any] | None = None
-    libtpu: str | None = None
-    kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    def abstract(self) -> Request:
-        """The request without its arguments' values, which a report shall not keep alive."""
-        jax = module("jax")
-
-        def one(leaf: Any) -> Any:
-            if not isinstance(leaf, jax.Array):
-                return leaf
-            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
-
-        args, kwargs = jax.tree.map(one, (self.args, self.kwargs))
-        return replace(self, args=args, kwargs=kwargs)
 
 
 @dataclass(frozen=True)
@@ -80,11 +47,9 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         name, lowered = request.topology, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
             with elapsed(f"tracing {source}"):
-                name, lowered = lower_on(
-                    f, request.args, request.kwargs, tpu=tpu, topology=name, jit_options=request.jit_options
-                )
+                name, lowered = lower_on(request)
         try:
-            program = sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+            program = sendable(lowered, request.generation, name, begun)
         except NotSendable:
             if compiler.libtpu is not None:
                 message = (
@@ -93,14 +58,13 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
                 raise Error(message, kind="not_sendable") from None
             return _here(lowered, source, tpu, hbm_limit)
         mode: Mode = "full" if confirm or not exact_modes(compiler).stop else "stop"
-        # Reports name lines of the source, which `hash` leaves out.
-        keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
-        cache = Cache(cache_folder(), compiler.libtpu)
-        answer = cache.get(keyed, mode, hbm_limit, source)
-        if answer is None:
+
+        def ask() -> Answer:
             with elapsed(f"compiling {source} for {program.topology} with {compiler.version}"):
-                answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
-            cache.put(keyed, mode, hbm_limit, answer)
+                return compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
+
+        cache = Cache(cache_folder(), compiler.libtpu)
+        answer, _ = cache.asked(program.with_lines, mode, hbm_limit, ask, source)
     report = answer.report
     is_late = confirm and answer.status == "refused" and report is not None and report.fits
     if answer.status == "failed" and compiler.libtpu is not None:

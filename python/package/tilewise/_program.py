@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from tilewise import _internals, _tilewise
+from tilewise import _internals
 from tilewise._errors import NotATpuProgram, Skip
-from tilewise._lowering import lower_on
+from tilewise._lowering import Request, lower_on
 from tilewise._modules import module
 from tilewise._topologies import devices_of, known_topologies, slice_with
-
-if TYPE_CHECKING:
-    from tilewise._types import Tpu
 
 _UNUSED = "xla_tilewise_unused"
 _NUMBERS = itertools.count()
@@ -56,18 +53,21 @@ class Program:
     def is_sharded(self) -> bool:
         return len(self.devices) > 1
 
+    @property
+    def with_lines(self) -> Program:
+        """The program under a hash of the lines of its source, too, which reports name."""
+        return replace(self, hash=hashlib.sha256(self.module + self.options).hexdigest())
 
-def trace(
-    f: Callable[..., Any], args: tuple[Any, ...], tpu: Tpu, topology: str | None, jit_options: Mapping[str, Any] | None
-) -> Program:
+
+def trace(request: Request) -> Program:
     """Trace and lower a function for a TPU, as `compile_for` does, without compiling it.
 
     Raises:
         NotSendable: the program can't be compiled elsewhere.
     """
     begun = time.perf_counter()
-    name, lowered = lower_on(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
-    return sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+    name, lowered = lower_on(request)
+    return sendable(lowered, request.generation, name, begun)
 
 
 def attempted(make: Callable[[], Program]) -> tuple[str, Any]:

@@ -39,10 +39,17 @@ class Ticker:
         self._over, self._begun = threading.Event(), 0.0
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> Ticker:
         self._begun = time.monotonic()
         if self._shown:
             self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        self._line.clear()
 
     def show(self) -> None:
         if self._shown and self._line.is_shown:
@@ -62,22 +69,10 @@ class Ticker:
                 sys.stderr.write(self._now() + "\n")
                 sys.stderr.flush()
 
-    def end(self) -> None:
-        self._over.set()
-        if self._watcher.is_alive():
-            self._watcher.join()
-        self._line.clear()
 
-
-@contextlib.contextmanager
-def elapsed(what: str, *, shown: bool = True) -> Generator[None]:
-    """Shows the name of work, and the seconds since its start, if it takes more than one; see `Ticker`."""
-    ticker = Ticker(lambda: what, shown=shown)
-    ticker.start()
-    try:
-        yield
-    finally:
-        ticker.end()
+def elapsed(what: str) -> Ticker:
+    """Shows the name of work, and the seconds since its start, if it takes more than one."""
+    return Ticker(lambda: what)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._limits import hbm_of
-from tilewise._plan import Request, plan_of
+from tilewise._lowering import Request
+from tilewise._plan import plan_of
 from tilewise._repr import read
 from tilewise._tilewise import Report
 

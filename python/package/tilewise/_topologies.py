@@ -113,11 +113,6 @@ def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str,
     raise ValueError(f"the program's mesh has {needed} devices, {have}")
 
 
-def devices_in(tpu: str, topology: str | None) -> int:
-    """The number of devices of a slice; without a topology, the smallest slice of the generation."""
-    return len(slice_with(tpu, topology, 1)[1])
-
-
 def slice_of(mesh: Any) -> tuple[str, tuple[Any, ...]] | None:
     if not isinstance(mesh, module("jax").sharding.Mesh) or mesh.devices.flat[0].platform != "tpu":
         return None

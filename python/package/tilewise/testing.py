@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words, share_of
-from tilewise._plan import Request
+from tilewise._lowering import Request
 from tilewise._tilewise import Report, Shape
 
 if TYPE_CHECKING:

@@ -12,26 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tilewise._errors import Error, Skip
-from tilewise._lowering import meshes_of
+from tilewise._lowering import Request, meshes_of
 from tilewise._microbatch import along_axes
 from tilewise._modules import module
 from tilewise._program import donated
 from tilewise._remat.step import POLICIES, Step
-from tilewise._topologies import devices_in
+from tilewise._topologies import slice_with
 
 SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
 
 
-@dataclass(frozen=True)
-class Made:
-    """A program of a factory: the function, its arguments, and options of ``jax.jit``."""
-
-    f: Callable[..., Any]
-    args: tuple[Any, ...]
-    options: Mapping[str, Any]
-
-
-Factory: TypeAlias = Callable[[int | None], Made]
+Factory: TypeAlias = Callable[[int | None], Request]
 """The program of a batch; of ``None`` where the search has no batch."""
 
 
@@ -44,7 +35,7 @@ class Place:
     axis: str = "batch"
 
 
-def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Factory:
+def candidate(factory: Factory, wanted: Mapping[str, Any]) -> Factory:
     """The factory whose programs have the changes.
 
     Args:
@@ -57,22 +48,22 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
     for name, change in _CHANGES.items():
         value = wanted.get(name)
         if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
-            factory = functools.partial(change, factory, value, place)
+            factory = functools.partial(change, factory, value)
     return factory
 
 
-def _as_it_is(factory: Factory, batch: int | None) -> Made:
+def _as_it_is(factory: Factory, batch: int | None) -> Request:
     """The program with its jitted function's donations among the options: an outer ``jax.jit`` doesn't see them."""
     made = factory(batch)
     if not hasattr(made.f, "lower") or {"donate_argnums", "donate_argnames"} & set(made.options):
         return made
-    return replace(made, options={**made.options, "donate_argnums": donated(made.f, made.args)})
+    return made.with_options(donate_argnums=donated(made.f, made.args))
 
 
-def _donated(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+def _donated(factory: Factory, value: Any, batch: int | None) -> Request:
     made = factory(batch)
     options = {name: held for name, held in made.options.items() if name not in ("donate_argnums", "donate_argnames")}
-    return replace(made, options={**options, "donate_argnums": donatable(made.f, made.args) if value else ()})
+    return replace(made, jit_options={**options, "donate_argnums": donatable(made.f, made.args) if value else ()})
 
 
 def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -98,18 +89,15 @@ def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _formatted(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+def _formatted(factory: Factory, value: Any, batch: int | None) -> Request:
     if value not in (True, "auto"):
         raise ValueError(f"formats is 'auto' or 'none', not {value!r}")
     made = factory(batch)
-    return replace(made, options={**made.options, **formats(made)})
+    return made.with_options(**formats(made))
 
 
-def formats(made: Made, arguments: Mapping[int, Any] | None = None, results: Mapping[int, Any] | None = None) -> Any:
-    """``in_shardings`` and ``out_shardings`` with layouts.
-
-    Args:
-        arguments, results: the layouts, by the number of the leaf; without any, the compiler picks all of them.
+def formats(made: Request) -> dict[str, Any]:
+    """``in_shardings`` and ``out_shardings`` with layouts that the compiler picks.
 
     Raises:
         Skip: the program is sharded.
@@ -120,20 +108,14 @@ def formats(made: Made, arguments: Mapping[int, Any] | None = None, results: Map
         raise Skip("formats: the program is sharded")
     # Any device stands for the slice's.
     here = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
-    is_free = arguments is None and results is None
 
-    def forms(tree: Any, given: Mapping[int, Any]) -> Any:
-        leaves, structure = jax.tree.flatten(tree)
-        picked = [given.get(number, layouts.Layout.AUTO if is_free else None) for number in range(len(leaves))]
-        return jax.tree.unflatten(structure, [layouts.Format(layout, here) for layout in picked])
+    def forms(tree: Any) -> Any:
+        return jax.tree.map(lambda _: layouts.Format(layouts.Layout.AUTO, here), tree)
 
-    return {
-        "in_shardings": forms(made.args, arguments or {}),
-        "out_shardings": forms(jax.eval_shape(made.f, *made.args), results or {}),
-    }
+    return {"in_shardings": forms(made.args), "out_shardings": forms(jax.eval_shape(made.f, *made.args))}
 
 
-def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
+def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:
     """Shardings by rule: the batch over ``data``; of other arrays the largest dimension, or the last over ``model``."""
     jax = module("jax")
     if value not in SHARDINGS:
@@ -141,7 +123,7 @@ def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> M
     made = factory(batch)
     if "in_shardings" in made.options or meshes_of(made.args):
         raise Skip("sharding: the program has shardings of its own")
-    devices = devices_in(place.tpu, place.topology)
+    devices = len(slice_with(made.generation, made.topology, 1)[1])
     model = {"tensor": devices, "fsdp+tensor": 2}.get(value, 1)
     data = devices // model
     mesh = jax.sharding.AbstractMesh((data, model), ("data", "model"))
@@ -163,10 +145,10 @@ def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> M
 
     leaves, tree = jax.tree.flatten(made.args)
     shardings = [sharding(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
-    return replace(made, options={**made.options, "in_shardings": jax.tree.unflatten(tree, shardings)})
+    return made.with_options(in_shardings=jax.tree.unflatten(tree, shardings))
 
 
-def batch_axes(made: Made, other: Made) -> list[int | None]:
+def batch_axes(made: Request, other: Request) -> list[int | None]:
     """For each leaf of the arguments its axis that grows with the batch, read off the program of another batch.
 
     Raises:
@@ -188,26 +170,26 @@ def batch_axes(made: Made, other: Made) -> list[int | None]:
     return found
 
 
-def _rematerialised(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
+def _rematerialised(factory: Factory, value: Any, batch: int | None) -> Request:
     """A policy for the values kept for the gradient; ``auto`` is chosen elsewhere, by asking the compiler."""
     if value not in POLICIES:
         raise ValueError(f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}")
-    return rematerialised(factory(batch), value, place.tpu, place.topology)
+    return rematerialised(factory(batch), value)
 
 
-def rematerialised(made: Made, policy: str, tpu: str, topology: str | None) -> Made:
+def rematerialised(made: Request, policy: str) -> Request:
     """The program with a policy around each of its layers; see `Step.with_policy`.
 
     Raises:
         Skip: nothing is kept for a gradient.
     """
     try:
-        return _replaced(made, Step.of(made.f, made.args, tpu, topology).with_policy(policy))
+        return _replaced(made, Step.of(made).with_policy(policy))
     except Error as error:
         raise Skip(error.message) from None
 
 
-def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+def _microbatched(factory: Factory, value: Any, batch: int | None) -> Request:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"microbatch is how many parts, not {value!r}")
     if batch is None:
@@ -221,7 +203,7 @@ def _microbatched(factory: Factory, value: Any, _: Place, batch: int | None) -> 
     return _replaced(made, step)
 
 
-def _replaced(made: Made, f: Callable[..., Any]) -> Made:
+def _replaced(made: Request, f: Callable[..., Any]) -> Request:
     def step(*args: Any) -> Any:
         return f(*args)
 
@@ -230,7 +212,7 @@ def _replaced(made: Made, f: Callable[..., Any]) -> Made:
 
 
 # Later changes apply to the programs that earlier ones make.
-_CHANGES: dict[str, Callable[[Factory, Any, Place, int | None], Made]] = {
+_CHANGES: dict[str, Callable[[Factory, Any, int | None], Request]] = {
     "microbatch": _microbatched,
     "remat": _rematerialised,
     "sharding": _sharded,

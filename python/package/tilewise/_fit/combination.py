@@ -19,7 +19,7 @@ from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._modes import exact_modes
 from tilewise._program import NotSendable, Program, attempted
-from tilewise._remat.search import LONGEST, MOST_COMPILED, Asked, Search
+from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
 from tilewise._remat.step import Step
 
 _PROGRAMS = 32
@@ -130,7 +130,7 @@ class Asker:
         within: Callable[[str], None],
     ) -> None:
         self._task, self._compiler, self._on_row, self._within = task, compiler, on_row, within
-        self._cache = None if task.cache is None else Cache(task.cache)
+        self._cache = Cache(task.cache)
         self._travels = travels(task.make)
         self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
         self._known = {(str(dict(row.settings)), row.mode): row for row in known}
@@ -164,17 +164,16 @@ class Asker:
             # The factory raises the same in every mode.
             return described(None, program)
         mode = self._mode(program, kind)
-        kept = None if self._cache is None else self._cache.get(program, mode, task.limit)
-        if kept is not None:
-            return described(program, kept, cached=True)
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
-        answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
-        if answer.status == "crashed":
-            # Another process's need of memory may have killed it.
+
+        def ask() -> Answer:
             answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
-        if self._cache is not None:
-            self._cache.put(program, mode, task.limit, answer)
-        return described(program, answer)
+            # Another process's need of memory may have killed it.
+            is_over = answer.status != "crashed"
+            return answer if is_over else self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
+
+        answer, is_old = self._cache.asked(program, mode, task.limit, ask)
+        return described(program, answer, cached=is_old)
 
     def _row(
         self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False
@@ -188,14 +187,18 @@ class Asker:
         task = self._task
         try:
             made = program(task.make, {name: each for name, each in settings.items() if name != "remat"}, task.place)
-            step = Step.of(made.f, made.args, task.tpu, task.topology)
-            longest = task.timeout or LONGEST
-            asked = Asked(made.args, made.options, task.tpu, task.topology, task.limit, timeout=longest)
-            search = Search(asked, step, say=self._within, cache=self._cache)
-            least = search.least(self._compiler)
+            search = Search(
+                Step.of(made),
+                task.limit,
+                self._compiler,
+                self._cache,
+                timeout=task.timeout or LONGEST,
+                say=self._within,
+            )
+            least = search.least()
             if kind == "plan" or not least.row.fits:
                 return self._row(settings, least.program, least.answer)
-            best = search.run(self._compiler, most_compiled=0 if self._stops else MOST_COMPILED)
+            best = search.run(0 if self._stops else MOST_COMPILED)
             return self._row(settings, best.program, best.answer)
         except NotSendable:
             raise

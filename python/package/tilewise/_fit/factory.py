@@ -16,7 +16,8 @@ from typing import Any
 from tilewise._device import traced_for
 from tilewise._errors import Skip
 from tilewise._fit.adapters import Adapter, adapter
-from tilewise._fit.candidates import NAMES, Made, Place, candidate
+from tilewise._fit.candidates import NAMES, Place, candidate
+from tilewise._lowering import Request
 from tilewise._modules import module
 from tilewise._program import Program, sendable, trace
 
@@ -64,43 +65,46 @@ def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Pla
     if isinstance(make, Adapter):
         begun = time.perf_counter()
         return sendable(make.lowered(settings, place), place.tpu, place.topology, begun)
-    made = program(make, settings, place)
-    return trace(made.f, made.args, place.tpu, place.topology, made.options)
+    return trace(program(make, settings, place))
 
 
-def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
+def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Request:
     wanted = {name: settings[name] for name in NAMES if name in settings and not takes(make, name)}
     kept = {name: value for name, value in settings.items() if name not in wanted}
     if not wanted:
         return _made_for(make, kept, place)
     batch = kept.pop(place.axis, None)
 
-    def at(batch: int | None) -> Made:
+    def at(batch: int | None) -> Request:
         return _made_for(make, kept if batch is None else {**kept, place.axis: batch}, place)
 
-    return candidate(at, wanted, place)(batch)
+    return candidate(at, wanted)(batch)
 
 
-def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
+def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Request:
     """The factory's result; if it raises, it is called again as if on the TPU, whose kind it may ask for."""
+
+    def made() -> Request:
+        f, args, options = parts_of(make(**settings))
+        return Request(f, args, place.tpu, place.topology, options)
+
     try:
-        return made(make, settings)
+        return made()
     except Skip:
         raise
     except Exception:
-        return traced_for(place.tpu, lambda: made(make, settings))
+        return traced_for(place.tpu, made)
 
 
-def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
-    """The factory's result, checked: the function, its arguments and options of ``jax.jit``.
+def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+    """The function that a factory returned, its arguments and options of ``jax.jit``.
 
     Raises:
-        TypeError: it returns something else.
+        TypeError: it returned something else.
     """
-    returned: Any = make(**settings)
-    is_tuple: bool = isinstance(returned, tuple)
     if is_set(returned):
         raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
+    is_tuple: bool = isinstance(returned, tuple)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
         raise TypeError(f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}")
     f, args = returned[:2]
@@ -108,7 +112,7 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
     if not is_tuple:
         message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
         raise TypeError(message)
-    return Made(f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {})
+    return f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {}
 
 
 def is_set(returned: Any) -> bool:

@@ -21,7 +21,8 @@ from tilewise._fit.factory import program as program_made
 from tilewise._fit.settings import setting
 from tilewise._fit.together import summed
 from tilewise._limits import share_of
-from tilewise._plan import Request, plan_of
+from tilewise._lowering import Request
+from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -71,7 +72,7 @@ def of_function(request: Request, settings: Mapping[str, Any], root: Path) -> Ma
     program = plan.program
     held = lock.entry(
         plan.report,
-        tpu=_tilewise.generation_name(request.tpu),
+        tpu=request.generation,
         topology=request.topology if program is None else program.topology,
         settings=settings,
         hlo=None if program is None else program.hash,
@@ -94,9 +95,8 @@ def of_program(program: str, target: Target) -> Made:
         # As a lock has it, from the folder that files are relative to; as it is given, from here.
         file, _, maker = program.rpartition(":")
         found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
-        made = program_made(factory(found, target.modules), target.settings, Place(tpu, target.topology))
-        request = Request(made.f, made.args, tpu, target.topology, made.options, target.libtpu)
-        compiled = of_function(request, target.settings, root)
+        request = program_made(factory(found, target.modules), target.settings, Place(tpu, target.topology))
+        compiled = of_function(replace(request, libtpu=target.libtpu), target.settings, root)
         return replace(compiled, entry={**compiled.entry, "program": _portable(found, root)})
     report = audit(program, tpu=tpu, libtpu=target.libtpu)
     generation = tpu or report.tpu

@@ -21,11 +21,11 @@ class Progress:
         self._within = ""
 
     def __enter__(self) -> Progress:
-        self._ticker.start()
+        self._ticker.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ticker.end()
+        self._ticker.__exit__()
 
     def _text(self) -> str:
         return f"{self._last}; {self._within}" if self._within else self._last

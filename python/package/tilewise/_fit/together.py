@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise._fit.adapters import Adapter
-from tilewise._fit.factory import factory, is_set, made, taken
+from tilewise._fit.factory import factory, is_set, parts_of, taken
 from tilewise._fit.pages import largest
 from tilewise._fit.settings import setting
 from tilewise._together import Together, audit_together
@@ -27,12 +27,7 @@ def members(program: str, settings: Mapping[str, Any], modules: Collection[str])
     returned: Any = make(**taken(make, settings))
     if not is_set(returned):
         returned = {name: returned}
-    return {str(each): _member(value) for each, value in returned.items()}
-
-
-def _member(returned: Any) -> Member:
-    program = made(lambda: returned, {})
-    return program.f, program.args, program.options
+    return {str(each): parts_of(value) for each, value in returned.items()}
 
 
 def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple[Together, list[int]] | None:
@@ -51,7 +46,7 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
 
     def ask(count: int) -> Together:
         print(f"compiling for {axis}={count}", file=sys.stderr, flush=True)
-        members = {str(name): _member(each) for name, each in programs(count).items()}
+        members = {str(name): parts_of(each) for name, each in programs(count).items()}
         return audit_together(members, tpu=given.tpu, hbm_limit=given.hbm_limit, topology=given.topology)
 
     found, asked = largest(counts, ask)

@@ -10,11 +10,12 @@ from tilewise._cache import Cache
 from tilewise._compiler import shared
 from tilewise._files import cache_folder
 from tilewise._limits import bytes_of
+from tilewise._lowering import Request
 from tilewise._modules import module
 from tilewise._program import donated
 from tilewise._progress import Ticker
 from tilewise._remat.result import Remat
-from tilewise._remat.search import Asked, Search
+from tilewise._remat.search import Search
 from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
@@ -72,22 +73,15 @@ def remat(
         >>> found.fits, found.rows[0].name, found.rows[0].fits
         (True, 'as written', False)
     """
-    jax = module("jax")
-    generation = _tilewise.generation_name(tpu)
-    options = dict(jit_options or {})
-    if type(step) is type(jax.jit(remat)) and not {"donate_argnums", "donate_argnames"} & set(options):
-        options["donate_argnums"] = donated(step, args)
-    whole = _tilewise.hbm_bytes(generation)
+    request = Request(step, args, _tilewise.generation_name(tpu), topology, jit_options)
+    is_jitted = type(step) is type(module("jax").jit(remat))
+    if is_jitted and not {"donate_argnums", "donate_argnames"} & set(request.options):
+        request = request.with_options(donate_argnums=donated(step, args))
+    whole = _tilewise.hbm_bytes(request.tpu)
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
-    traced = Step.of(step, args, generation, topology)
+    traced = Step.of(request)
     said = ["reading the step"]
-    asked = Asked(args, options, generation, topology, limit, offload)
-    search = Search(asked, traced, lambda words: said.__setitem__(0, words), Cache(cache_folder()))
-    ticker = Ticker(lambda: f"remat for {generation}: {said[0]}", shown=progress)
-    ticker.start()
-    try:
-        with shared() as compiler:
-            best = search.run(compiler)
-    finally:
-        ticker.end()
-    return Remat(best, search.tried, asked)
+    with Ticker(lambda: f"remat for {request.tpu}: {said[0]}", shown=progress), shared() as compiler:
+        cache = Cache(cache_folder())
+        search = Search(traced, limit, compiler, cache, offload=offload, say=lambda words: said.__setitem__(0, words))
+        return Remat(search.run(), search)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilewise import _tilewise
 from tilewise._errors import Error, Skip
-from tilewise._limits import in_words
+from tilewise._limits import in_columns, in_words
 from tilewise._modules import module
 from tilewise._remat import names
 from tilewise._remat.compared import difference, sample
-from tilewise._remat.search import Asked
+from tilewise._remat.search import Search
 from tilewise._remat.tried import RematRow, Tried
 from tilewise._remat.values import RematValue, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tilewise._tilewise import Drawing, Report
 
 _SHOWN = 8
@@ -44,10 +42,11 @@ class Remat:
         (True, 'as written')
     """
 
-    def __init__(self, best: Tried, tried: Sequence[Tried], asked: Asked) -> None:
-        if not (hasattr(best, "step") and hasattr(best, "report") and hasattr(asked, "limit")):
+    def __init__(self, best: Tried, search: Search) -> None:
+        if not (hasattr(best, "step") and hasattr(best, "report") and hasattr(search, "limit")):
             raise TypeError("a Remat is what remat returns")
-        self._best, self._tried, self._asked = best, list(tried), asked
+        self._best, self._tried = best, list(search.tried)
+        self._request, self._limit = search.request, search.limit
         self.step: Callable[..., Any] = best.step
         self.report: Report = best.report
 
@@ -127,8 +126,8 @@ class Remat:
         drawn = [(_name(row, row is best), row.peak_bytes, row.floor_seconds, row is best) for row in self.rows]
         drawn += [(name, each.peak_bytes or 0, _tilewise.floor_of(each), False) for name, each in beside.items()]
         points = [(name, size, time, chosen) for name, size, time, chosen in drawn if time is not None]
-        title = f"What the step may keep, on {_tilewise.generation_name(self._asked.tpu)}"
-        return _tilewise.frontier(title, self._verdict() + ".", points, self._asked.limit, theme)
+        title = f"What the step may keep, on {_tilewise.generation_name(self._request.tpu)}"
+        return _tilewise.frontier(title, self._verdict() + ".", points, self._limit, theme)
 
     def check(self, args: Sequence[Any] | None = None) -> float:
         """Compare the results of the step with those of the given one on this machine's CPU.
@@ -153,8 +152,8 @@ class Remat:
         jax = module("jax")
         try:
             if args is None:
-                closed = jax.make_jaxpr(list)(jax.tree.leaves(self._asked.args))
-                given = jax.tree.unflatten(jax.tree.structure(self._asked.args), sample(closed))
+                closed = jax.make_jaxpr(list)(jax.tree.leaves(self._request.args))
+                given = jax.tree.unflatten(jax.tree.structure(self._request.args), sample(closed))
             else:
                 given = tuple(args)
             return difference(self._tried[0].step, self.step, given)
@@ -162,7 +161,7 @@ class Remat:
             raise Error(str(error), kind="remat") from None
 
     def _verdict(self) -> str:
-        limit, row = self._asked.limit, self.row
+        limit, row = self._limit, self.row
         least = f"the least that was found is {in_words(row.peak_bytes)}"
         head = f"Fits: {in_words(row.peak_bytes)} of {in_words(limit)}" if self.fits else f"Does not fit: {least}"
         if row.seconds is not None:
@@ -176,9 +175,7 @@ class Remat:
         cells: list[tuple[str, ...]] = [("peak", "fits", "est. time", "at least", "kept", "repeated", "")]
         shown = [self.rows[0], *(each for each in self.rows[1:] if each is row or each in self.frontier)]
         cells += [_cells(each, each is row) for each in shown]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ("  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)) for each in cells)
-        text = [head, "", *(line.rstrip() for line in lines)]
+        text = [head, "", in_columns(cells)]
         for title, values in (("Kept", self.kept), ("Computed again", self.recomputed)):
             if values:
                 text += ["", f"{title}:"]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilewise import _tilewise
@@ -32,87 +31,80 @@ LONGEST = 600.0
 _SMALLEST = tuple(Choice(0.0, share, is_tied=True, releases=each) for share in SHARES for each in (True, False))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The question that choices are tried for.
-
-    Attributes:
-        args, options, tpu, topology: as `audit` takes them.
-        limit: bytes.
-        offload: whether kept values may lie in the host's memory.
-        timeout: seconds of one question; then its choice is left.
-    """
-
-    args: tuple[Any, ...]
-    options: Mapping[str, Any]
-    tpu: str
-    topology: str | None
-    limit: int
-    offload: bool = False
-    timeout: float = LONGEST
-
-
 class Search:
     """Asks the compiler about choices of a step.
 
     Args:
-        asked: the question.
         step: the step.
+        limit: bytes that it has to fit into.
+        compiler: the compiler.
+        cache: earlier answers.
+        offload: whether kept values may lie in the host's memory.
+        timeout: seconds of one question; then its choice is left.
         say: called with the progress, in words.
-        cache: earlier answers; ``None`` for none.
     """
 
     def __init__(
-        self, asked: Asked, step: Step, say: Callable[[str], None] = lambda words: None, cache: Cache | None = None
+        self,
+        step: Step,
+        limit: int,
+        compiler: Compiler,
+        cache: Cache,
+        *,
+        offload: bool = False,
+        timeout: float = LONGEST,
+        say: Callable[[str], None] = lambda words: None,
     ) -> None:
-        self._asked, self._step, self._say, self._cache = asked, step, say, cache
+        self._step, self.limit, self._compiler, self._cache = step, limit, compiler, cache
+        self._offload, self._timeout, self._say = offload, timeout, say
         self._seen: dict[Any, Tried | None] = {}
         self._probes = 0
+        self.request = step.request
         self.tried: list[Tried] = []
 
-    def least(self, compiler: Compiler) -> Tried:
+    def least(self) -> Tried:
         """The step as it is written where its plan fits; else a choice that keeps little, the smallest of a few."""
-        self._as_written(compiler)
+        self._as_written()
         if not self.tried[0].row.fits:
             for family, price in itertools.product(_SMALLEST, PRICES[:2]):
-                self._try(compiler, replace(family, price=price))
+                self._try(replace(family, price=price))
         return min(self.tried, key=lambda each: each.row.peak_bytes)
 
-    def run(self, compiler: Compiler, most_compiled: int = MOST_COMPILED) -> Tried:
-        self._as_written(compiler)
-        self._explore(compiler)
-        return self._decision(compiler, most_compiled).made()
+    def run(self, most_compiled: int = MOST_COMPILED) -> Tried:
+        self._as_written()
+        self._explore()
+        return self._decision(most_compiled).made()
 
-    def _as_written(self, compiler: Compiler) -> None:
+    def _as_written(self) -> None:
         if not self.tried:
-            self._add(compiler, "as written", self._step.written, None)
+            self._add("as written", self.request.f, None)
 
-    def _explore(self, compiler: Compiler) -> None:
+    def _explore(self) -> None:
         families = [Choice(0.0), Choice(0.0, is_tied=True), *_SMALLEST]
         if self._step.region.has_pairs:
             families.insert(0, Choice(0.0, is_of_loops=True))
-        if self._asked.offload:
+        if self._offload:
             families = [each for one in families[:2] for each in (replace(one, offloads=True), one)] + families[2:]
-        found = [self._dearest(compiler, [replace(each, price=price) for price in PRICES]) for each in families]
+        found = [self._dearest([replace(each, price=price) for price in PRICES]) for each in families]
         fitting = by_floor(each for each in found if each is not None)
         for each in _different(fitting)[:_REFINED]:
             if each.choice is not None:
-                self._dearest(compiler, _dearer(each.choice))
+                self._dearest(_dearer(each.choice))
 
-    def _dearest(self, compiler: Compiler, choices: Sequence[Choice]) -> Tried | None:
+    def _dearest(self, choices: Sequence[Choice]) -> Tried | None:
         """The dearest that fits, of choices in the order of their prices: each keeps more and repeats less."""
         best: Tried | None = None
         least, most = 0, len(choices)
         while least < most:
             at = (least + most) // 2
-            found = self._try(compiler, choices[at])
+            found = self._try(choices[at])
             if found is not None and found.row.fits:
                 best, least = found, at + 1
             else:
                 most = at
         return best
 
-    def _try(self, compiler: Compiler, choice: Choice) -> Tried | None:
+    def _try(self, choice: Choice) -> Tried | None:
         """The compiler's answer on a choice, asked once for those that lead to one program."""
         block, chosen = self._step.chosen(choice)
         key = (chosen.key, chosen.in_line and (choice.is_tied, choice.releases), choice.offloads)
@@ -120,40 +112,40 @@ class Search:
             self._probes += 1
             self._say(f"{self._probes} choices of what is kept")
             name = "cut, on the host" if choice.offloads else "cut"
-            self._seen[key] = self._add(compiler, name, self._step.function(block), chosen)
+            self._seen[key] = self._add(name, self._step.function(block), chosen)
         found = self._seen.get(key)
         if found is not None:
             # The last one that was asked: of those of its kind that fit, the dearest.
             found.choice = choice
         return found
 
-    def _decision(self, compiler: Compiler, most_compiled: int) -> Decision:
-        limit, written = self._asked.limit, self.tried[0]
+    def _decision(self, most_compiled: int) -> Decision:
+        limit, written = self.limit, self.tried[0]
         return Decision(
             self.tried,
             limit,
             most_compiled,
             # Only above the TPU's own memory does the compiler rematerialize.
-            shrinks=not written.row.fits and limit == _tilewise.hbm_bytes(self._asked.tpu) and most_compiled > 0,
-            can_stop=exact_modes(compiler).stop,
-            ask=functools.partial(self._ask_again, compiler),
+            shrinks=not written.row.fits and limit == _tilewise.hbm_bytes(self.request.tpu) and most_compiled > 0,
+            can_stop=exact_modes(self._compiler).stop,
+            ask=self._ask_again,
             say=self._say,
         )
 
-    def _ask_again(self, compiler: Compiler, tried: Tried, mode: Mode) -> None:
-        program, answer = self._answer(compiler, tried.step, mode)
+    def _ask_again(self, tried: Tried, mode: Mode) -> None:
+        program, answer = self._answer(tried.step, mode)
         report = answer.report
         if report is None or report.peak_bytes is None:
             tried.row, tried.has_failed = replace(tried.row, fits=False), True
             return
         tried.program, tried.answer, tried.report = program, answer, report
         seconds = None if report.time is None or mode != "full" else report.time.estimate_seconds
-        fits = report.peak_bytes <= self._asked.limit
+        fits = report.peak_bytes <= self.limit
         compiled = mode == "full" and fits
         tried.row = replace(tried.row, peak_bytes=report.peak_bytes, fits=fits, seconds=seconds, compiled=compiled)
 
-    def _add(self, compiler: Compiler, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
-        program, answer = self._answer(compiler, step, "probe" if exact_modes(compiler).probe else "stop")
+    def _add(self, name: str, step: Callable[..., Any], chosen: Chosen | None) -> Tried | None:
+        program, answer = self._answer(step, "probe" if exact_modes(self._compiler).probe else "stop")
         report = answer.report
         if report is None or report.peak_bytes is None:
             if chosen is None:
@@ -161,27 +153,21 @@ class Search:
             return None
         floor = _tilewise.floor_of(report)
         kept, repeated = (None, None) if chosen is None else (chosen.bytes, sum(each.times for each in chosen.again))
-        fits = report.peak_bytes <= self._asked.limit
+        fits = report.peak_bytes <= self.limit
         row = RematRow(name, report.peak_bytes, fits, None, floor, kept, repeated, compiled=False)
         tried = Tried(name, step, chosen, program, answer, report, float("inf") if floor is None else floor, row)
         self.tried.append(tried)
         return tried
 
-    def _answer(self, compiler: Compiler, step: Callable[..., Any], mode: Mode) -> tuple[Program, Answer]:
-        asked = self._asked
+    def _answer(self, step: Callable[..., Any], mode: Mode) -> tuple[Program, Answer]:
         try:
-            program = trace(step, asked.args, asked.tpu, asked.topology, asked.options)
+            program = trace(replace(self.request, f=step))
         except NotSendable as error:
             raise Error(f"remat asks the compiler in a process of its own, and {error}", kind="remat") from None
         if mode == "probe" and program.is_sharded:
             mode = "stop"
-        keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
-        answer = None if self._cache is None else self._cache.get(keyed, mode, None)
-        if answer is None:
-            answer = compiler.ask(program, mode, timeout=asked.timeout)
-            if self._cache is not None:
-                self._cache.put(keyed, mode, None, answer)
-        return program, answer
+        ask = functools.partial(self._compiler.ask, program, mode, timeout=self._timeout)
+        return program, self._cache.asked(program.with_lines, mode, None, ask)[0]
 
 
 def _dearer(choice: Choice) -> list[Choice]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise._device import traced_for
 from tilewise._errors import Error
+from tilewise._lowering import Request
 from tilewise._modules import module
 from tilewise._remat.choosing import Choice, Chooser, Chosen
 from tilewise._remat.costs import Costs
@@ -25,36 +26,35 @@ class Step:
     """A step that was traced.
 
     Attributes:
-        written: the step as it is.
+        request: the step as it is.
         form: the step as a function of arrays alone.
         region: its equations, where both passes meet.
-        tpu: the generation that it is traced for.
     """
 
-    written: Callable[..., Any]
+    request: Request
     form: Form
     region: Region
-    tpu: str
 
     @classmethod
-    def of(cls, written: Callable[..., Any], args: Sequence[Any], tpu: str, topology: str | None) -> Step:
+    def of(cls, request: Request) -> Step:
         """Traces a step.
 
         Raises:
             Error: it has no gradient, so that nothing is kept for one.
         """
-        jax, form = module("jax"), form_of(written, args)
-        devices = slice_with(tpu, topology, 1)[1]
+        jax, form = module("jax"), form_of(request.f, request.args)
+        tpu = request.generation
+        devices = slice_with(tpu, request.topology, 1)[1]
         closed = traced_for(tpu, lambda: jax.make_jaxpr(form.flat)(*form.leaves), devices)
         found = region(Reader().block(closed))
         if not found.has_gradient:
             message = "the step has no gradient, so nothing is kept for one: remat is for training steps"
             raise Error(message, kind="remat")
-        return cls(written, form, found, tpu)
+        return cls(request, form, found)
 
     def chosen(self, choice: Choice) -> tuple[Block, Chosen]:
         """The step's equations with this choice, and the choice's outcome."""
-        chooser = Chooser(Costs.of(self.tpu), choice)
+        chooser = Chooser(Costs.of(self.request.generation), choice)
         return chooser.program(self.region), chooser.chosen
 
     def function(self, block: Block) -> Callable[..., Any]:
