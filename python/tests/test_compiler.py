@@ -100,7 +100,7 @@ def test_a_refusal_has_words_and_a_plan(compiler: Compiler) -> None:
     assert limited.status == "refused"
     assert limited.report is not None
     assert limited.report.hbm_limit == 2**27
-    reserved = compiler.ask(rows(100_000), "full", reserve=tw.hbm_bytes("v5e") - 2**27)
+    reserved = compiler.ask(rows(100_000), "full", limit=2**27)
     assert reserved.status == "refused"
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._arithmetic import ARITHMETIC
-from tilewise._jaxprs import inside, opened
+from tilewise._jaxprs import ARITHMETIC, nested
 from tilewise._liveness import READS, held, is_along_lanes
 
 # Bytes of a core's registers: 64 of 8 × 128 words. Whole values beyond that spill.
@@ -86,9 +85,7 @@ def _equations(kernel: Any) -> Iterator[tuple[Any, bool, bool]]:
     These are whether it was only loaded, and for a reduction whether it, or a value it is computed from element by
     element, is read again: a value that isn't is used up as it is computed.
     """
-    pending = [kernel]
-    while pending:
-        jaxpr = opened(pending.pop())
+    for jaxpr in nested(kernel):
         made = {id(result): equation for equation in jaxpr.eqns for result in equation.outvars}
         readers = Counter(id(each) for equation in jaxpr.eqns for each in {id(v): v for v in equation.invars}.values())
         readers.update(id(each) for each in jaxpr.outvars)
@@ -96,7 +93,6 @@ def _equations(kernel: Any) -> Iterator[tuple[Any, bool, bool]]:
             first = equation.invars[0] if equation.invars else None
             is_read_again = _is_reduction(equation) and _is_read_again(first, made, readers)
             yield equation, _is_load(made.get(id(first))), is_read_again
-            pending += reversed(inside(equation))
 
 
 def _is_reduction(equation: Any) -> bool:

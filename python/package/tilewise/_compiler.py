@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import multiprocessing
 import os
 import shutil
@@ -30,14 +31,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tilewise import _tilewise
+from tilewise import _tilewise, _worker
 from tilewise._dump import dumped_assignment, dumped_text
 from tilewise._errors import MessageError
 from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
 from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
 from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
-from tilewise._worker import Compile, Start, Trace
 
 Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]
 Status: TypeAlias = (
@@ -139,7 +139,7 @@ class _Worker:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         self._is_ready = False
-        self.send(Start())
+        self.send(_worker.start)
 
     def _start(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
@@ -156,7 +156,7 @@ class _Worker:
                 start_new_session=own_sessions,
             )
 
-    def send(self, request: Callable[..., Any]) -> None:
+    def send(self, request: _worker.Request) -> None:
         # The reply says that the process died.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send(request)
@@ -259,7 +259,7 @@ class Compiler:
         with self._lock, self._ending():
             try:
                 worker = self._ready()
-                worker.send(Trace(make))
+                worker.send(functools.partial(_worker.trace, make))
                 kind, fields = worker.reply(_deadline(timeout))
             except _Ended as ended:
                 self._end()
@@ -272,7 +272,6 @@ class Compiler:
         mode: Mode,
         *,
         limit: int | None = None,
-        reserve: int = 0,
         timeout: float | None = None,
         source: str | None = None,
         hbm_limit: int | None = None,
@@ -282,20 +281,18 @@ class Compiler:
         Args:
             program: from `_program.trace`.
             mode: how to ask; see the module's documentation.
-            limit: the HBM of a device, in bytes, where it is to be less than the generation's.
-            reserve: bytes of HBM that the program may not use. The rest is rounded down to MiB.
+            limit: the HBM of a device where it is to be less than the generation's, rounded down to MiB.
             timeout: seconds, after which the answer is ``timeout``.
-            source, hbm_limit: of the report; by default the module's name, and ``limit`` less ``reserve``.
+            source, hbm_limit: of the report; by default the module's name, and ``limit``.
         """
         options: dict[str, Any] = dict(_PROBE) if mode == "probe" else {}
-        available = (limit or _tilewise.hbm_bytes(program.tpu)) - reserve
-        if (limit is not None or reserve) and mode != "probe":
+        available = limit or _tilewise.hbm_bytes(program.tpu)
+        if limit is not None and mode != "probe":
             available = max(0, available >> 20 << 20)
             options["xla_tpu_max_hbm_size_mib"] = available >> 20
         begun = time.monotonic()
         with self._lock, self._ending():
-            request = Compile(program, "", options)
-            kind, fields, text, assignment, passed = self._compiled(request, mode == "stop", timeout)
+            kind, fields, text, assignment, passed = self._compiled(program, options, mode == "stop", timeout)
         report = None
         if text is not None:
             if mode == "probe":
@@ -310,16 +307,16 @@ class Compiler:
         return replace(answer, passed=passed, seconds=time.monotonic() - begun)
 
     def _compiled(
-        self, request: Compile, stop: bool, timeout: float | None
+        self, program: Program, options: dict[str, Any], stop: bool, timeout: float | None
     ) -> tuple[str, dict[str, Any], str | None, str | None, bool]:
         """The last reply, the dump of the program and of its plan, and whether that was said to fit."""
-        passed = False
+        passed, folder = False, ""
         try:
             worker = self._ready()
-            request.folder = tempfile.mkdtemp(dir=worker.folder)
+            folder = tempfile.mkdtemp(dir=worker.folder)
             if stop and self._ahead and self._spare is None:
                 self._spare = self._new()
-            worker.send(request)
+            worker.send(functools.partial(_worker.compile_for, program, folder, options))
             deadline = _deadline(timeout)
             kind, fields = worker.reply(deadline)
             passed = kind == "passed"
@@ -330,17 +327,15 @@ class Compiler:
         except _Ended as ended:
             kind, fields = ended.status, {"error": ended.words}
         text = None
-        if request.folder:
+        if folder and kind == "compiled":
             # Only the last stage has the compiler's cycle counts, and the kernels' VMEM.
-            is_compiled = kind == "compiled"
-            text = (dumped_text(request.folder, "after_codegen") if is_compiled else None) or dumped_text(
-                request.folder
-            )
-        assignment = dumped_assignment(request.folder) if request.folder else None
+            text = dumped_text(folder, "after_codegen")
+        text = text or (dumped_text(folder) if folder else None)
+        assignment = dumped_assignment(folder) if folder else None
         if kind in ("stopped", "timeout", "crashed"):
             self._end()
         else:
-            shutil.rmtree(request.folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         return kind, fields, text, assignment, passed
 
     def _nearly_done(self, worker: _Worker, seconds: float) -> tuple[str, dict[str, Any]]:

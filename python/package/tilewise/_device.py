@@ -112,8 +112,8 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
         (jax, "device_count"): of_tpus("device_count", len(there)),
         (jax, "local_device_count"): of_tpus("local_device_count", len(there)),
         (jax, "default_backend"): lambda: "tpu",
-        **{place: (lambda: kind) for place in _internals.questions_of_the_kind()},
-        **{place: (lambda: 1) for place in _internals.questions_of_cores()},
+        **dict.fromkeys(_internals.questions("get_device_kind"), lambda: kind),
+        **dict.fromkeys(_internals.questions("get_num_device_cores"), lambda: 1),
     }
     with _LOCK, contextlib.ExitStack() as stack:
         for (owner, name), answer in answers.items():

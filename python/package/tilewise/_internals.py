@@ -11,11 +11,11 @@ import copy
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._capture import captured
 from tilewise._errors import Error
 from tilewise._modules import module
 
@@ -102,13 +102,9 @@ def _abstract(value: Any) -> Any:
     jax = module("jax")
     if isinstance(value, jax.ShapeDtypeStruct):
         return value
-    shape, sharding = jax.eval_shape(_same, value), getattr(value, "sharding", None)
+    shape, sharding = jax.eval_shape(lambda same: same, value), getattr(value, "sharding", None)
     over = sharding if hasattr(sharding, "mesh") else None
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=over, weak_type=bool(shape.weak_type))
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def placed(argument: Any, sharding: Any) -> Any:
@@ -294,17 +290,9 @@ def forget_traces() -> None:
             forget()
 
 
-def questions_of_the_kind() -> list[tuple[Any, str]]:
-    """Functions by which JAX itself asks for a device's kind, as ``pltpu.get_tpu_info`` does: modules and names."""
-    return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_device_kind")
-
-
-def questions_of_cores() -> list[tuple[Any, str]]:
-    """Functions by which JAX asks for a device's number of cores: modules and names."""
-    return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_num_device_cores")
-
-
-def _functions(places: Sequence[str], name: str) -> list[tuple[Any, str]]:
+def questions(name: str) -> list[tuple[Any, str]]:
+    """Functions of that name by which JAX asks for a device, as ``pltpu.get_tpu_info`` does: modules and names."""
+    places = ("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info")
     loaded = [sys.modules[place] for place in places if place in sys.modules]
     return [(each, name) for each in loaded if hasattr(each, name)]
 
@@ -323,6 +311,41 @@ def platforms_of(lowered: Any) -> tuple[str, ...]:
 
 
 # JAX's arguments of the compiler
+
+_LOCK = threading.Lock()
+
+
+def captured(owner: Any, name: str, call: Callable[[], object]) -> list[Any] | None:
+    """The values that ``owner.name`` is called with while ``call`` runs, which ends there; ``None`` if it isn't called.
+
+    Raises:
+        AttributeError: the owner has nothing of that name.
+    """
+    original = getattr(owner, name)
+    here = threading.get_ident()
+
+    def capture(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != here:
+            return original(*args, **kwargs)
+        raise _Captured([*args, *kwargs.values()])
+
+    with _LOCK:
+        setattr(owner, name, capture)
+        try:
+            call()
+        except _Captured as found:
+            return found.values
+        finally:
+            setattr(owner, name, original)
+    return None
+
+
+class _Captured(BaseException):
+    """Carries the values past every handler of the library's."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__()
+        self.values = values
 
 
 @dataclass(frozen=True)

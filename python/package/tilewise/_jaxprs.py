@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 INLINED = {
@@ -16,6 +17,18 @@ INLINED = {
     "eval_jaxpr": "call_jaxpr",
 }
 """Calls whose callee stands in their place, with the parameter that has it."""
+
+ARITHMETIC = frozenset([
+    "abs", "add", "add_any", "and", "atan2", "ceil", "clamp", "convert_element_type", "copy", "cos", "div", "eq",
+    "erf", "exp", "exp2", "expm1", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log", "log1p",
+    "logistic", "lt", "max", "min", "mul", "ne", "neg", "not", "or", "pow", "rem", "round", "rsqrt", "select_n",
+    "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sqrt", "square", "sub", "tan",
+    "tanh", "xor",
+])  # fmt: skip
+"""Primitives that compute each element of their result from one of each operand.
+
+Those that the TPU's compiler was seen to compute block by block, where a kernel lets it (`allow_input_fusion`).
+"""
 
 
 def opened(jaxpr: Any) -> Any:
@@ -35,3 +48,12 @@ def inside(equation: Any) -> list[Any]:
         elif issubclass(type(one), (tuple, list)):
             pending += reversed(one)
     return found
+
+
+def nested(jaxpr: Any) -> Iterator[Any]:
+    """The jaxpr and those inside it, without their constants."""
+    pending = [opened(jaxpr)]
+    while pending:
+        one = pending.pop()
+        yield one
+        pending += [inner for equation in one.eqns for inner in inside(equation)]

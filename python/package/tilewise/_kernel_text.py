@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _index_maps, _internals, _tilewise
-from tilewise._arithmetic import ARITHMETIC
 from tilewise._body import Body, body_of
-from tilewise._jaxprs import INLINED, inside, opened
+from tilewise._jaxprs import ARITHMETIC, INLINED, inside, opened
 from tilewise._tilewise import ElementType
 
 # Primitives that XLA computes block by block where `allow_input_fusion` lets it.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise._limits import in_words
 from tilewise._modules import module
-from tilewise._repr import Shown, read
+from tilewise._repr import Shown
 from tilewise._tilewise import Report
 
 
@@ -88,17 +88,6 @@ class Live(Shown):
             0
         """
         return sum(row.bytes for row in self.rows if row.device == device)
-
-    def _rows(self) -> list[dict[str, Any]]:
-        return [asdict(row) for row in self.rows]
-
-    def _held(self) -> dict[str, Any]:
-        return {"rows": self._rows(), "devices": [asdict(device) for device in self.devices]}
-
-    @classmethod
-    def _of_held(cls, held: dict[str, Any]) -> Live:
-        found: Live = read(cls, held)
-        return found
 
     def __str__(self) -> str:
         lines: list[str] = []

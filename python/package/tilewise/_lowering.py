@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewise import _internals, _tilewise
-from tilewise._capture import captured
 from tilewise._device import traced_for
 from tilewise._errors import Error, NotATpuProgram
 from tilewise._modules import module
@@ -227,7 +226,7 @@ class TracedProgram:
             for number, array in zip(numbers, arrays, strict=True):
                 leaves[number] = array
             args, kwargs = jax.tree.unflatten(tree, leaves)
-            found.extend(captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
+            found.extend(_internals.captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
             return ()
 
         # Equinox takes a leaf that isn't an array for a constant; functions are traced with arrays.

@@ -6,7 +6,7 @@ import functools
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from tilewise._modules import module
@@ -57,15 +57,17 @@ class Shown:
 
     def _rows(self) -> list[dict[str, Any]]:
         """The table, a dict for each row."""
-        raise NotImplementedError
+        shown: Any = self
+        return [asdict(row) for row in shown.rows]
 
     def _held(self) -> dict[str, Any]:
         """Its parts, as JSON has them."""
-        raise NotImplementedError
+        shown: Any = self
+        return asdict(shown)
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        return read(cls, held)
 
     def to_json(self) -> str:
         """All of it as JSON, which `from_json` reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
@@ -134,18 +134,12 @@ class Time(Shown):
         at_least = "at least " if self.is_at_least else ""
         return f"<Time: {at_least}{self.estimate_seconds:.2g} s a run, estimated, not measured>"
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return [asdict(row) for row in self.rows]
-
     def _held(self) -> dict[str, Any]:
         return {"time": json.loads(self.text), "words": self.words}
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Time:
         return cls(json.dumps(held["time"]), held["words"])
-
-
-_NOWHERE = {"file": None, "line": None}
 
 
 def _group(of: Any, row: dict[str, Any]) -> TimeGroup:

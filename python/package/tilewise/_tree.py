@@ -103,11 +103,10 @@ class TreePrediction(Shown):
             [6400000]
         """
         sizes = ("bytes", "logical_bytes", "physical_bytes", "padding_bytes")
-        named = [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]
-        return [{**row, **{size: getattr(leaf, size) for size in sizes}} for row, leaf in zip(named, self, strict=True)]
+        return [{**_held(leaf), **{size: getattr(leaf, size) for size in sizes}} for leaf in self]
 
     def _held(self) -> dict[str, Any]:
-        return {"leaves": [{"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding} for leaf in self]}
+        return {"leaves": [_held(leaf) for leaf in self]}
 
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> TreePrediction:
@@ -152,6 +151,10 @@ class TreePrediction(Shown):
 
     def __str__(self) -> str:
         return self.table()
+
+
+def _held(leaf: TreeLeaf) -> dict[str, Any]:
+    return {"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding}
 
 
 def _counted(leaves: Sequence[TreeLeaf]) -> str:

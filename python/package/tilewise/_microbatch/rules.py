@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilewise._arithmetic import ARITHMETIC
+from tilewise._jaxprs import ARITHMETIC
 from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, together
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilewise import _internals
 from tilewise._errors import Skip
+from tilewise._jaxprs import nested
 from tilewise._modules import module
 
 _LARGEST_BYTES = 2**32
@@ -82,11 +82,9 @@ def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequenc
 
 def _widths(program: Any) -> Iterator[int]:
     jnp = module("jax.numpy")
-    for equation in program.eqns:
-        types = (each.aval.dtype for each in equation.outvars if hasattr(each.aval, "dtype"))
-        yield from (each.itemsize for each in types if jnp.issubdtype(each, jnp.floating))
-        for inner in filter(_internals.is_jaxpr, module("jax").tree.leaves(equation.params)):
-            yield from _widths(inner)
+    made = (variable.aval for jaxpr in nested(program) for each in jaxpr.eqns for variable in each.outvars)
+    types = (aval.dtype for aval in made if hasattr(aval, "dtype"))
+    return (each.itemsize for each in types if jnp.issubdtype(each, jnp.floating))
 
 
 def _differs(one: Any, other: Any, narrowest: int) -> str | None:
