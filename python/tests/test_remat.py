@@ -20,7 +20,7 @@ import pytest
 
 import tilewise as tw
 from tilewise._lowering import Request
-from tilewise._remat import hosts, names
+from tilewise._remat import hosts
 from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.compared import difference
 from tilewise._remat.costs import Costs, is_of_gradient
@@ -31,6 +31,7 @@ from tilewise._remat.regions import region
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
 from tilewise._remat.tried import RematRow, Tried
+from tilewise._remat.values import code as code_of
 from tilewise._remat.values import summed
 
 jax = pytest.importorskip("jax")
@@ -407,7 +408,7 @@ def layer(x, w):
     )
     traced = Step.of(Request(jax.value_and_grad(model(text + around)), (weights, x), "v5e"))
     _, chosen = traced.chosen(Choice(1.0, keeps_products=True, is_of_loops=around is IN_LOOP))
-    code = names.code(summed(chosen.kept))
+    code = code_of(summed(chosen.kept))
     lines = [line[2:] for line in code.splitlines() if line.startswith(("- ", "+ "))]
     text = code.splitlines()[0] + text
     for before, after in zip(lines[::2], lines[1::2], strict=True):

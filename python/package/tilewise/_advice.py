@@ -96,8 +96,7 @@ def _signed(count: int) -> str:
 def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
     """Apply a report's advice, one after the other, as far as it can be from outside the function.
 
-    Args:
-        confirm: compile all to the end, which alone tells times.
+    Only if all is confirmed, which compiles it to the end, are times told.
 
     Raises:
         TypeError: the report is not of a function.
@@ -129,11 +128,7 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
 
 
 def applied(request: Request, advised: Recommendation, limit: int | None = None, confirm: bool = False) -> Request:
-    """The program with one recommendation.
-
-    Args:
-        limit: the bytes that it has to fit; ``None`` if it fits already.
-        confirm: compile candidates in full where they are chosen by time.
+    """The program with one recommendation; with a limit, it has to fit that.
 
     Raises:
         Skip: it can't be applied from outside the function.

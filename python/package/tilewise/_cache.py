@@ -25,9 +25,7 @@ _SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 class Cache:
     """Answers by program, compiler, options and way of asking. A file is whole or not there.
 
-    Args:
-        folder: where they are; ``None`` to keep none.
-        libtpu: the version that compiles, by default the installed one.
+    Without a folder, none are kept.
     """
 
     def __init__(self, folder: Path | None, libtpu: str | None = None) -> None:

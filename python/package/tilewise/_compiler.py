@@ -209,11 +209,8 @@ def _end_of(file: Path) -> str:
 class Compiler:
     """Asks libtpu in a process of its own, which is started when it is needed, and again when it had to be ended.
 
-    Use it as a context manager, or call `close`: nothing is left behind.
-
-    Args:
-        ahead: start a second process whenever the first may have to be ended.
-        libtpu: the version that compiles, by default the installed one.
+    Use it as a context manager, or call `close`: nothing is left behind. One that works ahead starts a second process
+    whenever the first may have to be ended.
     """
 
     def __init__(self, *, ahead: bool = False, libtpu: str | None = None) -> None:
@@ -279,7 +276,6 @@ class Compiler:
         """Ask the compiler about a program.
 
         Args:
-            program: from `_program.trace`.
             mode: how to ask; see the module's documentation.
             limit: the HBM of a device where it is to be less than the generation's, rounded down to MiB.
             timeout: seconds, after which the answer is ``timeout``.

@@ -58,13 +58,10 @@ class _Device:
 
 
 def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] = ()) -> _T:
-    """The result of `trace`, called while JAX answers for a TPU of that generation.
+    """The result of `trace`, called while JAX answers for a TPU of that generation: stand-ins, or these devices.
 
     Warns of unanswered questions. Where the function can't be traced so, it is traced as this machine answers,
     with a warning if it asked anything.
-
-    Args:
-        devices: the result of ``jax.devices()``; by default stand-ins with a kind and little else, of equal number.
     """
     asked = Asked()
     try:

@@ -350,14 +350,7 @@ class _Captured(BaseException):
 
 @dataclass(frozen=True)
 class Handed:
-    """The compiler's arguments in ``lowered.compile()``.
-
-    Attributes:
-        module: the program, StableHLO as a module of MLIR.
-        options: the compile options.
-        devices: those that run it.
-        calls_back: whether it calls functions of this process.
-    """
+    """The compiler's arguments in ``lowered.compile()``; `calls_back` says that it calls functions of this process."""
 
     module: Any
     options: Any
@@ -368,9 +361,7 @@ class Handed:
 def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
     """The compiler's arguments, captured before it runs; ``None`` where this JAX passes them in another way.
 
-    Args:
-        lowered: the program to compile.
-        unused: options that no other call has: JAX doesn't compile a program again with the same ones.
+    No other call may have the unused options: JAX doesn't compile a program again with the same ones.
     """
     try:
         values = captured(module("jax._src.compiler"), "compile_or_get_cached", lambda: lowered.compile(unused))

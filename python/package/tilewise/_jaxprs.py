@@ -18,6 +18,9 @@ INLINED = {
 }
 """Calls whose callee stands in their place, with the parameter that has it."""
 
+CHECKPOINTS = ("checkpoint", "remat", "remat2")
+"""Names that JAX has had for the call of ``jax.checkpoint``, whose parameter is ``jaxpr``."""
+
 ARITHMETIC = frozenset([
     "abs", "add", "add_any", "and", "atan2", "ceil", "clamp", "convert_element_type", "copy", "cos", "div", "eq",
     "erf", "exp", "exp2", "expm1", "floor", "ge", "gt", "integer_pow", "is_finite", "le", "log", "log1p",

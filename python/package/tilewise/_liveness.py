@@ -68,12 +68,12 @@ class _Value:
 
 @dataclass(frozen=True)
 class Held:
-    """The bytes that a body holds.
+    """The most bytes that a body holds at a time.
 
     Attributes:
-        in_order: the most at a time, in the order of the program.
-        together: the most at a time, where steps that don't wait for each other come together.
-        unrolled: the most of loops of many steps, all unrolled, where those come together that no branch keeps apart.
+        in_order: in the order of the program.
+        together: where steps that don't wait for each other come together.
+        unrolled: of loops of many steps, all unrolled, where those come together that no branch keeps apart.
     """
 
     in_order: int
@@ -82,11 +82,9 @@ class Held:
 
 
 def held(jaxpr: Any, size: Callable[[Any], int], one_step: frozenset[int] = frozenset()) -> Held:
-    """The bytes that a jaxpr holds: the kernel's, or that of a loop in it.
+    """The bytes that a jaxpr holds, the kernel's or that of a loop in it, by those of abstract arrays as blocks.
 
-    Args:
-        size: bytes of an abstract array as a block.
-        one_step: the axes of the grid that have one step.
+    Of the axes of the grid, some have `one_step`.
     """
     return _Body(size, one_step).of(jaxpr)
 

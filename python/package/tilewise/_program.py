@@ -60,11 +60,7 @@ class Program:
 
 
 def trace(request: Request) -> Program:
-    """Trace and lower a function for a TPU, as `compile_for` does, without compiling it.
-
-    Raises:
-        NotSendable: the program can't be compiled elsewhere.
-    """
+    """Trace and lower a function for a TPU, as `compile_for` does, without compiling it; see `sendable`."""
     begun = time.perf_counter()
     name, lowered = lower_on(request)
     return sendable(lowered, request.generation, name, begun)
@@ -96,8 +92,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
     """The program that JAX would hand to the compiler for ``lowered.compile()``.
 
     Args:
-        lowered: the result of ``lower``, for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
-        tpu: the generation, such as ``v5e``.
+        lowered: for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
         topology: the slice; ``None`` for the one that the devices are of, or the smallest with enough.
         begun: when tracing began, as ``time.perf_counter()`` has it.
 

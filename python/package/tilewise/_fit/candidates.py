@@ -36,10 +36,7 @@ class Place:
 
 
 def candidate(factory: Factory, wanted: Mapping[str, Any]) -> Factory:
-    """The factory whose programs have the changes.
-
-    Args:
-        wanted: a value for each of `NAMES` that is asked for; ``None``, False, ``"none"`` and 1 change nothing.
+    """The factory whose programs have the wanted changes; ``None``, False, ``"none"`` and 1 change nothing.
 
     Raises:
         ValueError: a change doesn't take its value.

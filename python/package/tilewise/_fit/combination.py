@@ -28,18 +28,9 @@ _PROGRAMS = 32
 
 @dataclass(frozen=True)
 class Task:
-    """One combination to search; it is sent to workers.
+    """One combination to search, with the options of `fit`; it is sent to workers.
 
-    Attributes:
-        make: the factory.
-        settings: its fixed settings, those of the grid among them.
-        axes: the ordered axes, each ascending.
-        tpu, topology: the slice.
-        confirm: the programs compiled in full: the ``answer``, ``all`` or ``none``.
-        above: the sizes above the secant's answer to ask about.
-        reserve, hbm_limit: HBM that the program may not use, and HBM that there is.
-        cache: the folder of earlier answers; ``None`` for none.
-        timeout: seconds for each question.
+    `settings` are fixed, those of the grid among them; `axes` are ordered, each ascending.
     """
 
     make: Callable[..., Any]
@@ -248,7 +239,7 @@ def searched(
 
     Args:
         known: rows of an earlier search, which are not asked for again.
-        compiler: the compiler to ask; by default one that ends with the search.
+        compiler: by default one that ends with the search.
         into: the combination to fill in, which stays readable if the search is interrupted.
         within: called with the progress within a row that asks several questions.
     """

@@ -25,9 +25,7 @@ from tilewise._program import Program, sendable, trace
 def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
     """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
-    Args:
-        program: its name. ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
-        modules: the modules whose functions may be run.
+    ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
 
     Raises:
         ValueError: the text has no name, or the module isn't allowed.
@@ -97,11 +95,7 @@ def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Plac
 
 
 def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-    """The function that a factory returned, its arguments and options of ``jax.jit``.
-
-    Raises:
-        TypeError: it returned something else.
-    """
+    """The function that a factory returned, its arguments and options of ``jax.jit``; `TypeError` for all else."""
     if is_set(returned):
         raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
     is_tuple: bool = isinstance(returned, tuple)

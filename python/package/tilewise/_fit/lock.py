@@ -89,7 +89,6 @@ def compare(
     Args:
         compilers: of both; ``None`` where it isn't known.
         tolerance: the share that bytes may grow by; a MiB is always allowed.
-        exact: any change is worse.
         any_compiler: compare plans of different compilers, too. The same program with other bytes is one's, too.
         report: of the second, whose advice is given if it is worse.
     """

@@ -46,13 +46,10 @@ class Made:
 
 @dataclass(frozen=True)
 class Target:
-    """The target that programs are made and compiled for.
+    """The target that programs are made and compiled for, as the command line says it.
 
-    Attributes:
-        tpu, topology, settings: the slice, and the arguments of factories.
-        root: the folder that files are relative to.
-        libtpu: the version that compiles them, or compiled a file.
-        modules: those whose functions may be run.
+    `root` is the folder that files are relative to; `libtpu` compiles them, or compiled a file; functions of `modules`
+    may be run.
     """
 
     tpu: str | None

@@ -13,9 +13,7 @@ _PREDICTED = 6
 def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Together, dict[int, Together]]:
     """The set with the largest count that fits, or the smallest that was asked about if none does, and all that were.
 
-    Args:
-        counts: ascending; more pages take more bytes.
-        ask: compiles the set for a count, and sums it up.
+    Counts ascend, and more pages take more bytes.
     """
     asked: dict[int, Together] = {}
     left = list(counts)

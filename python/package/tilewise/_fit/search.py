@@ -67,12 +67,10 @@ def search(
     """The largest size that fits.
 
     Args:
-        sizes: ascending.
         ask: answers a question; never called with one twice.
         above: the sizes above the secant's answer to ask about: all, those that `_Above` chooses, the next few, or
             for how many seconds.
         found: the results so far, which stay readable if the search is interrupted.
-        clock: seconds, for ``above``.
     """
     found = Found() if found is None else found
     real: dict[float, Verdict] = {}

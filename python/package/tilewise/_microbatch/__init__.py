@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tilewise._errors import Error
 from tilewise._microbatch.program import Part, Program
-from tilewise._microbatch.shares import Each, RefusedError, Share, Whole
+from tilewise._microbatch.rules import Each, RefusedError, Share, Whole
 from tilewise._modules import module
 
 LANES = 128

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import INLINED
-from tilewise._microbatch.rules import COSTLY, ELEMENTWISE, LINEAR, MOVING, RULES, SCALING, Operation
-from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, merged
+from tilewise._jaxprs import CHECKPOINTS, INLINED, opened
+from tilewise._microbatch import rules
+from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
 
-CHEAP = ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
+CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Primitives fused into their readers: each reader makes its own piece of the result."""
 MOST_CHEAP = 64
 """The most of them in a row."""
@@ -40,11 +41,7 @@ class Step:
 class Program:
     """A traced program for parts of the batch: values by number, their shares of the samples, and steps in order.
 
-    Args:
-        closed: the program, as JAX traces it.
-        shares: the shares of its inputs.
-        sizes: the numbers of samples and of parts.
-        is_within: whether it is a step of another program, in which no sum over the batch can be finished.
+    `sizes` are the numbers of samples and of parts. Within another program, no sum over the batch can be finished.
     """
 
     def __init__(self, closed: Any, shares: list[Share], sizes: tuple[int, int], is_within: bool = False) -> None:
@@ -89,8 +86,7 @@ class Program:
         name = eqn.primitive.name
         if name in INLINED and INLINED[name] in eqn.params:
             callee = eqn.params[INLINED[name]]
-            jaxpr, consts = (callee.jaxpr, callee.consts) if hasattr(callee, "consts") else (callee, ())
-            return self.call(jaxpr, consts, reads, eqn)
+            return self.call(opened(callee), getattr(callee, "consts", ()), reads, eqn)
         if name == "optimization_barrier":
             return reads
         if name == "custom_linear_solve":
@@ -108,7 +104,7 @@ class Program:
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             return self._operation(eqn, reads)
-        rule = RULES.get(name)
+        rule = rules.RULES.get(name)
         if rule is None:
             raise RefusedError(f"`{name}` isn't known to keep samples apart")
         given, made = (
@@ -142,11 +138,11 @@ class Program:
         if turns != {turn}:
             return None
         # Outside of loops, an operation that also reads other values waits until all parts are added up.
-        if self.is_within and name in SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
+        if self.is_within and name in rules.SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
             return self._emit(eqn, reads, [Partial(turn)], {})
         # A loop's step rounds its sums in any case.
-        is_outside = name in LINEAR and all(sums) and _keeps_precision(eqn)
-        if not is_outside and not (self.is_within and name in LINEAR | MOVING):
+        is_outside = name in rules.LINEAR and all(sums) and _keeps_precision(eqn)
+        if not is_outside and not (self.is_within and name in rules.LINEAR | rules.MOVING):
             return None
         reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
         return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})
@@ -193,7 +189,7 @@ class Program:
             if inner is not None and self.avals[reads[0]].shape[inner] != 1:
                 reads = [self.rows(reads[0], rows.along(inner))]
             return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
-        if name in ELEMENTWISE and len(eqn.outvars) == 1:
+        if name in rules.ELEMENTWISE and len(eqn.outvars) == 1:
             wide = [self.avals[read].shape and self.avals[read].shape[rows.at] != 1 for read in reads]
             reads = [self.rows(read, rows) if is_wide else read for read, is_wide in zip(reads, wide, strict=True)]
             return self._emit(eqn, reads, [rows], {})[0]
@@ -220,7 +216,7 @@ class Program:
             return found if eqn.primitive.multiple_results else [found]
 
         results = [(var.aval, share) for var, share in zip(eqn.outvars, shares, strict=True)]
-        made = self.step(compute, reads, results, eqn.primitive.name in COSTLY)
+        made = self.step(compute, reads, results, eqn.primitive.name in rules.COSTLY)
         self._made.update(dict.fromkeys(made, (eqn, reads)))
         return made
 
@@ -295,8 +291,15 @@ def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
     return primitive.bind(*callables, *values, **rest)
 
 
-def _closed(jaxpr: Any) -> Any:
-    return jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
+def _inner(program: Program, jaxpr: Any, shares: list[Share]) -> Program:
+    """The program of a loop's step, or of another operation's."""
+    closed = jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
+    return Program(closed, shares, program.sizes, is_within=True)
+
+
+def _known(inputs: Sequence[int], values: Sequence[Any]) -> dict[int, Any]:
+    """The values of inputs, of those that have one."""
+    return {at: value for at, value in zip(inputs, values, strict=True) if value is not None}
 
 
 def _keeps_precision(eqn: Any) -> bool:
@@ -347,6 +350,12 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     """A loop as two: values that all parts share are computed once, the rest for each part."""
     turn = max(program.shares[at].turn for at in reads)
     made: dict[int, int] = {}
+
+    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Part) -> list[Any]:
+        given = iter(values)
+        found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
+        return found
+
     for is_whole in (True, False):
         places = [at for at, share in enumerate(shares) if isinstance(share, Whole) == is_whole]
         if not places:
@@ -355,16 +364,9 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
 
         # The loop for values that all parts share reads nothing of samples.
         is_read = [not is_whole or isinstance(program.shares[at], Whole) for at in reads]
-
-        def compute(
-            values: list[Any], part: Part, is_read: list[bool] = is_read, places: list[int] = places
-        ) -> list[Any]:
-            given = iter(values)
-            found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
-            return found
-
         needed = [at for at, is_it in zip(reads, is_read, strict=True) if is_it]
-        made.update(zip(places, program.step(compute, needed, results, not is_whole), strict=True))
+        step = functools.partial(compute, is_read, places)
+        made.update(zip(places, program.step(step, needed, results, not is_whole), strict=True))
     return [made[at] for at in range(len(shares))]
 
 
@@ -380,7 +382,7 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     rows = [share.along(share.at - 1) if isinstance(share, Each) else share for share in xs]
 
     def step(carry: list[Share]) -> tuple[Program, list[Share]]:
-        body = Program(_closed(params["jaxpr"]), [*consts, *carry, *rows], program.sizes, is_within=True)
+        body = _inner(program, params["jaxpr"], [*consts, *carry, *rows])
         return body, [body.shares[at] for at in body.results[: counts[1]]]
 
     body, carry = _carried(carry, step)
@@ -396,12 +398,12 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
         consts, start, xs = _split(values, *counts)
         # The wanted values may need more of the carried ones.
         carried = _closure(body, [body.results[at] for at in places], counts)
-        known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
-        rows = {at: value for at, value in zip(body.inputs[sum(counts) :], xs, strict=True) if value is not None}
+        known = _known(body.inputs[: counts[0]], consts)
+        rows = _known(body.inputs[sum(counts) :], xs)
         asked = [at for at in places if at >= counts[1]]
 
         def one(state: list[Any], rows: dict[int, Any]) -> tuple[list[Any], list[Any]]:
-            given = {body.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)}
+            given = _known([body.inputs[counts[0] + at] for at in carried], state)
             wanted = [body.results[at] for at in [*carried, *asked]]
             found = body.run(wanted, known | given | rows, part)
             return found[: len(carried)], found[len(carried) :]
@@ -440,11 +442,11 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     asked, consts, carry = _split(shares, *counts)
 
     def step(carry: list[Share]) -> tuple[Program, list[Share]]:
-        body = Program(_closed(params["body_jaxpr"]), [*consts, *carry], program.sizes, is_within=True)
+        body = _inner(program, params["body_jaxpr"], [*consts, *carry])
         return body, [body.shares[at] for at in body.results]
 
     body, carry = _carried(carry, step)
-    condition = Program(_closed(params["cond_jaxpr"]), [*asked, *carry], program.sizes, is_within=True)
+    condition = _inner(program, params["cond_jaxpr"], [*asked, *carry])
     if not isinstance(condition.shares[condition.results[0]], Whole):
         raise RefusedError("samples decide how often a loop runs")
     first = sum(counts)
@@ -458,18 +460,13 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
         carried = _closure(body, wanted, (counts[1], len(start)))
 
         def again(state: list[Any]) -> Any:
-            given: dict[int, Any] = {
-                condition.inputs[counts[0] + at]: value for at, value in zip(carried, state, strict=True)
-            }
-            known = dict(zip(condition.inputs, asked, strict=False))
-            return condition.run(condition.results, known | given, part)[0]
+            given = _known([condition.inputs[counts[0] + at] for at in carried], state)
+            return condition.run(condition.results, _known(condition.inputs[: counts[0]], asked) | given, part)[0]
 
         def one(state: list[Any]) -> list[Any]:
-            given: dict[int, Any] = {
-                body.inputs[counts[1] + at]: value for at, value in zip(carried, state, strict=True)
-            }
-            known = {at: value for at, value in zip(body.inputs, consts, strict=False) if value is not None}
-            return body.run([body.results[at] for at in carried], known | given, part)
+            given = _known([body.inputs[counts[1] + at] for at in carried], state)
+            wanted = [body.results[at] for at in carried]
+            return body.run(wanted, _known(body.inputs[: counts[1]], consts) | given, part)
 
         found = dict(zip(carried, lax.while_loop(again, one, [start[at] for at in carried]), strict=True))
         return [found[at] for at in places]
@@ -482,7 +479,7 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     index, *shares = [_within(program.shares[at]) for at in reads]
     if not isinstance(index, Whole):
         raise RefusedError("samples decide which branch runs")
-    branches = [Program(_closed(branch), shares, program.sizes, is_within=True) for branch in eqn.params["branches"]]
+    branches = [_inner(program, branch, shares) for branch in eqn.params["branches"]]
     results = [branches[0].shares[at] for at in branches[0].results]
     for branch in branches[1:]:
         others = (branch.shares[at] for at in branch.results)
@@ -494,7 +491,7 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
         index, *rest = values
 
         def of(branch: Program) -> Callable[..., list[Any]]:
-            known = {at: value for at, value in zip(branch.inputs, rest, strict=True) if value is not None}
+            known = _known(branch.inputs, rest)
             return lambda: branch.run([branch.results[at] for at in places], known, part)
 
         return list(lax.switch(index, [of(branch) for branch in branches]))
@@ -505,18 +502,13 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
 def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     jax, params = module("jax"), eqn.params
     try:
-        within = Program(
-            _closed(params["jaxpr"]), [_within(program.shares[at]) for at in reads], program.sizes, is_within=True
-        )
+        within = _inner(program, params["jaxpr"], [_within(program.shares[at]) for at in reads])
     except RefusedError:
         # The checkpoint is lost, not its values.
         return program.call(params["jaxpr"], (), reads, eqn)
 
     def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
-        given: dict[int, Any] = {
-            at: value for at, value in zip(within.inputs, values, strict=True) if value is not None
-        }
-
+        given = _known(within.inputs, values)
         if params.get("prevent_cse") and params.get("differentiated"):
             given = jax.lax.optimization_barrier(given)
         return within.run([within.results[at] for at in places], given, part)
@@ -528,8 +520,6 @@ LOOPS: dict[str, Callable[[Program, Any, list[int]], list[int]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
-    "remat": _checkpoint,
-    "remat2": _checkpoint,
-    "checkpoint": _checkpoint,
+    **dict.fromkeys(CHECKPOINTS, _checkpoint),
 }
 """Operations with programs of their own."""

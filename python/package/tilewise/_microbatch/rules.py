@@ -1,4 +1,4 @@
-"""Rules for the operations of a traced program: their effect on the samples of a batch."""
+"""The share of a traced program's values in the samples of a batch, and the rules of operations on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,64 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilewise._jaxprs import ARITHMETIC
-from tilewise._microbatch.shares import Each, Partial, RefusedError, Share, Whole, together
+
+
+class RefusedError(Exception):
+    """Parts of the batch would compute something else than the whole."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A value's share of the samples; `turn` counts the passes over all parts before it is known.
+
+    It is one if the value follows from a sum over them.
+    """
+
+    turn: int = 0
+
+
+@dataclass(frozen=True)
+class Whole(Share):
+    """A value that all parts share."""
+
+
+@dataclass(frozen=True)
+class Partial(Share):
+    """A part's share of a sum over the batch."""
+
+
+@dataclass(frozen=True)
+class Each(Share):
+    """Rows of each sample along dimension `at`: `inner` of them in a row, then the next sample's, and again."""
+
+    at: int = 0
+    inner: int = 1
+
+    def along(self, at: int) -> Each:
+        return replace(self, at=at)
+
+
+def together(shares: list[Share], known: int = 0) -> Each:
+    """The rows that values have in common which are combined element by element; there is at least one with rows."""
+    rows = [share for share in shares if isinstance(share, Each)]
+    first = rows[0]
+    if any((row.at, row.inner) != (first.at, first.inner) for row in rows):
+        raise RefusedError("a value has one number for each two samples")
+    return replace(first, turn=max(known, *(share.turn for share in shares)))
+
+
+def merged(one: Share, other: Share) -> Share:
+    """The share of a loop's carried value that has one before a step and the other after it."""
+    turn = max(one.turn, other.turn)
+    if isinstance(one, Whole):
+        return replace(other, turn=turn)
+    if isinstance(other, Whole):
+        return replace(one, turn=turn)
+    if type(one) is not type(other):
+        raise RefusedError("a loop carries a sum over the batch as if it were of each sample")
+    if isinstance(one, Each):
+        return together([one, other])
+    return Partial(turn)
 
 
 @dataclass
@@ -360,15 +417,9 @@ RULES: dict[str, Rule] = {
     "gather": gather,
     "scatter": scatter,
     "scatter-add": scatter,
-    "cholesky": before_the_last(2),
     "triangular_solve": triangular_solve,
-    "lu": before_the_last(2),
-    "lu_pivots_to_permutation": before_the_last(1),
-    "qr": before_the_last(2),
-    "geqrf": before_the_last(2),
-    "svd": before_the_last(2),
-    "eigh": before_the_last(2),
-    "random_wrap": before_the_last(1),
+    **dict.fromkeys(["cholesky", "lu", "qr", "geqrf", "svd", "eigh"], before_the_last(2)),
+    **dict.fromkeys(["lu_pivots_to_permutation", "random_wrap"], before_the_last(1)),
     **dict.fromkeys(["random_bits", "random_split", "random_fold_in", "random_unwrap"], random_bits),
     **dict.fromkeys(
         ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"],
@@ -377,14 +428,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "sort", "rev", "split", "top_k"], along_an_axis
     ),
-    **dict.fromkeys(
-        [
-            "reduce_window_max",
-            "reduce_window_sum",
-            "reduce_window_min",
-            "select_and_scatter_add",
-            "select_and_gather_add",
-        ],
-        window,
-    ),
+    **dict.fromkeys([f"reduce_window_{name}" for name in ("max", "sum", "min")], window),
+    **dict.fromkeys(["select_and_scatter_add", "select_and_gather_add"], window),
 }

@@ -11,7 +11,7 @@ from typing import Any
 from tilewise import _internals
 from tilewise._modules import module
 from tilewise._remat.costs import is_fused, is_of_gradient
-from tilewise._remat.equations import bytes_of, is_literal, read_by
+from tilewise._remat.equations import bytes_of, is_literal, read_by, renamed, variables
 
 _NEAR, _FEWER = 8, 8
 """The most operations from a gradient back to one that stands for it; the factor by which bytes are far fewer."""
@@ -63,14 +63,8 @@ def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: boo
 
     A barrier keeps the compiler from finding the first computation again. Where it is tied, a part begins once the
     gradient that it is read with is there; kept values are read no earlier either, since values that follow may be
-    larger. As with ``jax.checkpoint``, one barrier holds all that a part and its gradient read.
-
-    Args:
-        forward: the pass before it.
-        late: the equations of the backward pass, in order.
-        is_tied: whether parts wait for gradients.
-        releases: whether they wait, too, for the gradients that are made of something larger than themselves, such as
-            weights'.
+    larger. As with ``jax.checkpoint``, one barrier holds all that a part and its gradient read. One that releases
+    waits, too, for the gradients that are made of something larger than themselves, such as weights'.
     """
     return _Backward(forward, late, is_tied, releases).equations()
 
@@ -78,7 +72,7 @@ def repeated(forward: Forward, late: Sequence[Any], is_tied: bool, releases: boo
 class _Backward:
     def __init__(self, forward: Forward, late: Sequence[Any], is_tied: bool, releases: bool) -> None:
         self._forward, self._late, self._is_tied, self._releases = forward, late, is_tied, releases
-        self._last = {atom: at for at, each in enumerate(late) for atom in each.invars if not is_literal(atom)}
+        self._last = {atom: at for at, each in enumerate(late) for atom in variables(each.invars)}
         self._parts = forward.parts() if is_tied else []
         self._waiting = set(forward.kept) if is_tied else set[Any]()
         self._new: dict[Any, Any] = {}
@@ -139,11 +133,9 @@ class _Backward:
                     chosen.add(made[atom])
                     waiting.append(made[atom])
         equations = [forward.equations[place] for place in sorted(chosen)]
-        tie = (
-            _tie(self._late[at:], self._before, forward.lost) if self._is_tied and not chosen <= forward.free else None
-        )
         first: list[Any] = []
-        if tie is not None:
+        is_tied = self._is_tied and not chosen <= forward.free
+        if is_tied and (tie := _tie(self._late[at:], self._before, forward.lost)) is not None:
             reads = set(read_by(equations))
             segments = {forward.segment(place) for place in chosen} if forward.bounds else set[int]()
             first = [each for each in self._waiting if each in reads or forward.segment(made.get(each, -1)) in segments]
@@ -175,8 +167,7 @@ class _Backward:
             self._shared.update((each, names[each]) for each in leaves if each not in self._forward.made)
         for equation in equations:
             made = [_internals.variable(each.aval) for each in equation.outvars]
-            reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
-            found.append(equation.replace(invars=reads, outvars=made))
+            found.append(renamed(equation, names, outvars=made))
             names.update(zip(equation.outvars, made, strict=True))
             self._new.update(zip(equation.outvars, made, strict=True))
         return found
@@ -211,8 +202,8 @@ def _connected(forward: Forward) -> dict[int, set[int]]:
     made = {variable: at for at in again for variable in forward.equations[at].outvars if variable in through}
     part = {at: {at} for at in again}
     for at in sorted(again):
-        for atom in forward.equations[at].invars:
-            if not is_literal(atom) and atom in made and part[made[atom]] is not part[at]:
+        for atom in variables(forward.equations[at].invars):
+            if atom in made and part[made[atom]] is not part[at]:
                 large, small = sorted((part[made[atom]], part[at]), key=len, reverse=True)
                 large |= small
                 part.update(dict.fromkeys(small, large))
@@ -223,7 +214,7 @@ def _tie(late: Sequence[Any], before: dict[Any, Any], repeated: set[Any]) -> Any
     """The gradient that a part is read with: of the first reader that reads one, or a smaller one that leads to it."""
     derived: set[Any] = set(repeated)
     for equation in late:
-        reads = [atom for atom in equation.invars if not is_literal(atom)]
+        reads = variables(equation.invars)
         if derived.isdisjoint(reads):
             continue
         gradients = [atom for atom in reads if atom in before and atom not in derived]

@@ -10,7 +10,7 @@ from tilewise import _internals
 from tilewise._remat.again import Forward, repeated
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import Cut, minimum_cut
-from tilewise._remat.equations import BODIES, Block, bytes_of, is_literal, read_by
+from tilewise._remat.equations import BODIES, Block, bytes_of, makers, read_by, variables
 from tilewise._remat.hosts import moved_back, there_and_back
 from tilewise._remat.loops import Loops
 from tilewise._remat.regions import Pair, Region, fullest
@@ -47,12 +47,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Value:
-    """A value that is kept or computed again, and how many times a step does it.
+    """A value that is kept or computed again, and how many times a step does it; a loop hands on one without a maker.
 
-    Attributes:
-        variable, equation: the value and its maker; ``None`` for a value that a loop hands on.
-        times: how many there are in a step.
-        ends_line: whether it is the value of its maker's line of the program.
+    `ends_line` says whether it is the value of its maker's line of the program.
     """
 
     variable: Any
@@ -112,7 +109,7 @@ class Chooser:
             equation = equations[at]
             inner = self.program(body, times * int(equation.params.get("length", 1))).closed()
             equations[at] = _internals.with_program(equation, BODIES[equation.primitive.name], inner)
-        ends = {atom for atom in block.outputs if not is_literal(atom)}
+        ends = set(variables(block.outputs))
         self._apply(region.pairs, equations, ends, times)
         return Block(block.inputs, self._in_line(equations, ends, times), block.outputs, block.constants)
 
@@ -144,12 +141,11 @@ class Chooser:
             equations[one], equations[two] = self._pair(pair, equations[one], equations[two], ends.union(others), times)
 
     def _note(self, kept: list[Any], equations: list[Any], again: list[int], seconds: list[float], times: int) -> None:
-        places = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+        places = makers(equations)
         readers: dict[Any, list[Any]] = {}
         for each in equations:
-            for atom in each.invars:
-                if not is_literal(atom):
-                    readers.setdefault(atom, []).append(each)
+            for atom in variables(each.invars):
+                readers.setdefault(atom, []).append(each)
         for variable in kept:
             at = places.get(variable)
             if variable in self._stacked:
@@ -166,11 +162,10 @@ class Chooser:
     def _pair(self, pair: Pair, forward: Any, backward: Any, elsewhere: set[Any], times: int) -> tuple[Any, Any]:
         times *= int(forward.params["length"])
         inside = [*pair.early, *pair.late]
-        outs = {atom for atom in (*pair.first.outputs, *pair.second.outputs) if not is_literal(atom)}
-        self._apply(pair.within, inside, outs, times)
+        self._apply(pair.within, inside, set(variables([*pair.first.outputs, *pair.second.outputs])), times)
         early, late = inside[: len(pair.early)], inside[len(pair.early) :]
-        made = {variable for each in early for variable in each.outvars}
-        read = dict.fromkeys([*read_by(late), *(atom for atom in pair.second.outputs if not is_literal(atom))])
+        made = makers(early)
+        read = dict.fromkeys([*read_by(late), *variables(pair.second.outputs)])
         wanted = [atom for atom in read if atom in made or atom in pair.carried]
         seconds = list(map(self._seconds, early))
         cut = self._cut(early, wanted, seconds, given=pair.carried)
@@ -192,7 +187,7 @@ class Chooser:
             fixed, bounds = segments(equations[:turn], seconds, ends, self.choice.share)
             turn = bounds[-1]
         early, late = equations[:turn], equations[turn:]
-        made = {variable: at for at, each in enumerate(early) for variable in each.outvars}
+        made = makers(early)
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
         if not any(map(is_of_gradient, late)) or not wanted:
             return equations

@@ -43,22 +43,15 @@ def sample(closed: Any) -> list[Any]:
     return [one(aval) for aval in closed.in_avals]
 
 
-def _runner(function: Callable[..., Any]) -> Callable[[Sequence[Any]], list[Any]]:
-    """Computes a function on the CPU; compiled once. Random keys are given as numbers."""
-    jax = module("jax")
+def _results(function: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+    """The results of a function, computed on the CPU. Random keys are given as numbers."""
+    jax, numpy = module("jax"), module("numpy")
     # Else each program skips the rounding between those operations that it fuses.
-    options = {"xla_allow_excess_precision": False}
-    compiled = jax.jit(function, compiler_options=options)
-
-    def numbers(each: Any) -> Any:
-        is_key = jax.dtypes.issubdtype(each.dtype, jax.dtypes.prng_key)
-        return module("numpy").asarray(jax.random.key_data(each) if is_key else each)
-
-    def run(values: Sequence[Any]) -> list[Any]:
-        with jax.default_device(jax.devices("cpu")[0]):
-            return list(map(numbers, jax.tree.leaves(compiled(*values))))
-
-    return run
+    compiled = jax.jit(function, compiler_options={"xla_allow_excess_precision": False})
+    with jax.default_device(jax.devices("cpu")[0]):
+        found = jax.tree.leaves(compiled(*args))
+        is_key = [jax.dtypes.issubdtype(each.dtype, jax.dtypes.prng_key) for each in found]
+        return [numpy.asarray(jax.random.key_data(a) if is_its else a) for a, is_its in zip(found, is_key, strict=True)]
 
 
 def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequence[Any]) -> float:
@@ -67,17 +60,9 @@ def difference(one: Callable[..., Any], other: Callable[..., Any], args: Sequenc
     Raises:
         Skip: it is more than rounding.
     """
-    jax, numpy = module("jax"), module("numpy")
-    leaves, narrowest = jax.tree.leaves, min(_widths(jax.make_jaxpr(one)(*args)), default=8)
-    found = 0.0
-    for number, (a, b) in enumerate(zip(*(leaves(_runner(each)(args)) for each in (one, other)), strict=True)):
-        words = _differs(a, b, narrowest)
-        if words is not None:
-            raise Skip(f"result {number} {words}")
-        if a.size and a.dtype.kind in "fV":
-            wide, narrow = a.astype("float64"), b.astype("float64")
-            found = max(found, float(numpy.abs(wide - narrow).max() / max(numpy.abs(wide).max(), 1e-300)))
-    return found
+    narrowest = min(_widths(module("jax").make_jaxpr(one)(*args)), default=8)
+    pairs = zip(_results(one, args), _results(other, args), strict=True)
+    return max((_difference(f"result {number}", *pair, narrowest) for number, pair in enumerate(pairs)), default=0.0)
 
 
 def _widths(program: Any) -> Iterator[int]:
@@ -87,15 +72,19 @@ def _widths(program: Any) -> Iterator[int]:
     return (each.itemsize for each in types if jnp.issubdtype(each, jnp.floating))
 
 
-def _differs(one: Any, other: Any, narrowest: int) -> str | None:
+def _difference(name: str, one: Any, other: Any, narrowest: int) -> float:
+    """The difference of real numbers; all others have to be equal, or nearly so."""
     numpy = module("numpy")
     if not module("jax.numpy").issubdtype(one.dtype, numpy.inexact):
-        return None if numpy.array_equal(one, other) else "changes"
+        if not numpy.array_equal(one, other):
+            raise Skip(f"{name} changes")
+        return 0.0
     wide = one.astype("complex128" if one.dtype.kind == "c" else "float64")
     if not numpy.isfinite(wide).all():
-        return "isn't finite, so that nothing can be compared"
+        raise Skip(f"{name} isn't finite, so that nothing can be compared")
     scale = float(abs(wide).max(initial=0.0))
     difference = float(abs(wide - other.astype(wide.dtype)).max(initial=0.0))
-    if difference <= _TOLERANCES.get(min(narrowest, one.dtype.itemsize), 1e-4) * scale:
-        return None
-    return f"changes by {difference:.2g} of {scale:.2g}"
+    is_rounding = difference <= _TOLERANCES.get(min(narrowest, one.dtype.itemsize), 1e-4) * scale
+    if not is_rounding:
+        raise Skip(f"{name} changes by {difference:.2g} of {scale:.2g}")
+    return difference / max(scale, 1e-300) if one.dtype.kind in "fV" else 0.0

@@ -29,11 +29,7 @@ _COLLECTIVES = ("psum", "all_gather", "all_to_all", "reduce_scatter", "ppermute"
 
 @dataclass(frozen=True)
 class Costs:
-    """Times of equations on a TPU.
-
-    Attributes:
-        flops, hbm_bytes, link_bytes: its rates per second.
-    """
+    """Times of equations on a TPU, by its rates per second."""
 
     flops: float
     hbm_bytes: float

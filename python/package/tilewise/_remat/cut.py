@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise._modules import module
-from tilewise._remat.equations import bytes_of, is_literal
+from tilewise._remat.equations import bytes_of, makers, variables
 
 _INFINITE = 2**29
 _WHOLE = 2**28
@@ -28,12 +28,7 @@ _WHOLE = 2**28
 
 @dataclass(frozen=True)
 class Cut:
-    """The choice in a region.
-
-    Attributes:
-        kept: variables.
-        again: the places of the equations to repeat, ascending.
-    """
+    """The choice in a region: variables to keep, and the places of the equations to repeat, ascending."""
 
     kept: list[Any]
     again: list[int]
@@ -51,8 +46,7 @@ def minimum_cut(
     """The cut with the least sum of kept bytes and of the worth of repeated equations.
 
     Args:
-        equations: those of the forward pass, in order.
-        wanted: the values that the backward pass reads of it.
+        wanted: the values that the backward pass reads.
         worth: of each equation, the bytes that its seconds are worth; infinite where it must not be repeated.
         free: results of the equations that are alive without being kept.
         given: inputs that can be kept, and can't be made again; other inputs cost nothing.
@@ -60,7 +54,7 @@ def minimum_cut(
     """
     numpy, sparse = module("numpy"), module("scipy.sparse")
     flow = module("scipy.sparse.csgraph").maximum_flow
-    made = {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+    made = makers(equations)
     free, given, fixed = set(free), set(given), set(fixed)
     numbers: dict[Any, int] = {"source": 0, "sink": 1}
 
@@ -76,12 +70,11 @@ def minimum_cut(
         if at is None or at in inside:
             continue
         inside.add(at)
-        for atom in equations[at].invars:
-            if not is_literal(atom) and atom not in free:
-                if atom in made:
-                    waiting.append(atom)
-                elif atom in given:
-                    ends.add(atom)
+        for atom in variables(equations[at].invars):
+            if atom in made and atom not in free:
+                waiting.append(atom)
+            elif atom in given and atom not in free:
+                ends.add(atom)
     total = sum(bytes_of(variable) for at in inside for variable in equations[at].outvars) + sum(map(bytes_of, ends))
     unit = max(1.0, total / _WHOLE)
     edges: dict[tuple[int, int], int] = {}
@@ -100,8 +93,8 @@ def minimum_cut(
             if variable not in free:
                 edge(("value", variable), ("again", at), max(1, bytes_of(variable) / unit))
                 edge(("again", at), ("value", variable), _INFINITE)
-        for atom in equation.invars:
-            if not is_literal(atom) and atom not in free and (atom in made or atom in given):
+        for atom in variables(equation.invars):
+            if atom not in free and (atom in made or atom in given):
                 edge(("again", at), ("value", atom), _INFINITE)
     for variable in wanted:
         if variable not in free and (variable in made or variable in given):

@@ -16,16 +16,9 @@ class Decision:
     """Compiles in full those that may be the fastest, of each kind the fastest at full rates.
 
     Kinds differ in how much longer a run takes than at full rates, by a fifth in some steps; choices of one kind
-    differ by a hundredth or two.
-
-    Args:
-        tried: the choices, the step as it is written first.
-        limit: bytes.
-        most: the most full compilations; where none of them fits, as many of the smallest choices follow.
-        shrinks: whether the compiler's own rematerialization may make the step fit as it is written.
-        can_stop: whether the plan of a program on one chip is to be had without its code.
-        ask: replaces the answer to a probe by the compiler's at the TPU's own limit.
-        say: called with the progress, in words.
+    differ by a hundredth or two. The first of the tried is the step as it is written, which fits if the compiler's
+    own rematerialization ``shrinks`` it. Where none of the ``most`` compiled ones fits, as many of the smallest
+    follow. ``ask`` replaces the answer to a probe by the compiler's at the TPU's own limit.
     """
 
     def __init__(
@@ -107,11 +100,7 @@ class Decision:
 
 
 class Outcomes:
-    """The outcomes of choices that were asked at the TPU's own limit.
-
-    Args:
-        limit: bytes.
-    """
+    """The outcomes of choices that were asked at the TPU's own limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._beyond = limit, 0

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import INLINED
+from tilewise._jaxprs import CHECKPOINTS, INLINED
 from tilewise._modules import module
 
-CHECKPOINTS = ("checkpoint", "remat", "remat2")
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """Primitives that stand for the equations of a program of their own, with the parameter that has it."""
 
@@ -28,9 +27,24 @@ def is_literal(atom: Any) -> bool:
     return isinstance(atom, module("jax.extend.core").Literal)
 
 
+def variables(atoms: Iterable[Any]) -> list[Any]:
+    return [atom for atom in atoms if not is_literal(atom)]
+
+
 def read_by(equations: Iterable[Any]) -> list[Any]:
     """The variables that equations read, each once."""
-    return list(dict.fromkeys(atom for each in equations for atom in each.invars if not is_literal(atom)))
+    return list(dict.fromkeys(variables(atom for each in equations for atom in each.invars)))
+
+
+def makers(equations: Iterable[Any]) -> dict[Any, int]:
+    """By variable the place of the equation that makes it."""
+    return {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+
+
+def renamed(equation: Any, names: Mapping[Any, Any], **fields: Any) -> Any:
+    """The equation that reads variables by other names."""
+    reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
+    return equation.replace(invars=reads, **fields)
 
 
 def bytes_of(atom: Any) -> int:
@@ -45,12 +59,9 @@ _empty = functools.cache(lambda: module("jax").make_jaxpr(tuple)())
 
 @dataclass
 class Block:
-    """Equations in order, with their inputs and outputs.
+    """Equations in the order of the trace, with their inputs and outputs; an output may be a literal.
 
-    Attributes:
-        inputs, outputs: variables; an output may be a literal.
-        equations: in the order of the trace.
-        constants: of all blocks of a step, the values of variables that no equation makes.
+    `constants` has, of all blocks of a step, the values of variables that no equation makes.
     """
 
     inputs: list[Any]
@@ -59,7 +70,7 @@ class Block:
     constants: dict[Any, Any] = field(repr=False)
 
     def closed(self) -> Any:
-        read = [*read_by(self.equations), *(atom for atom in self.outputs if not is_literal(atom))]
+        read = [*read_by(self.equations), *variables(self.outputs)]
         own = [each for each in dict.fromkeys(read) if each in self.constants]
         effects = frozenset[Any]().union(*(each.effects for each in self.equations))
         return _internals.changed(
@@ -146,11 +157,11 @@ def _is_open(equation: Any) -> bool:
 
 def needed(equations: Sequence[Any], wanted: Iterable[Any], known: Callable[[Any], bool]) -> list[Any]:
     """The equations that make the wanted values from the known ones, in order."""
-    missing = {each for each in wanted if not is_literal(each) and not known(each)}
+    missing = {each for each in variables(wanted) if not known(each)}
     found: list[Any] = []
     for equation in reversed(equations):
         if not missing.isdisjoint(equation.outvars):
             found.append(equation)
             missing.difference_update(equation.outvars)
-            missing.update(atom for atom in equation.invars if not is_literal(atom) and not known(atom))
+            missing.update(atom for atom in variables(equation.invars) if not known(atom))
     return found[::-1]

@@ -14,15 +14,7 @@ from tilewise._modules import module
 
 
 class Form:
-    """A step of trees, as a function of their arrays.
-
-    Args:
-        step: the step.
-        args: its arguments.
-
-    Attributes:
-        leaves: the arrays of the arguments.
-    """
+    """A step of trees, as a function of their arrays; `leaves` are those of its arguments."""
 
     def __init__(self, step: Callable[..., Any], args: Sequence[Any]) -> None:
         self._step = step

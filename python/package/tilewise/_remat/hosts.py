@@ -7,7 +7,7 @@ from typing import Any
 
 from tilewise import _internals
 from tilewise._modules import module
-from tilewise._remat.equations import bytes_of, is_literal
+from tilewise._remat.equations import bytes_of, renamed, variables
 
 _LEAST_BYTES = 2**20
 """The least size that is worth a transfer."""
@@ -40,10 +40,9 @@ def moved_back(late: Sequence[Any], back: Sequence[Any]) -> list[Any]:
     names: dict[Any, Any] = {}
     found: list[Any] = []
     for equation in late:
-        for atom in equation.invars:
-            if not is_literal(atom) and atom in waiting:
+        for atom in variables(equation.invars):
+            if atom in waiting:
                 names[atom] = _internals.variable(atom.aval)
                 found.append(waiting.pop(atom).replace(outvars=[names[atom]]))
-        reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
-        found.append(equation.replace(invars=reads))
+        found.append(renamed(equation, names))
     return found

@@ -8,19 +8,15 @@ from typing import Any
 from tilewise import _internals
 from tilewise._internals import Scan
 from tilewise._remat.cut import Cut
-from tilewise._remat.equations import Block, is_literal, needed, read_by
+from tilewise._remat.equations import Block, makers, needed, read_by, variables
 from tilewise._remat.regions import Pair
 
 
 @dataclass
 class Loops:
-    """A pair with a choice.
+    """A pair of loops with a choice, which the pairs within have made in its early and late equations already.
 
-    Attributes:
-        pair: the pair.
-        early, late: its equations, with the choices of the pairs within.
-        cut: the values kept, and the equations computed again.
-        host: by kept value its place in the host's memory, the equations that move it there, and those back.
+    `host` has by kept value its place in the host's memory, the equations that move it there, and those back.
     """
 
     pair: Pair
@@ -37,12 +33,9 @@ class Loops:
         """The first loop, which makes its carry, values that others read, and kept ones; and the stacks of these."""
         pair, (one, _) = self.pair, self.pair.loops
         constants, inputs = pair.first.constants, pair.first.inputs
-        of_first = {*inputs, *(variable for each in pair.early for variable in each.outvars)}
-        whole = {
-            atom
-            for atom, inner in zip(backward.invars, pair.second.inputs, strict=True)
-            if not is_literal(atom) and inner not in of_first
-        }
+        of_first = {*inputs, *makers(pair.early)}
+        operands = zip(backward.invars, pair.second.inputs, strict=True)
+        whole = set(variables(atom for atom, inner in operands if inner not in of_first))
         other = [at for at, each in enumerate(forward.outvars[one.carry :]) if each in elsewhere or each in whole]
         outputs = pair.first.outputs
         results = [*outputs[: one.carry], *(outputs[one.carry + at] for at in other), *self._stored]
@@ -61,11 +54,11 @@ class Loops:
         pair, (one, two) = self.pair, self.pair.loops
         inputs, constants = pair.second.inputs, pair.first.constants
         carry, kept = inputs[two.consts : two.consts + two.carry], set(self.cut.kept)
-        made = {variable for each in self.early for variable in each.outvars}
+        made = set(makers(self.early))
         known = {*pair.first.inputs, *inputs, *constants} - made - set(pair.carried) | kept
         again = [self.early[at] for at in self.cut.again]
         equations = needed([*again, *self.late], pair.second.outputs, known.__contains__)
-        read = {*read_by(equations), *(atom for atom in pair.second.outputs if not is_literal(atom))}
+        read = {*read_by(equations), *variables(pair.second.outputs)}
         read -= made | kept | set(carry)
         operands = zip(
             _operands(pair.first.inputs, forward.invars, one), _operands(inputs, backward.invars, two), strict=True

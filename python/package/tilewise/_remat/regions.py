@@ -10,7 +10,7 @@ from typing import Any
 from tilewise import _internals
 from tilewise._internals import Scan
 from tilewise._remat.costs import is_of_gradient
-from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_literal
+from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_literal, makers, variables
 
 
 @dataclass
@@ -19,11 +19,9 @@ class Pair:
 
     Attributes:
         at: the places of both in their block.
-        loops: both loops' parts.
+        first, second: the bodies' blocks.
         early: the equations of the first that hold no gradient, and those of the second that could be there.
         late: the other equations of the second.
-        first, second: the bodies' blocks.
-        stacked: by variable of the block that the first loop stacks, its place among the stacked ones.
         within: pairs inside of it.
     """
 
@@ -33,7 +31,6 @@ class Pair:
     second: Block
     early: list[Any]
     late: list[Any]
-    stacked: dict[Any, int]
     within: list[Pair]
 
     @property
@@ -115,12 +112,8 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
     stacked = {variable: place for place, variable in enumerate(forward.outvars[one.carry :])}
     # An operand that both loops take from the same place is one value.
     slices = one.consts + one.carry
-    same = {
-        atom: first.inputs[place] for place, atom in enumerate(forward.invars[: one.consts]) if not is_literal(atom)
-    }
-    rows = {
-        atom: first.inputs[slices + place] for place, atom in enumerate(forward.invars[slices:]) if not is_literal(atom)
-    }
+    same = _inner(forward.invars[: one.consts], first.inputs[: one.consts])
+    rows = _inner(forward.invars[slices:], first.inputs[slices:])
     inputs: list[Any] = []
     for place, (atom, inner) in enumerate(zip(backward.invars, two.body.jaxpr.invars, strict=True)):
         found = None
@@ -128,17 +121,21 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
             found = same.get(atom)
         elif not is_literal(atom) and place >= two.consts + two.carry:
             found = first.outputs[one.carry + stacked[atom]] if atom in stacked else rows.get(atom)
-            found = None if is_literal(found) else found
-        inputs.append(_internals.variable(inner.aval) if found is None else found)
+        is_new = found is None or is_literal(found)
+        inputs.append(_internals.variable(inner.aval) if is_new else found)
     outputs = reader.read(two.body, inputs)
     second = Block(inputs, reader.equations[count:], outputs, constants)
     early, late = list(reader.equations[:count]), list[Any]()
-    known = {*first.inputs, *constants, *(variable for each in early for variable in each.outvars)}
+    known = {*first.inputs, *constants, *makers(early)}
     for equation in second.equations:
         is_early = not equation.effects and all(is_literal(atom) or atom in known for atom in equation.invars)
         (early if is_early else late).append(equation)
         known.update(equation.outvars if is_early else ())
-    return Pair(at, (one, two), first, second, early, late, stacked, _pairs([*early, *late], constants))
+    return Pair(at, (one, two), first, second, early, late, _pairs([*early, *late], constants))
+
+
+def _inner(operands: list[Any], inputs: list[Any]) -> dict[Any, Any]:
+    return {atom: inner for atom, inner in zip(operands, inputs, strict=True) if not is_literal(atom)}
 
 
 def fullest(equations: list[Any]) -> int:
@@ -150,7 +147,7 @@ def fullest(equations: list[Any]) -> int:
     last: dict[Any, int] = {}
     for at, equation in enumerate(equations):
         if gradients[at]:
-            last.update((atom, at) for atom in equation.invars if not is_literal(atom))
+            last.update(dict.fromkeys(variables(equation.invars), at))
     change = [0] * (len(equations) + 1)
     for at, equation in enumerate(equations):
         for variable in equation.outvars:

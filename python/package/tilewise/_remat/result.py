@@ -11,11 +11,10 @@ from tilewise import _tilewise
 from tilewise._errors import Error, Skip
 from tilewise._limits import in_columns, in_words
 from tilewise._modules import module
-from tilewise._remat import names
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.search import Search
 from tilewise._remat.tried import RematRow, Tried
-from tilewise._remat.values import RematValue, summed
+from tilewise._remat.values import RematValue, code, summed
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Drawing, Report
@@ -103,7 +102,7 @@ class Remat:
         A line that makes a kept value gets ``checkpoint_name``. A value inside of a library's function, or of an
         expression, has no name to be kept by: `step` keeps it, the code doesn't.
         """
-        return names.code(self.kept)
+        return code(self.kept)
 
     def draw(
         self, beside: Mapping[str, Report] = _NOTHING, *, theme: Literal["auto", "light", "dark"] = "auto"

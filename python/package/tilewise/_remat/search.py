@@ -34,14 +34,7 @@ _SMALLEST = tuple(Choice(0.0, share, is_tied=True, releases=each) for share in S
 class Search:
     """Asks the compiler about choices of a step.
 
-    Args:
-        step: the step.
-        limit: bytes that it has to fit into.
-        compiler: the compiler.
-        cache: earlier answers.
-        offload: whether kept values may lie in the host's memory.
-        timeout: seconds of one question; then its choice is left.
-        say: called with the progress, in words.
+    It says its progress in words; choices with ``offload`` may keep values in the host's memory.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tilewise._remat.equations import bytes_of, is_literal
+from tilewise._remat.equations import bytes_of, variables
 
 _PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)
 """Into how many segments of equal bytes, at least."""
@@ -18,15 +18,9 @@ def segments(
 ) -> tuple[set[Any], list[int]]:
     """The values alive between segments, and the places where each begins, of the cut that holds the fewest bytes.
 
-    A cut holds its kept values, and a share of the bytes that its last segment and the largest of the others make.
-    Values that cost nothing to make again, such as a broadcast mask or a copy in another precision, are neither kept
-    nor counted: their operands are.
-
-    Args:
-        early: the equations of the forward pass, in order.
-        seconds: the time of each.
-        ends: values that are alive without being kept.
-        share: the share of a segment's bytes that is alive while it is repeated.
+    A cut holds its kept values, and a share of the bytes that its last segment and the largest of the others make:
+    that share is alive while a segment is repeated. Values that cost nothing to make again, such as a broadcast mask
+    or a copy in another precision, are neither kept nor counted: their operands are.
     """
     spans, made = _alive(early, seconds, ends)
     change = [0] * (len(early) + 1)
@@ -55,7 +49,7 @@ def _alive(
     spans: dict[Any, tuple[int, int]] = {}
     made = [0]
     for at, equation in enumerate(early):
-        operands = (sources[atom] for atom in equation.invars if not is_literal(atom) and atom in sources)
+        operands = (sources[atom] for atom in variables(equation.invars) if atom in sources)
         read = frozenset[Any]().union(*operands)
         spans.update({each: (spans[each][0], at) for each in read})
         is_free = seconds[at] == 0
@@ -71,11 +65,7 @@ def _alive(
 def cheapest(weight: Sequence[int], made: Sequence[int], segment: float, share: float) -> list[int]:
     """The places of least weight, ascending, such that a segment that ends at one makes no more than `segment`.
 
-    Args:
-        weight: the bytes alive at each place.
-        made: the bytes made before each place, and in all.
-        segment: the most bytes that a segment may make.
-        share: the weight of each byte that the last segment makes beyond that, which it may.
+    The weight of a place is the bytes alive there; the last segment may make more, each byte of which weighs a share.
     """
     best: list[tuple[int, int]] = []
     # Places before the present one that a segment may begin behind, the least sum first.
