@@ -17,7 +17,7 @@ from tilewise._compiler import Compiler, Sizes
 from tilewise._fit import candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
-from tilewise._fit.progress import Progress
+from tilewise._fit.run import Progress
 from tilewise._internals import Scan
 from tilewise._lowering import Request
 from tilewise._remat.equations import Reader

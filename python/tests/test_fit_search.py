@@ -15,9 +15,9 @@ from tilewise._cache import Cache
 from tilewise._compiler import Answer, Sizes, Status
 from tilewise._fit import combination
 from tilewise._fit.combination import Combination, Task, searched
-from tilewise._fit.log import Log
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
+from tilewise._fit.run import Log
 from tilewise._fit.search import Found, Kind, search
 from tilewise._program import Program
 

@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import operator
 import pickle
 import sys
 import time
@@ -51,10 +52,7 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
         raise ValueError(f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    loaded: Any = importlib.import_module(place)
-    for part in name.split("."):
-        loaded = getattr(loaded, part)
-    made: Callable[..., Any] = loaded
+    made: Callable[..., Any] = operator.attrgetter(name)(importlib.import_module(place))
     return made
 
 
@@ -96,7 +94,7 @@ def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Plac
 
 def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The function that a factory returned, its arguments and options of ``jax.jit``; `TypeError` for all else."""
-    if is_set(returned):
+    if isinstance(returned, Mapping):
         raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
     is_tuple: bool = isinstance(returned, tuple)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
@@ -109,20 +107,18 @@ def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[s
     return f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {}
 
 
-def is_set(returned: Any) -> bool:
-    return isinstance(returned, Mapping)
-
-
-def taken(make: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if takes(make, name)}
-
-
 def takes(make: Callable[..., Any], name: str) -> bool:
-    try:
-        parameters = inspect.signature(make).parameters
-    except (TypeError, ValueError):
+    parameters = _parameters(make)
+    if parameters is None:
         return True
     return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+def _parameters(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+    try:
+        return inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return None
 
 
 def check_settings(make: Callable[..., Any], names: set[str]) -> None:
@@ -131,11 +127,8 @@ def check_settings(make: Callable[..., Any], names: set[str]) -> None:
     Raises:
         TypeError: the message names the setting, and those that the factory has.
     """
-    if isinstance(make, (Adapter, Stretched)):
-        return
-    try:
-        parameters = inspect.signature(make).parameters
-    except (TypeError, ValueError):
+    parameters = None if isinstance(make, (Adapter, Stretched)) else _parameters(make)
+    if parameters is None:
         return
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     taken = {name: each for name, each in parameters.items() if each.kind in kinds}
@@ -177,7 +170,7 @@ class Stretched:
             return value is None or isinstance(value, int)
 
         def spread(axis: Any, part: Any) -> Any:
-            return jax.tree.map(functools.partial(_constant, _FIXED if axis is None else axis), part)
+            return jax.tree.map(lambda _: _FIXED if axis is None else axis, part)
 
         # An entry stands for all that is below it, as in `jax.vmap`.
         self._axes = tuple(
@@ -223,10 +216,6 @@ class Stretched:
         return self.f, args, self.options
 
 
-def _constant(value: Any, _: Any) -> Any:
-    return value
-
-
 class FromFile:
     """The factory of that name in a file of Python, which each process loads for itself."""
 
@@ -243,23 +232,16 @@ class FromFile:
             OSError: the file can't be read.
             AttributeError: there is no such name in it.
         """
-        return _loaded(self.path, self.name)
+        return _run(self.path, self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.load())
 
 
-_LOADED: dict[tuple[str, str], Callable[..., Any]] = {}
-
-
-def _loaded(path: str, name: str) -> Callable[..., Any]:
-    if (path, name) not in _LOADED:
-        _LOADED[path, name] = _run(path, name)
-    return _LOADED[path, name]
-
-
+@functools.cache
 def _run(path: str, name: str) -> Callable[..., Any]:
+    """The factory of a file, which is run once."""
     folder, stem = str(Path(path).parent), Path(path).stem
     # As `python FILE` does.
     if folder not in sys.path:
@@ -270,9 +252,7 @@ def _run(path: str, name: str) -> Callable[..., Any]:
     loaded = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(stem, loaded)
     specification.loader.exec_module(loaded)
-    found: Any = loaded
-    for part in name.split("."):
-        found = getattr(found, part)
+    found: Any = operator.attrgetter(name)(loaded)
     if not callable(found):
         raise AttributeError(f"{name} in {path} can't be called")
     factory: Callable[..., Any] = found

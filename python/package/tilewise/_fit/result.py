@@ -11,7 +11,7 @@ from typing import Any
 from tilewise import _markdown
 from tilewise._comparison import compare
 from tilewise._fit.combination import Combination
-from tilewise._fit.page import page
+from tilewise._fit.page import curve, page
 from tilewise._fit.rows import FitRow
 from tilewise._limits import in_columns, in_words
 from tilewise._modules import module
@@ -258,8 +258,6 @@ class Fit:
             >>> found.plot()[:4]
             '<svg'
         """
-        from tilewise._fit.page import curve
-
         return curve(self.combinations, next(iter(self._axes), None))
 
     def to_pandas(self) -> Any:

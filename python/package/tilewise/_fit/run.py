@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._compiler import Compiler
-from tilewise._files import cache_folder
+from tilewise._files import cache_folder, write_whole
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.factory import Stretched, check_settings, travels
-from tilewise._fit.log import Log
-from tilewise._fit.progress import Progress
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
 from tilewise._libtpu import compiler_version
 from tilewise._limits import bytes_of
+from tilewise._progress import Ticker
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
 
-_Known: TypeAlias = list[tuple[int, FitRow]]
-"""Rows of an earlier search, with the numbers of their tasks."""
+_Known: TypeAlias = Mapping[int, Sequence[FitRow]]
+"""Rows of an earlier search, by the numbers of their tasks."""
 
 DEFAULT_CACHE = "default"
 """Stands for the folder in the user's cache."""
@@ -143,7 +144,9 @@ def fit(
         raise ValueError("an empty grid has no combination")
     check_settings(make, {*axes, *(grid or {}), *(target or {})})
     log = None if out is None else Log(Path(out), _described(make, tasks))
-    known = [] if log is None else [(held["task"], FitRow.from_dict(held)) for held in log.read()]
+    known: defaultdict[int, list[FitRow]] = defaultdict(list)
+    for held in () if log is None else log.read():
+        known[held["task"]].append(FitRow.from_dict(held))
     if engine == "processes":
         done, interrupted = _Run(tasks, known, log, Progress(tasks, shown=progress), workers).run()
     else:
@@ -189,11 +192,7 @@ def fit_row(
 
 
 def _axes(largest: Mapping[str, Sequence[float]] | Sequence[float] | None) -> dict[str, Sequence[float]]:
-    named: Mapping[str, Sequence[float]] = {}
-    if isinstance(largest, Mapping):
-        named = largest
-    elif largest is not None:
-        named = {"batch": largest}
+    named = {} if largest is None else largest if isinstance(largest, Mapping) else {"batch": largest}
     for name, sizes in named.items():
         if len(sizes) == 0:
             raise ValueError(f"{name} has no sizes")
@@ -206,28 +205,84 @@ def _several(value: Any) -> list[Any]:
     return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]
 
 
-def _combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*grid.values()):
-        yield dict(zip(grid, values, strict=True))
+def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
 def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any]:
     """A description that equal searches share."""
     name = getattr(make, "__qualname__", None) or getattr(make, "name", type(make).__name__)
-    return {
-        "make": name,
-        "compiler": compiler_version(),
-        "tasks": [
-            [
-                task.tpu,
-                task.topology,
-                dict(task.settings),
-                {name: list(task.axes[name]) for name in task.axes},
-                task.limit,
-            ]
-            for task in tasks
-        ],
-    }
+    described = [[each.tpu, each.topology, dict(each.settings), dict(each.axes), each.limit] for each in tasks]
+    return {"make": name, "compiler": compiler_version(), "tasks": described}
+
+
+class Log:
+    """A file of JSON Lines that rows are appended to as they come; the first line says whose they are."""
+
+    def __init__(self, path: Path, search: Mapping[str, Any]) -> None:
+        self._path = path
+        self._head = json.dumps({"schema": 1, "search": dict(search)}, sort_keys=True, default=str)
+
+    def read(self) -> list[dict[str, Any]]:
+        """The rows that are there. A line that was cut off is removed.
+
+        Raises:
+            ValueError: the file is another search's.
+        """
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            content = b""
+        whole = content[: content.rfind(b"\n") + 1]
+        lines = whole.decode(errors="replace").splitlines()
+        if lines and lines[0] != self._head:
+            raise ValueError(f"{self._path} has the rows of another search: {lines[0][:300]}")
+        if not lines:
+            write_whole(self._path, self._head.encode() + b"\n")
+        elif len(whole) != len(content):
+            write_whole(self._path, whole)
+        return [json.loads(line) for line in lines[1:]]
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        with open(self._path, "ab") as file:
+            for row in rows:
+                file.write(json.dumps(row, default=str).encode() + b"\n")
+
+
+class Progress:
+    """Counts and shows questions, with the seconds so far, since a compilation may take minutes."""
+
+    def __init__(self, tasks: Sequence[Task], *, shown: bool) -> None:
+        self._tasks, self._ticker = tasks, Ticker(self._text, shown=shown)
+        self._counts: Counter[str] = Counter()
+        self._last = f"1/{len(tasks)} {tasks[0].tpu}: starting the compiler"
+        self._within = ""
+
+    def __enter__(self) -> Progress:
+        self._ticker.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ticker.__exit__()
+
+    def _text(self) -> str:
+        return f"{self._last}; {self._within}" if self._within else self._last
+
+    def within(self, words: str) -> None:
+        self._within = words
+
+    def row(self, number: int, found: Found, row: FitRow) -> None:
+        self._within = ""
+        self._counts["asked"] += 1
+        self._counts["refused"] += row.status == "refused" and row.mode != "probe"
+        self._counts["compiled"] += row.status == "fits" and not row.cached
+        task = self._tasks[number]
+        settings = ", ".join(f"{name}={value}" for name, value in row.settings.items())
+        best = f"best {found.size}" if found.size is not None else f"{found.below or '?'} fits by its plan"
+        left = f", {found.left} left" if found.left is not None else ""
+        counts = ", ".join(f"{self._counts[name]} {name}" for name in ("asked", "refused", "compiled"))
+        self._last = f"{number + 1}/{len(self._tasks)} {task.tpu} {settings}: {counts}{left}; {best}"
+        self._ticker.show()
 
 
 class _Run:
@@ -285,8 +340,14 @@ class _Run:
                     self._log.append([{"task": number, **row.to_dict()}])
                 self._progress.row(number, found, row)
 
-        known, within = _of(self._known, number), self._progress.within
-        searched(task, known=known, on_row=on_row, compiler=compiler, into=self._done[number], within=within)
+        searched(
+            task,
+            known=self._known.get(number, ()),
+            on_row=on_row,
+            compiler=compiler,
+            into=self._done[number],
+            within=self._progress.within,
+        )
 
 
 def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | None) -> tuple[list[Combination], bool]:
@@ -299,7 +360,7 @@ def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | Non
     from tilewise.fleet import _engines
 
     done = [Combination.unsearched(task) for task in tasks]
-    held = [(task, _of(known, number)) for number, task in enumerate(tasks)]
+    held = [(task, known.get(number, ())) for number, task in enumerate(tasks)]
     try:
         for number, combination in _engines.run(engine, _searched_there, held):  # type: ignore[arg-type]
             done[number] = combination
@@ -311,10 +372,6 @@ def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | Non
     return done, False
 
 
-def _searched_there(held: tuple[Task, list[FitRow]]) -> Combination:
+def _searched_there(held: tuple[Task, Sequence[FitRow]]) -> Combination:
     task, known = held
     return searched(task, known=known)
-
-
-def _of(known: _Known, number: int) -> list[FitRow]:
-    return [row for of, row in known if of == number]

@@ -17,21 +17,13 @@ Kind: TypeAlias = Literal["plan"] | Literal["real"]
 Above: TypeAlias = Literal["auto", "all", "near"] | float
 
 
-class _Broken(Exception):  # noqa: N818 - an event
-    """A factory that raises for every size."""
-
-
 class Verdict(Protocol):
-    """The fields of a row that the search reads."""
+    """The fields of a row that the search reads; all but ``fits``, ``planned`` and ``refused`` is a hole in it."""
 
     @property
-    def status(self) -> str:
-        """``fits``, ``planned`` and ``refused`` steer the search; all else is a hole in it."""
-        ...
-
+    def status(self) -> str: ...
     @property
     def total_bytes(self) -> int | None: ...
-
     @property
     def limit_bytes(self) -> int: ...
 
@@ -77,9 +69,8 @@ def search(
     found.gaps = list(sizes)
     is_over = False
     try:
-        try:
-            planned = _bracket(sizes, ask, found)
-        except _Broken:
+        planned = _bracket(sizes, ask, found)
+        if planned is None:
             return found
         if above == "auto":
             chosen = _Above(sizes, ask, found, real, planned)
@@ -261,57 +252,52 @@ def _near(sizes: Sequence[float], below: float | None) -> set[float]:
     return {*over[:2], *(size for size in multiples if size is not None)}
 
 
-def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found) -> dict[float, int]:
+def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found) -> dict[float, int] | None:
     """Narrows the bracket until its ends are neighbours, or until only holes are between them.
 
     Returns:
-        By size how many bytes its plan is over the limit.
+        By size how many bytes its plan is over the limit; ``None`` where the factory raises for every size.
     """
+    over: dict[float, int] = {}
     known: dict[int, int] = {}
-    _narrow(sizes, ask, found, known)
-    return {sizes[index]: over for index, over in known.items()}
-
-
-def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found, known: dict[int, int]) -> None:
     holes: set[int] = set()
-
     errors: dict[int, str | None] = {}
 
     def planned(index: int) -> bool:
         """Whether the bytes became known; then the bracket is narrower."""
         if index in known or index in holes:
             return index in known
-        verdict = ask(sizes[index], "plan")
+        size = sizes[index]
+        verdict = ask(size, "plan")
         if verdict.status == "untraceable":
             errors[index] = getattr(verdict, "error", None)
         if verdict.total_bytes is None or verdict.status not in ("fits", "planned", "refused"):
             holes.add(index)
             return False
-        known[index] = verdict.total_bytes - verdict.limit_bytes
-        if verdict.status == "refused":
-            known[index] = max(known[index], 0)
+        beyond = verdict.total_bytes - verdict.limit_bytes
+        known[index] = over[size] = max(beyond, 0) if verdict.status == "refused" else beyond
         if known[index] < 0:
-            found.below = max(sizes[index], found.below or sizes[index])
+            found.below = max(size, found.below or size)
         else:
-            found.above = min(sizes[index], found.above or sizes[index])
+            found.above = min(size, found.above or size)
         return True
 
     last = len(sizes) - 1
     if last < 0 or (planned(last) and known[last] < 0):
-        return
+        return over
     # A factory that raises the same at both ends and between them does so for each size.
     tried = (0, last // 2, last)
     if last in errors and not any(planned(index) for index in tried[:2]):
         words = {errors.get(index) for index in tried}
         if len(set(tried)) == 3 and len(words) == 1 and None not in words:
-            raise _Broken
+            return None
     # From both ends, past the sizes without a plan.
     high = _first(planned, range(last - 1, 0, -1)) if last in holes else last
-    if high is None or (known[high] < 0):
-        return
+    if high is None or known[high] < 0:
+        return over
     low = _first(planned, range(high))
     if low is None or known[low] >= 0:
-        return
+        return over
     failed, width = 0, high - low
     while free := [index for index in range(low + 1, high) if index not in holes]:
         guess = (low + high) // 2
@@ -323,6 +309,7 @@ def _narrow(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found
         low, high = (guess, high) if known[guess] < 0 else (low, guess)
         failed = 0 if (high - low) * 2 <= width or failed == 2 else failed + 1
         width = high - low
+    return over
 
 
 def _first(planned: Callable[[int], bool], indices: Iterable[int]) -> int | None:

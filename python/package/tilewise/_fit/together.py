@@ -1,21 +1,26 @@
-"""``tilewise audit --together`` of programs in Python: factories, each of one program or of several by name."""
+"""``tilewise audit --together`` of programs in Python: factories, each of one program or of several by name.
+
+Of a server's, the most cache pages that fit are searched: each compiled set gives the next count.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise._fit.adapters import Adapter
-from tilewise._fit.factory import factory, is_set, parts_of, taken
-from tilewise._fit.pages import largest
+from tilewise._fit.factory import factory, parts_of, takes
 from tilewise._fit.settings import setting
 from tilewise._together import Together, audit_together
 
 if TYPE_CHECKING:
     from tilewise._types import Member
+
+_PREDICTED = 6
+"""The most predictions of sets that are followed; after that, the search for the most pages bisects."""
 
 
 def members(program: str, settings: Mapping[str, Any], modules: Collection[str]) -> dict[str, Member]:
@@ -24,8 +29,8 @@ def members(program: str, settings: Mapping[str, Any], modules: Collection[str])
     if not colon or Path(program).exists():
         return {program: program}
     make = factory(program, modules)
-    returned: Any = make(**taken(make, settings))
-    if not is_set(returned):
+    returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
+    if not isinstance(returned, Mapping):
         returned = {name: returned}
     return {str(each): parts_of(value) for each, value in returned.items()}
 
@@ -38,7 +43,7 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
         return make(**{axis: count})
 
     try:
-        if isinstance(make, Adapter) or not is_set(programs(counts[0])):
+        if isinstance(make, Adapter) or not isinstance(programs(counts[0]), Mapping):
             return None
     # A factory may raise anything; the search for one program tells it.
     except Exception:
@@ -51,6 +56,31 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
 
     found, asked = largest(counts, ask)
     return found, sorted(asked)
+
+
+def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Together, dict[int, Together]]:
+    """The set with the largest count that fits, or the smallest that was asked about if none does, and all that were.
+
+    Counts ascend, and more pages take more bytes.
+    """
+    asked: dict[int, Together] = {}
+    left = list(counts)
+    while left:
+        count = _next(left, asked)
+        asked[count] = said = ask(count)
+        left = [each for each in left if (each > count if said.fits else each < count)]
+    fitting = [count for count, said in asked.items() if said.fits]
+    return asked[max(fitting) if fitting else min(asked)], asked
+
+
+def _next(left: Sequence[int], asked: dict[int, Together]) -> int:
+    """The count to ask about next: the last set's prediction, then the one above."""
+    if not asked:
+        return left[0]
+    pages = [*asked.values()][-1].pages
+    if pages is None or pages.fitting is None or len(asked) > _PREDICTED:
+        return left[len(left) // 2]
+    return max((count for count in left if count <= (pages.fitting or 0)), default=left[0])
 
 
 def summed(given: argparse.Namespace) -> Together:
