@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tilewise._cache import Cache
 from tilewise._comparison import Comparison, compare
@@ -19,9 +18,7 @@ from tilewise._modules import module
 from tilewise._plan import plan_of
 from tilewise._remat.search import MOST_COMPILED, Search
 from tilewise._remat.step import Step
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Recommendation, Report
+from tilewise._tilewise import Recommendation, Report
 
 
 @dataclass(frozen=True)

@@ -123,11 +123,8 @@ def audit(
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
     if _is_many(program):
-        return [
-            _attempt(each, tpu, machine, hbm_limit)
-            for program_or_folder in cast("Iterable[Program]", program)
-            for each in _files_of(program_or_folder)
-        ]
+        of_folders = (each for one in cast("Iterable[Program]", program) for each in _files_of(one))
+        return [_attempt(each, tpu, machine, hbm_limit) for each in of_folders]
     if machine is not None and tpu is not None:
         raise TypeError("tpu= and machine= say the same: give one of them")
     if machine is not None and is_tpu(machine):

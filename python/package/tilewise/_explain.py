@@ -15,7 +15,7 @@ from tilewise._dump import dumped
 from tilewise._errors import MessageError
 
 if TYPE_CHECKING:
-    from tilewise._tilewise import Explanation, Report
+    from tilewise._tilewise import Explanation
     from tilewise._types import Message, Tpu
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -146,42 +146,20 @@ class OomExplainer:
 
     def __call__(self, function: _Function, /) -> _Function:
         """The function, whose out-of-memory errors are explained."""
-        if inspect.isasyncgenfunction(function):
-            wrapper: Any = self._async_generator(function)
-        elif inspect.iscoroutinefunction(function):
-            wrapper = self._coroutine(function)
-        elif inspect.isgeneratorfunction(function):
-            wrapper = self._generator(function)
-        elif inspect.isfunction(function) or inspect.ismethod(function):
-            wrapper = self._plain(function)
-        else:
-            return cast("_Function", Wrapped(function, self._call))
-        return cast("_Function", functools.wraps(function)(wrapper))
 
-    def _plain(self, function: Any) -> Any:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def plain(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return function(*args, **kwargs)
 
-        return wrapper
-
-    def _generator(self, function: Any) -> Any:
-        def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            inner: Generator[Any, Any, Any] = function(*args, **kwargs)
+        def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             with self:
-                return (yield from inner)
+                return (yield from function(*args, **kwargs))
 
-        return wrapper
-
-    def _coroutine(self, function: Any) -> Any:
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return await function(*args, **kwargs)
 
-        return wrapper
-
-    def _async_generator(self, function: Any) -> Any:
-        async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
             inner: AsyncGenerator[Any, Any] = function(*args, **kwargs)
             sent: Any = None
             with self:
@@ -193,7 +171,16 @@ class OomExplainer:
                 finally:
                     await inner.aclose()
 
-        return wrapper
+        wrapper: Any = plain
+        if inspect.isasyncgenfunction(function):
+            wrapper = async_generator
+        elif inspect.iscoroutinefunction(function):
+            wrapper = coroutine
+        elif inspect.isgeneratorfunction(function):
+            wrapper = generator
+        elif not (inspect.isfunction(function) or inspect.ismethod(function)):
+            return cast("_Function", Wrapped(function, self._call))
+        return cast("_Function", functools.wraps(function)(wrapper))
 
     def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -217,12 +204,8 @@ class OomExplainer:
         if lower is not None and (len(explanation) == 0 or is_of_gpu):
             # Whatever keeps the program from being compiled again must not hide the error.
             with contextlib.suppress(Exception):
-                _add_note(error, _report_of(lower(), None if is_of_gpu else self._tpu).table())
-
-
-def _report_of(lowered: Any, tpu: Tpu | None) -> Report:
-    """The audit of a program that can't be loaded, from the compiler's dump."""
-    return _tilewise.audit_text(dumped(lowered), "dump", tpu, None)
+                tpu = None if is_of_gpu else self._tpu
+                _add_note(error, _tilewise.audit_text(dumped(lower()), "dump", tpu, None).table())
 
 
 class Wrapped:

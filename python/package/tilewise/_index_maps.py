@@ -19,27 +19,11 @@ _CALLS = {**INLINED, "remat": "jaxpr"}
 # Primitives that leave an integer as it is. Widths below 32 bits are only ever converted to and fro.
 _COPIES = {"multiple_of", "stop_gradient", "copy", "bitcast_convert_type"}
 _OPERATIONS = {
-    "add": "addi",
-    "add_any": "addi",
-    "sub": "subi",
-    "mul": "muli",
-    "div": "divsi",
-    "rem": "remsi",
-    "and": "andi",
-    "or": "ori",
-    "xor": "xori",
-    "min": "minsi",
-    "max": "maxsi",
-    "shift_left": "shli",
-    "shift_right_arithmetic": "shrsi",
-    "shift_right_logical": "shrui",
-    "eq": "cmpi eq,",
-    "ne": "cmpi ne,",
-    "lt": "cmpi slt,",
-    "le": "cmpi sle,",
-    "gt": "cmpi sgt,",
-    "ge": "cmpi sge,",
-}
+    "add": "addi", "add_any": "addi", "sub": "subi", "mul": "muli", "div": "divsi", "rem": "remsi",
+    "and": "andi", "or": "ori", "xor": "xori", "min": "minsi", "max": "maxsi",
+    "shift_left": "shli", "shift_right_arithmetic": "shrsi", "shift_right_logical": "shrui",
+    "eq": "cmpi eq,", "ne": "cmpi ne,", "lt": "cmpi slt,", "le": "cmpi sle,", "gt": "cmpi sgt,", "ge": "cmpi sge,",
+}  # fmt: skip
 
 
 def axes(index_map: Any, rank: int) -> list[set[int]]:

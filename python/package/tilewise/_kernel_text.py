@@ -265,12 +265,8 @@ def _total(scoped: list[_Scoped]) -> int:
 def _bytes(aval: Any, generation: str) -> int:
     """Bytes of a value of two or more dimensions as a block; 0 of others, which fill few registers."""
     shape = getattr(aval, "shape", ())
-    if (
-        len(shape) < 2
-        or 0 in shape
-        or not all(isinstance(bound, int) for bound in shape)
-        or hasattr(aval, "inner_aval")
-    ):
+    is_known = len(shape) >= 2 and 0 not in shape and all(isinstance(bound, int) for bound in shape)
+    if not is_known or hasattr(aval, "inner_aval"):
         return 0
     try:
         return _tilewise.block_bytes(_shape(aval), tpu=generation)[0]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
@@ -151,22 +150,17 @@ def _known(found: Kernel, generation: str) -> KernelBudget:
         may_exceed = verdict == "probably_fits" and kernel.vmem_bytes + most > limit
         may_fit = exceeds and kernel.vmem_bytes - found.may_be_dropped <= limit
         verdict = "ask" if may_exceed or may_fit else verdict
-    return dataclasses.replace(kernel, body_most_bytes=most, may_be_dropped_bytes=found.may_be_dropped, verdict=verdict)
+    return replace(kernel, body_most_bytes=most, may_be_dropped_bytes=found.may_be_dropped, verdict=verdict)
 
 
 def _all_asked(kernels: tuple[KernelBudget, ...], calls: list[Any], generation: str) -> tuple[KernelBudget, ...]:
     """The kernels with the compiler's answer about each; it is asked once about those that are the same."""
+    keys = [(kernel.text, str(call.params)) for kernel, call in zip(kernels, calls, strict=True)]
     known: dict[tuple[str, str], KernelBudget] = {}
-    answers: list[KernelBudget] = []
-    for kernel, call in zip(kernels, calls, strict=True):
-        if kernel.unsupported:
-            answers.append(kernel)
-            continue
-        what = kernel.text, str(call.params)
-        if what not in known:
-            known[what] = _asked(kernel, call, generation)
-        answers.append(known[what])
-    return tuple(answers)
+    for key, kernel, call in zip(keys, kernels, calls, strict=True):
+        if key not in known:
+            known[key] = kernel if kernel.unsupported else _asked(kernel, call, generation)
+    return tuple(known[key] for key in keys)
 
 
 def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
@@ -192,11 +186,11 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
         except Error:
             refused = None
         if refused is None or refused.memory_space_name != "vmem":
-            return dataclasses.replace(kernel, refusal=_first_words(error))
-        return dataclasses.replace(kernel, measured_bytes=refused.used_bytes, verdict="does_not_fit")
+            return replace(kernel, refusal=_first_words(error))
+        return replace(kernel, measured_bytes=refused.used_bytes, verdict="does_not_fit")
     if len(rows) != 1 or rows[0].used_bytes is None:
         return kernel
-    return dataclasses.replace(kernel, measured_bytes=rows[0].used_bytes, verdict="fits")
+    return replace(kernel, measured_bytes=rows[0].used_bytes, verdict="fits")
 
 
 def _first_words(error: Exception) -> str:
@@ -216,8 +210,7 @@ def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[Ker
             raise
         named = [kernel for kernel in kernels if len(kernels) == 1 or f"{_sanitized(kernel.name)}." in str(error)]
         return tuple(
-            dataclasses.replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel
-            for kernel in kernels
+            replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel for kernel in kernels
         )
     try:
         text = str(compiled.as_text())
@@ -240,9 +233,7 @@ def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[Ker
         is_possible = size is not None and size >= kernel.vmem_bytes - kernel.may_be_kept_bytes
         return size if is_possible else None
 
-    return tuple(
-        dataclasses.replace(kernel, measured_bytes=measured(number, kernel)) for number, kernel in enumerate(kernels)
-    )
+    return tuple(replace(kernel, measured_bytes=measured(number, kernel)) for number, kernel in enumerate(kernels))
 
 
 def _sanitized(name: str | None) -> str:

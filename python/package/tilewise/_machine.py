@@ -6,16 +6,14 @@ import importlib.resources
 import importlib.util
 import tempfile
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._dump import dumped_text, dumping
 from tilewise._errors import Error
 from tilewise._lowering import Place, meshes_of
 from tilewise._modules import module
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 _INSTALL = "pip install 'jax[cuda12]'"
 

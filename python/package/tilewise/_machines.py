@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise._audit import audit
 from tilewise._errors import Error
 from tilewise._limits import in_words
 from tilewise._repr import Listed
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 MACHINES = ("tpu:v5e", "tpu:v6e", "tpu:v7x", "gpu:h100", "gpu:b200", "cpu")
 

@@ -6,7 +6,7 @@ import contextlib
 import importlib.metadata
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def exact_modes(compiler: Compiler) -> Modes:
             found = canary(compiler)
             if found is None:
                 return Modes(probe=False, stop=False)
-            held[version] = {"probe": found.probe, "stop": found.stop}
+            held[version] = asdict(found)
             # Another process may write it, too: either is right.
             with contextlib.suppress(OSError):
                 write_whole(kept, json.dumps(held, sort_keys=True).encode())

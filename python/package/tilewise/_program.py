@@ -15,7 +15,7 @@ from tilewise import _internals
 from tilewise._errors import NotATpuProgram, Skip
 from tilewise._lowering import Request, lower_on
 from tilewise._modules import module
-from tilewise._topologies import devices_of, known_topologies, slice_with
+from tilewise._topologies import slice_with, topology_of
 
 _UNUSED = "xla_tilewise_unused"
 _NUMBERS = itertools.count()
@@ -107,7 +107,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         raise NotSendable("the program calls functions of this process")
     devices, options = handed.devices, handed.options
     numbers = [int(device.id) for device in devices]
-    of = next((name for name in known_topologies() if devices[0] in devices_of(name)), None)
+    of = topology_of(devices[0])
     if of is None:
         _check_platform(lowered, devices[0].platform)
         of, there = slice_with(tpu, topology, len(numbers))

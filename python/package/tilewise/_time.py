@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._repr import Shown, read
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 
 @dataclass(frozen=True)

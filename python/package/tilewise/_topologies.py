@@ -116,12 +116,13 @@ def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str,
 def slice_of(mesh: Any) -> tuple[str, tuple[Any, ...]] | None:
     if not isinstance(mesh, module("jax").sharding.Mesh) or mesh.devices.flat[0].platform != "tpu":
         return None
-    devices = mesh.devices
-    return next(((name, devices_of(name)) for name in known_topologies() if devices.flat[0] in devices_of(name)), None)
+    name = topology_of(mesh.devices.flat[0])
+    return None if name is None else (name, devices_of(name))
 
 
-def known_topologies() -> list[str]:
-    return list(_TOPOLOGIES)
+def topology_of(device: Any) -> str | None:
+    """The topology that a device is of; ``None`` if none that this process has asked for."""
+    return next((name for name, devices in list(_TOPOLOGIES.items()) if device in devices), None)
 
 
 def devices_of(name: str) -> tuple[Any, ...]:

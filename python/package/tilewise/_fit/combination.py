@@ -150,10 +150,9 @@ class Asker:
     def _asked(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         task = self._task
         program = self._program(settings)
-        described = functools.partial(self._row, settings)
         if isinstance(program, Answer):
             # The factory raises the same in every mode.
-            return described(None, program)
+            return self._row(settings, None, program)
         mode = self._mode(program, kind)
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
 
@@ -164,7 +163,7 @@ class Asker:
             return answer if is_over else self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
 
         answer, is_old = self._cache.asked(program, mode, task.limit, ask)
-        return described(program, answer, cached=is_old)
+        return self._row(settings, program, answer, cached=is_old)
 
     def _row(
         self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False

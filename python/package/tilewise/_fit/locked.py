@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._answers import Answers
@@ -23,9 +23,7 @@ from tilewise._fit.together import summed
 from tilewise._limits import share_of
 from tilewise._lowering import Request
 from tilewise._plan import plan_of
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 _LOCKED = ("tpu", "topology", "settings")
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
@@ -110,19 +108,6 @@ def _portable(program: str, root: Path) -> str:
     return f"{path.relative_to(root).as_posix()}:{maker}" if path.exists() and path.is_relative_to(root) else program
 
 
-def _compared(
-    name: str, before: Mapping[str, Any], then: Mapping[str, str] | None, after: Made, given: argparse.Namespace
-) -> Comparison:
-    return lock.compare(
-        name,
-        before,
-        after.entry,
-        compilers=(then, after.compiler),
-        report=after.report,
-        **_allowed(given),
-    )
-
-
 def _allowed(given: argparse.Namespace) -> dict[str, Any]:
     # Naming another compiler asks for the changes that it makes.
     is_asked = given.libtpu is not None or str(getattr(given, "against", None)).startswith("libtpu=")
@@ -153,7 +138,10 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         before = before or locked.get(wanted)
         if before is None:
             raise ValueError(f"no program `{wanted}` in {path}, only {', '.join(locked) or 'none'}")
-        found.append(_compared(name or wanted, before, held["compiler"], made, given))
+        compilers = held["compiler"], made.compiler
+        found.append(
+            lock.compare(name or wanted, before, made.entry, compilers=compilers, report=made.report, **_allowed(given))
+        )
     return found
 
 
@@ -218,7 +206,8 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
         if given.together:
             return _print_together(given, answers)
         if given.against is None:
-            return _print_reports([_made(each, given, given.libtpu).report for each in given.program], given, answers)
+            target = Target.of(given, Path.cwd())
+            return _print_reports([of_program(each, target).report for each in given.program], given, answers)
         path = Path(given.against)
         if path.suffix == ".lock" or _is_lock(path):
             return _print(_check(given, path, given.program), given, answers)
@@ -228,22 +217,20 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
         return 2
 
 
-def _made(program: str, given: argparse.Namespace, libtpu: str | None) -> Made:
-    return of_program(program, replace(Target.of(given, Path.cwd()), libtpu=libtpu))
-
-
 def _beside(program: str, given: argparse.Namespace) -> Comparison:
     """A program beside another, or beside itself of another libtpu."""
+    target = Target.of(given, Path.cwd())
     other, is_libtpu, version = given.against.partition("libtpu=")
     if other or not is_libtpu:
-        before = _made(given.against, given, given.libtpu)
+        before = of_program(given.against, target)
     elif is_factory(program):
-        before = _made(program, given, version)
+        before = of_program(program, replace(target, libtpu=version))
     else:
         raise ValueError(f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already")
-    after = _made(program, given, given.libtpu)
-    name = given.name or after.name
-    return Comparison(_tilewise.compare_reports(before.report, after.report, name, **_allowed(given)))
+    after = of_program(program, target)
+    return Comparison(
+        _tilewise.compare_reports(before.report, after.report, given.name or after.name, **_allowed(given))
+    )
 
 
 def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers: Answers) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tilewise import _tilewise
 from tilewise._errors import Error, Skip
@@ -15,9 +15,7 @@ from tilewise._remat.compared import difference, sample
 from tilewise._remat.search import Search
 from tilewise._remat.tried import RematRow, Tried
 from tilewise._remat.values import RematValue, code, summed
-
-if TYPE_CHECKING:
-    from tilewise._tilewise import Drawing, Report
+from tilewise._tilewise import Drawing, Report
 
 _SHOWN = 8
 _NOTHING: Mapping[str, Report] = MappingProxyType({})

@@ -167,10 +167,9 @@ class _Work:
         files, path = url_to_fs(f"{self.out}/{name}", **self.options)
         if not files.exists(path):
             return []
-        partitioning = pyarrow.dataset.partitioning(pa.schema([("job", pa.string())]), flavor="hive")
-        return list(
-            pyarrow.dataset.dataset(path, format="parquet", filesystem=files, partitioning=partitioning).get_fragments()
-        )
+        by_job = pyarrow.dataset.partitioning(pa.schema([("job", pa.string())]), flavor="hive")
+        found = pyarrow.dataset.dataset(path, format="parquet", filesystem=files, partitioning=by_job)
+        return list(found.get_fragments())
 
     def write(self, name: str, table: pa.Table) -> pa.Table:
         """Adds the rows to the dataset; the rows."""
@@ -264,14 +263,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def _failed(entry: Input, error: str) -> dict[str, Any]:
-    return {
-        "job": entry.job,
-        "source": entry.url,
-        "version": entry.version,
-        "tilewise": __version__,
-        "warnings": [],
-        "error": error,
-    }
+    return {**_begun(entry), "warnings": [], "error": error}
+
+
+def _begun(entry: Input) -> dict[str, Any]:
+    return {"job": entry.job, "source": entry.url, "version": entry.version, "tilewise": __version__}
 
 
 def _unlucky(entry: Input, error: str) -> dict[str, Any]:
@@ -283,10 +279,7 @@ def _row(entry: Input, report: Report) -> dict[str, Any]:
     line = report.peak_source
     advice = next(iter(report.advice), None)
     return {
-        "job": entry.job,
-        "source": entry.url,
-        "version": entry.version,
-        "tilewise": __version__,
+        **_begun(entry),
         **{name: getattr(report, name) for name in _REPORTED},
         "peak_file": None if line is None else line.file,
         "peak_line": None if line is None else line.line,

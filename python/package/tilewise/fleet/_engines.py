@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -77,14 +78,11 @@ def _dask(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int,
     import distributed
 
     try:
-        current = distributed.get_client()
+        client = contextlib.nullcontext(distributed.get_client())
     except ValueError:
-        current = None
-    if current is not None:
+        client = distributed.Client()
+    with client as current:
         yield from _on(current, function, tasks)
-        return
-    with distributed.Client() as client:
-        yield from _on(client, function, tasks)
 
 
 def _on(client: Any, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:

@@ -52,20 +52,38 @@ class Relayout:
 
 @dataclass(frozen=True)
 class _Slice:
-    """Part of a tensor, whose bytes in the result are contiguous."""
+    """Part of a tensor, whose bytes in the result are contiguous.
+
+    Attributes:
+        source_start, target_start: bytes into the files.
+        from_shape, to_shape: the whole tensor's; `None` to copy bytes.
+        start, stop: a box of it.
+    """
 
     source: str
     target: str
-    # Bytes into the files.
     source_start: int
     target_start: int
-    # The whole tensor's shape; `None` to copy bytes.
-    from_shape: str | None
-    to_shape: str | None
-    # A box of it.
-    start: tuple[int, ...]
-    stop: tuple[int, ...]
-    bytes: int
+    from_shape: str | None = None
+    to_shape: str | None = None
+    start: tuple[int, ...] = ()
+    stop: tuple[int, ...] = ()
+    bytes: int = 0
+
+    def shapes(self) -> tuple[Shape, Shape]:
+        """The slice's shapes in both layouts."""
+        dimensions = [stop - start for start, stop in zip(self.start, self.stop, strict=True)]
+        return _part(Shape(self.from_shape or ""), dimensions), _part(Shape(self.to_shape or ""), dimensions)
+
+    def runs(self) -> list[tuple[int, int]]:
+        """The offsets and lengths of the slice's bytes in the source."""
+        if self.from_shape is None:
+            return [(self.source_start, self.bytes)]
+        whole = Shape(self.from_shape)
+        if self.start == (0,) * whole.rank and self.stop == whole.dimensions:
+            return [(self.source_start, whole.physical_bytes)]
+        runs = whole.slice_runs(self.start, self.stop) // 8
+        return [(self.source_start + int(start), int(length)) for start, length in runs]
 
 
 def relayout(
@@ -183,11 +201,10 @@ def _slices(tensor: Tensor, to: Shape | None, source: str, target: str, start: i
     size = tensor.end - tensor.start
     if to is None or tensor.shape is None or tensor.shape == to:
         for at in range(0, size, most):
-            bytes_ = min(most, size - at)
-            yield _Slice(source, target, tensor.start + at, start + at, None, None, (), (), bytes_)
+            yield _Slice(source, target, tensor.start + at, start + at, bytes=min(most, size - at))
         return
-    for low, high, at, bytes_ in _boxes(tensor.shape, to, most):
-        yield _Slice(source, target, tensor.start, start + at, str(tensor.shape), str(to), low, high, bytes_)
+    for low, high, at, taken in _boxes(tensor.shape, to, most):
+        yield _Slice(source, target, tensor.start, start + at, str(tensor.shape), str(to), low, high, taken)
 
 
 _Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int, int]
@@ -312,12 +329,9 @@ def _is_intact(task: tuple[int, _Slice, int]) -> tuple[int, bool]:
 
 def _convert(options: dict[str, Any], check: Literal["sample", "all"], part: _Slice) -> tuple[int | None, int]:
     """The checksum of a slice, now in place, or `None` if it is wrong; and how many of its elements were checked."""
-    checked = 0
-    if part.from_shape is None or part.to_shape is None:
-        result = _read(part.source, [(part.source_start, part.bytes)], options)
-    else:
-        source, to = _shapes(part)
-        data = _read(part.source, _runs(part), options)
+    result, checked = _read(part.source, part.runs(), options), 0
+    if part.from_shape is not None:
+        data, (source, to) = result, part.shapes()
         result = relayout_buffer(data, source, to)
         compared = _compare(data, source, result, to, check)
         if compared is None:
@@ -332,24 +346,7 @@ def _convert(options: dict[str, Any], check: Literal["sample", "all"], part: _Sl
     return zlib.crc32(result.data), checked
 
 
-def _shapes(part: _Slice) -> tuple[Shape, Shape]:
-    dimensions = [stop - start for start, stop in zip(part.start, part.stop, strict=True)]
-    source, to = Shape(part.from_shape or ""), Shape(part.to_shape or "")
-    return _part(source, dimensions), _part(to, dimensions)
-
-
-def _runs(part: _Slice) -> Iterator[tuple[int, int]]:
-    """The offsets and lengths of the slice's bytes in the source."""
-    whole = Shape(part.from_shape or "")
-    if part.start == (0,) * whole.rank and part.stop == whole.dimensions:
-        yield part.source_start, whole.physical_bytes
-        return
-    for start, length in whole.slice_runs(part.start, part.stop) // 8:
-        yield part.source_start + int(start), int(length)
-
-
-def _read(url: str, runs: Any, options: dict[str, Any]) -> _Bytes:
-    runs = list(runs)
+def _read(url: str, runs: list[tuple[int, int]], options: dict[str, Any]) -> _Bytes:
     data = np.empty(sum(length for _, length in runs), np.uint8)
     files, path = url_to_fs(url, **options)
     at = 0

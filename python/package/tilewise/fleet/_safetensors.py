@@ -25,26 +25,11 @@ _LONGEST_HEADER = 100_000_000
 
 # Equal to the command line's.
 _TYPES = {
-    "BOOL": "pred",
-    "I8": "s8",
-    "I16": "s16",
-    "I32": "s32",
-    "I64": "s64",
-    "U8": "u8",
-    "U16": "u16",
-    "U32": "u32",
-    "U64": "u64",
-    "F8_E5M2": "f8e5m2",
-    "F8_E4M3": "f8e4m3fn",
-    "F8_E5M2FNUZ": "f8e5m2fnuz",
-    "F8_E4M3FNUZ": "f8e4m3fnuz",
-    "F8_E8M0": "f8e8m0fnu",
-    "F16": "f16",
-    "BF16": "bf16",
-    "F32": "f32",
-    "F64": "f64",
-    "C64": "c64",
-}
+    "BOOL": "pred", "I8": "s8", "I16": "s16", "I32": "s32", "I64": "s64",
+    "U8": "u8", "U16": "u16", "U32": "u32", "U64": "u64",
+    "F8_E5M2": "f8e5m2", "F8_E4M3": "f8e4m3fn", "F8_E5M2FNUZ": "f8e5m2fnuz", "F8_E4M3FNUZ": "f8e4m3fnuz",
+    "F8_E8M0": "f8e8m0fnu", "F16": "f16", "BF16": "bf16", "F32": "f32", "F64": "f64", "C64": "c64",
+}  # fmt: skip
 _DTYPES = {element_type: dtype for dtype, element_type in _TYPES.items()}
 
 
