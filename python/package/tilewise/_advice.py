@@ -67,12 +67,13 @@ class AdviceCheck:
     def __str__(self) -> str:
         cells: list[tuple[str, ...]] = [("promised", "freed", "est. time", "")]
         for row in self.rows:
-            advised = row.recommendation
-            promised = "" if advised.peak_bytes_saved is None else in_words(advised.peak_bytes_saved)
+            advised, freed = row.recommendation, row.freed_bytes
+            least = "up to " if advised.is_bound else "about " if advised.is_estimate else ""
+            sign = "-" if freed is not None and freed < 0 else ""
             cells.append(
                 (
-                    f"{_certainty(advised)}{promised}" if promised else "",
-                    "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
+                    "" if advised.peak_bytes_saved is None else f"{least}{in_words(advised.peak_bytes_saved)}",
+                    "not applied" if freed is None else f"{sign}{in_words(abs(freed))}",
                     "" if row.time is None else f"{row.time:+.0%}",
                     advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
                 )
@@ -80,14 +81,6 @@ class AdviceCheck:
         if all(row.time is None for row in self.rows):
             cells = [(*row[:2], row[3]) for row in cells]
         return in_columns(cells)
-
-
-def _certainty(advised: Recommendation) -> str:
-    return "up to " if advised.is_bound else "about " if advised.is_estimate else ""
-
-
-def _signed(count: int) -> str:
-    return in_words(count) if count >= 0 else f"-{in_words(-count)}"
 
 
 def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:

@@ -189,7 +189,10 @@ class _Worker:
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
                 how = signal.Signals(-code).name
-        said = _end_of(Path(self.folder) / "output").strip().splitlines()
+        # Its output may be of any length.
+        with open(Path(self.folder) / "output", "rb") as printed:
+            printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LAST_WORDS))
+            said = printed.read().decode(errors="replace").strip().splitlines()
         return "; ".join([f"the process died: {how}", *said[-1:]])
 
     def end(self) -> None:
@@ -197,13 +200,6 @@ class _Worker:
         self._process.wait()
         self._connection.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _end_of(file: Path) -> str:
-    """The end of a process's output, which may be of any length."""
-    with open(file, "rb") as printed:
-        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LAST_WORDS))
-        return printed.read().decode(errors="replace")
 
 
 class Compiler:

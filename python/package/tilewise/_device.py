@@ -104,10 +104,8 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
 
     kind = _KINDS[generation]
     answers: dict[tuple[Any, str], Callable[..., Any]] = {
-        (jax, "devices"): of_tpus("devices", list(there)),
-        (jax, "local_devices"): of_tpus("local_devices", list(there)),
-        (jax, "device_count"): of_tpus("device_count", len(there)),
-        (jax, "local_device_count"): of_tpus("local_device_count", len(there)),
+        **{(jax, question): of_tpus(question, list(there)) for question in ("devices", "local_devices")},
+        **{(jax, question): of_tpus(question, len(there)) for question in ("device_count", "local_device_count")},
         (jax, "default_backend"): lambda: "tpu",
         **dict.fromkeys(_internals.questions("get_device_kind"), lambda: kind),
         **dict.fromkeys(_internals.questions("get_num_device_cores"), lambda: 1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -29,15 +28,21 @@ def clear_cache() -> None:
         kept.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that readers see either whole or not at all."""
+def write_whole(path: Path, content: bytes | memoryview, *, shared: bool = False) -> None:
+    """Write a file that readers see whole or not at all; a shared one is for other users, and safe on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
+    # Readers of datasets pass over names with a dot. Two processes may write one file.
+    draft = path.parent / f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}"
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
-        with os.fdopen(handle, "wb") as file:
+        handle = os.open(draft, flags, 0o666 if shared else 0o600)
+        with open(handle, "wb") as file:
             file.write(content)
-        os.replace(name, path)
+            file.flush()
+            if shared:
+                os.fsync(handle)
+        os.replace(draft, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            draft.unlink()
         raise

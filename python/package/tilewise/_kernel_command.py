@@ -43,7 +43,8 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
         answers.text("\n".join(_budgets(given.program, kernels) for kernels in budgets))
     else:
         answers.text(budgets[0] if len(budgets) == 1 else _side_by_side(budgets))
-    return max(map(_status, budgets))
+    is_refused = any(kernel.refusal is not None for kernels in budgets for kernel in kernels)
+    return int(is_refused or any(each.unsupported or each.verdict == "does_not_fit" for each in budgets))
 
 
 def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
@@ -64,11 +65,6 @@ def _failed(given: argparse.Namespace, message: str, answers: Answers) -> int:
     else:
         answers.error(message)
     return 2
-
-
-def _status(kernels: KernelBudgets) -> int:
-    is_refused = any(kernel.refusal is not None for kernel in kernels)
-    return 1 if is_refused or kernels.unsupported or kernels.verdict == "does_not_fit" else 0
 
 
 def _line(program: str, **fields: Any) -> str:

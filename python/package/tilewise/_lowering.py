@@ -89,7 +89,7 @@ def _lowered(request: Request) -> tuple[str, Any]:
     """Lowered as it is with arguments on the TPU, or moved there once it is traced."""
     jax, f, kwargs, options = module("jax"), request.f, dict(request.kwargs), request.options
     is_plain, is_traced = not hasattr(f, "lower"), isinstance(f, jax.stages.Traced)
-    if is_plain or (options and not is_traced) or type(f) is type(jax.jit(_nothing)):
+    if is_plain or (options and not is_traced) or is_jitted(f):
         try:
             meshes = meshes_of((request.args, kwargs, options))
             name, devices = _slice(request, meshes)
@@ -113,8 +113,9 @@ def _slice(request: Request, meshes: list[Any]) -> tuple[str, tuple[Any, ...]]:
     return own or slice_with(request.generation, request.topology, needed)
 
 
-def _nothing() -> None:
-    """A function to jit."""
+def is_jitted(f: Any) -> bool:
+    """Whether ``jax.jit`` returned it, and not another library's."""
+    return type(f) is type(module("jax").jit(is_jitted))
 
 
 def meshes_of(value: Any) -> list[Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tilewise import _tilewise
 from tilewise._cache import Cache
 from tilewise._compiler import Answer, Mode, report_of, shared
 from tilewise._dump import dumped
@@ -21,7 +20,6 @@ from tilewise._progress import elapsed
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise._types import Tpu
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,10 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
                     f"libtpu {compiler.libtpu} runs in a process of its own, and this program calls back into this one"
                 )
                 raise Error(message, kind="not_sendable") from None
-            return _here(lowered, source, tpu, hbm_limit)
+            # Compiled in full, in this process.
+            with explain_oom(tpu=tpu):
+                text = dumped(lowered)
+            return Plan(report_of(text, source, request.generation, hbm_limit), None, None)
         mode: Mode = "full" if confirm or not exact_modes(compiler).stop else "stop"
 
         def ask() -> Answer:
@@ -76,9 +77,3 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         with explain_oom(tpu=tpu):
             raise raised(answer.error)
     return Plan(report, None if answer.sizes is None else answer.sizes.code_bytes, program)
-
-
-def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Plan:
-    with explain_oom(tpu=tpu):
-        text = dumped(lowered)
-    return Plan(report_of(text, source, _tilewise.generation_name(tpu), hbm_limit), None, None)

@@ -1,8 +1,11 @@
-"""A page of a search's results: a curve of bytes, with the limit, and the table."""
+"""A search's results for people: a page with a curve of bytes, the limit and the table; and words in Markdown.
+
+Names in Markdown are a program's: they neither call people nor load pictures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -103,3 +106,27 @@ def _owners(combinations: Sequence[Combination], axis: str | None) -> str:
             f"<li>{axis} {row.settings[axis]}, {row.status}: {escape(str(row.owner or ''))}</li>" for row in sides
         ]
     return f"<h2>What holds the most</h2><ul>{''.join(lines)}</ul>" if lines else ""
+
+
+# Code hosts look for ``@name`` and ``#1`` in the text as shown: an invisible character keeps them apart.
+_SHOWN = {"&": "&amp;", "<": "&lt;", "@": "@\u200b", "#": "#\u200b"} | {each: f"\\{each}" for each in "[]*|!\\"}
+_PLAIN = {ord(each): shown for each, shown in _SHOWN.items()}
+
+
+def markdown(words: str, *, in_table: bool = False) -> str:
+    """Words as text and nothing else, but for the code in them."""
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
+    parts = shown.split("`")
+    if len(parts) % 2 == 0:
+        # The last backtick is unmatched.
+        parts[-2:] = [f"{parts[-2]}\0{parts[-1]}"]
+    # Tables end a cell at a bar, within code, too.
+    bar = "\\|" if in_table else "|"
+    return "`".join(
+        part.replace("|", bar) if at % 2 else part.translate(_PLAIN).replace("\0", "\\`")
+        for at, part in enumerate(parts)
+    )
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(markdown(cell, in_table=True) for cell in cells)} |"

@@ -8,10 +8,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewise import _markdown
 from tilewise._comparison import compare
 from tilewise._fit.combination import Combination
-from tilewise._fit.page import curve, page
+from tilewise._fit.page import curve, markdown, markdown_row, page
 from tilewise._fit.rows import FitRow
 from tilewise._limits import in_columns, in_words
 from tilewise._modules import module
@@ -81,13 +80,8 @@ class Fit:
         for other, another in fitting:
             if (another.tpu, another.flops) == (row.tpu, row.flops) and _is_faster(another, row):
                 best, row = other, another
-        slices = {"tpu": best.tpu, "topology": best.topology}
-        several = {
-            name: value
-            for name, value in slices.items()
-            if len({getattr(each, name) for each in self.combinations}) > 1
-        }
-        return {**best.settings, **several}
+        several = [name for name in ("tpu", "topology") if len({getattr(each, name) for each in self.combinations}) > 1]
+        return {**best.settings, **{name: getattr(best, name) for name in several}}
 
     @property
     def gaps(self) -> list[dict[str, Any]]:
@@ -109,11 +103,8 @@ class Fit:
         wanted = dict(settings)
         tpu, topology = wanted.pop("tpu", None), wanted.pop("topology", None)
         for row in self.rows:
-            if (
-                row.settings == wanted
-                and tpu in (None, row.tpu)
-                and (topology is None or topology in (row.topology or ""))
-            ):
+            is_on = tpu in (None, row.tpu) and (topology is None or topology in (row.topology or ""))
+            if row.settings == wanted and is_on:
                 return row
         raise KeyError(settings)
 
@@ -159,11 +150,6 @@ class Fit:
             rows.append(cells)
         return rows
 
-    @property
-    def _unanswered(self) -> list[Combination]:
-        """Combinations without an answer where a size fits by its plan."""
-        return [each for each in self.combinations if each.largest is None and each.planned is not None]
-
     def _notes(self) -> list[str]:
         """Notes that the table has no column for."""
         notes: list[str] = []
@@ -189,7 +175,11 @@ class Fit:
             words = ": ".join([first.status, *(first.error or "").strip().splitlines()[:1]])[:200]
             notes.append(f"Programs without an answer: {len(self.errors)}, such as {dict(first.settings)}: {words}")
         if self.interrupted:
-            known = [f"{_named(each)}{_sizes(each.planned)} fits by its plan" for each in self._unanswered]
+            planned = [(each, each.planned) for each in self.combinations if each.largest is None and each.planned]
+            known = [
+                f"{_named(each)}{', '.join(f'{axis} {size}' for axis, size in sizes.items())} fits by its plan"
+                for each, sizes in planned
+            ]
             notes.append("Interrupted" + "".join(f"; {words}" for words in known) + ".")
         compiler = next((row.compiler for row in self.rows if row.compiler), None)
         if compiler is not None:
@@ -236,8 +226,8 @@ class Fit:
             '| largest batch | bytes | left | largest at the peak |'
         """
         header, *cells = self._table()
-        lines = [_markdown.row(row) for row in (header, ["---"] * len(header), *cells)]
-        return "\n".join([*lines, "", *map(_markdown.text, self._notes())])
+        lines = [markdown_row(row) for row in (header, ["---"] * len(header), *cells)]
+        return "\n".join([*lines, "", *map(markdown, self._notes())])
 
     def to_html(self) -> str:
         """A page: the table, and bytes over the first axis with the limit.
@@ -333,8 +323,3 @@ def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, S
         return " to make it fit"
     (axis,) = axes
     return f" to make it fit; {axis} {max(settings[axis] for settings in each.without_recomputing)} fits without"
-
-
-def _sizes(sizes: Mapping[str, float] | None) -> str:
-    """Such as ``batch 8, seq 128``."""
-    return ", ".join(f"{axis} {size}" for axis, size in (sizes or {}).items())

@@ -8,7 +8,7 @@ import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -312,12 +312,9 @@ class _Run:
 
     def _in_threads(self) -> None:
         pool = ThreadPoolExecutor(self._workers)
-        pending: set[Future[None]] = {pool.submit(self._search, number) for number in range(len(self._tasks))}
         try:
-            while pending:
-                over, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in over:
-                    future.result()
+            for future in as_completed(pool.submit(self._search, number) for number in range(len(self._tasks))):
+                future.result()
         except BaseException:
             # Threads that wait for an answer would wait on.
             for compiler in self._all:

@@ -10,8 +10,7 @@ from tilewise._cache import Cache
 from tilewise._compiler import shared
 from tilewise._files import cache_folder
 from tilewise._limits import bytes_of
-from tilewise._lowering import Request
-from tilewise._modules import module
+from tilewise._lowering import Request, is_jitted
 from tilewise._program import donated
 from tilewise._progress import Ticker
 from tilewise._remat.result import Remat
@@ -74,8 +73,7 @@ def remat(
         (True, 'as written', False)
     """
     request = Request(step, args, _tilewise.generation_name(tpu), topology, jit_options)
-    is_jitted = type(step) is type(module("jax").jit(remat))
-    if is_jitted and not {"donate_argnums", "donate_argnames"} & set(request.options):
+    if is_jitted(step) and not {"donate_argnums", "donate_argnames"} & set(request.options):
         request = request.with_options(donate_argnums=donated(step, args))
     whole = _tilewise.hbm_bytes(request.tpu)
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)

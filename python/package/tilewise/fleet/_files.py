@@ -7,10 +7,13 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
+
+from tilewise._files import write_whole
 
 Options = Mapping[str, Any]
 
@@ -82,20 +85,8 @@ def read(url: str, options: Options) -> bytes:
 def replace(url: str, data: bytes | memoryview, options: Options) -> None:
     """Writes a file that others see as a whole or not at all."""
     files, path = url_to_fs(url, **options)
-    if not isinstance(files, LocalFileSystem):
+    if isinstance(files, LocalFileSystem):
+        write_whole(Path(path), data, shared=True)
+    else:
         # Stores of objects show an object once all of it is there.
         files.pipe_file(path, bytes(data))
-        return
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    # Readers of datasets pass over names with a dot. Two workers may write the same file.
-    draft = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}.{os.urandom(4).hex()}")
-    try:
-        with open(draft, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        if os.path.exists(draft):
-            os.remove(draft)
-        raise

@@ -7,15 +7,16 @@ https://huggingface.co/docs/safetensors/index#format. A tensor in a tiled layout
 from __future__ import annotations
 
 import json
-import os
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fsspec.core import url_to_fs
 
 from tilewise._errors import RelayoutError
+from tilewise._files import write_whole
 from tilewise._tilewise import Layout, Shape
 
 LAYOUT = "tilewise.shape/"
@@ -157,9 +158,4 @@ def replace_index(folder: str, index: tuple[str, dict[str, Any]], sizes: int) ->
     """Writes the index, which makes the checkpoint a whole."""
     name, contents = index
     contents = {**contents, "metadata": {**(contents.get("metadata") or {}), "total_size": sizes}}
-    draft = os.path.join(folder, f".{name}.part")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(contents, file, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, os.path.join(folder, name))
+    write_whole(Path(folder) / name, json.dumps(contents, indent=2).encode(), shared=True)
