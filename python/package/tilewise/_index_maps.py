@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import INLINED, opened
+from tilewise._jaxprs import INLINED, evaluated, opened
 from tilewise._modules import module
 
 _CALLS = {**INLINED, "remat": "jaxpr"}
@@ -34,7 +34,7 @@ def axes(index_map: Any, rank: int) -> list[set[int]]:
     jaxpr = opened(index_map)
     written = _Function()
     arguments = [f"%a{number}" for number in range(len(jaxpr.invars))]
-    results = written.jaxpr(jaxpr, [written.unknown("const", str(each)) for each in jaxpr.constvars], arguments)
+    results = written.jaxpr(jaxpr, jaxpr.constvars, arguments)
     parameters = ", ".join(f"{name}: i32" for name in arguments)
     types = ", ".join("i32" for _ in results)
     lines = [f"func.func @index({parameters}) -> ({types}) {{", *written.lines]
@@ -63,35 +63,26 @@ class _Function:
     def _constant(self, value: int, type: str = "i32") -> str:
         return self._add(f"arith.constant {str(bool(value)).lower() if type == 'i1' else f'{_wrapped(value)} : i32'}")
 
-    def unknown(self, *mark: str, operands: Iterable[tuple[str, str]] = (), type: str = "i32") -> str:
+    def _unknown(self, *mark: str, operands: Iterable[tuple[str, str]] = (), type: str = "i32") -> str:
         """A value with nothing known but its operands; equal marks of equal operands give one value."""
         names, types = zip((self._beside, "f64"), *operands, strict=True)
         number = self._marks.setdefault(mark, len(self._marks))
         cast = f"builtin.unrealized_conversion_cast {', '.join(names)} : {', '.join(types)} to {type}"
         return self._add(f"{cast} {{mark = {number} : i64}}")
 
-    def jaxpr(self, jaxpr: Any, consts: Iterable[str], arguments: Iterable[str]) -> list[str]:
-        values: dict[Any, str] = dict(zip(jaxpr.constvars, consts, strict=True))
-        values |= dict(zip(jaxpr.invars, arguments, strict=True))
-
-        def of(atom: Any) -> str:
-            return self._value(atom.val, atom) if hasattr(atom, "val") else values[atom]
-
-        for equation in jaxpr.eqns:
-            found = self._equation(equation, [of(variable) for variable in equation.invars])
-            values |= dict(zip(equation.outvars, found, strict=True))
-        return [of(variable) for variable in jaxpr.outvars]
+    def jaxpr(self, jaxpr: Any, consts: Iterable[Any], arguments: Iterable[str]) -> list[str]:
+        return evaluated(jaxpr, consts, arguments, self._value, self._equation)
 
     def _value(self, value: Any, atom: Any) -> str:
         """A constant of an integer; a value without a number, or of another kind, is unknown."""
         if _kind(atom) in "iub" and hasattr(value, "__int__") and not isinstance(value, module("jax").core.Tracer):
             return self._constant(int(value), _type(atom))
-        return self.unknown("value", str(value), type=_type(atom))
+        return self._unknown("value", str(value), type=_type(atom))
 
     def _called(self, closed: Any, arguments: list[str]) -> list[str]:
         inner = opened(closed)
         consts = list(getattr(closed, "consts", ())) or inner.constvars
-        return self.jaxpr(inner, map(self._value, consts, inner.constvars), arguments)
+        return self.jaxpr(inner, consts, arguments)
 
     def _equation(self, equation: Any, operands: list[str]) -> list[str]:
         name, params = str(equation.primitive.name), equation.params
@@ -109,7 +100,7 @@ class _Function:
         mark = str(sorted((key, str(value)) for key, value in params.items())) if is_pure else str(id(equation))
         typed = list(zip(operands, map(_type, equation.invars), strict=True))
         return [
-            self.unknown(name, mark, str(number), operands=typed, type=_type(result))
+            self._unknown(name, mark, str(number), operands=typed, type=_type(result))
             for number, result in enumerate(equation.outvars)
         ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
 
 INLINED = {
     "jit": "jaxpr",
@@ -60,3 +62,26 @@ def nested(jaxpr: Any) -> Iterator[Any]:
         one = pending.pop()
         yield one
         pending += [inner for equation in one.eqns for inner in inside(equation)]
+
+
+def evaluated(
+    jaxpr: Any,
+    consts: Iterable[Any],
+    arguments: Iterable[_T],
+    constant: Callable[[Any, Any], _T],
+    results: Callable[[Any, list[_T]], Iterable[_T]],
+) -> list[_T]:
+    """The results of a jaxpr whose values are whatever its reader makes them.
+
+    Of a constant, it gets the value and the variable or literal; of an equation, the values of its operands.
+    """
+    known: dict[Any, _T] = dict(zip(jaxpr.invars, arguments, strict=True))
+    known |= {each: constant(value, each) for each, value in zip(jaxpr.constvars, consts, strict=True)}
+
+    def of(atom: Any) -> _T:
+        return constant(atom.val, atom) if hasattr(atom, "val") else known[atom]
+
+    for equation in jaxpr.eqns:
+        made = results(equation, [of(atom) for atom in equation.invars])
+        known.update(zip(equation.outvars, made, strict=True))
+    return [of(atom) for atom in jaxpr.outvars]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import CHECKPOINTS, INLINED, opened
+from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, opened
 from tilewise._microbatch import rules
 from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
 from tilewise._modules import module
@@ -70,17 +70,14 @@ class Program:
         return number
 
     def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]:
-        known: dict[Any, int] = dict(zip(jaxpr.invars, arguments, strict=True))
-        known |= {var: self._constant(value, var.aval) for var, value in zip(jaxpr.constvars, consts, strict=True)}
+        def constant(value: Any, atom: Any) -> int:
+            return self._constant(value, atom.aval)
 
-        def number(atom: Any) -> int:
-            return self._constant(atom.val, atom.aval) if hasattr(atom, "val") else known[atom]
-
-        for eqn in jaxpr.eqns:
+        def results(eqn: Any, reads: list[int]) -> list[int]:
             self._maker = _internals.within(eqn, outer)
-            made = self._operation(self._maker, [number(atom) for atom in eqn.invars])
-            known.update(zip(eqn.outvars, made, strict=True))
-        return [number(atom) for atom in jaxpr.outvars]
+            return self._operation(self._maker, reads)
+
+        return evaluated(jaxpr, consts, arguments, constant, results)
 
     def _operation(self, eqn: Any, reads: list[int]) -> list[int]:
         name = eqn.primitive.name

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import CHECKPOINTS, INLINED
+from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, opened
 from tilewise._modules import module
 
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
@@ -94,25 +94,25 @@ class Reader:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def block(self, closed: Any) -> Block:
-        inputs = [_internals.variable(each.aval) for each in getattr(closed, "jaxpr", closed).invars]
+        inputs = [_internals.variable(each.aval) for each in opened(closed).invars]
         outputs = self.read(closed, inputs)
         return Block(inputs, self.equations, outputs, self.constants)
 
     def read(self, closed: Any, operands: Sequence[Any], outer: Any = None) -> list[Any]:
-        jaxpr = getattr(closed, "jaxpr", closed)
-        held: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
-        for variable, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
-            held[variable] = _internals.variable(variable.aval)
-            self.constants[held[variable]] = value
-        for equation in jaxpr.eqns:
-            reads = [atom if is_literal(atom) else held[atom] for atom in equation.invars]
+        def constant(value: Any, atom: Any) -> Any:
+            if is_literal(atom):
+                return atom
+            variable = _internals.variable(atom.aval)
+            self.constants[variable] = value
+            return variable
+
+        def results(equation: Any, reads: list[Any]) -> list[Any]:
             called = equation.params.get(CALLS.get(equation.primitive.name, ""))
             if called is not None and _is_open(equation):
-                makes = self.read(called, reads, _internals.within(equation, outer))
-            else:
-                makes = self._made(equation, reads, outer)
-            held.update(zip(equation.outvars, makes, strict=True))
-        return [atom if is_literal(atom) else held[atom] for atom in jaxpr.outvars]
+                return self.read(called, reads, _internals.within(equation, outer))
+            return self._made(equation, reads, outer)
+
+        return evaluated(opened(closed), getattr(closed, "consts", ()), operands, constant, results)
 
     def _made(self, equation: Any, reads: list[Any], outer: Any) -> list[Any]:
         key = self._key(equation, reads)
