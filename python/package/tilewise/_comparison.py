@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from tilewise import _tilewise
 from tilewise._lowering import Request
 from tilewise._plan import plan_of
-from tilewise._repr import Shown, read
+from tilewise._repr import Shown
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -110,19 +110,19 @@ class ComparedProgram:
     estimate_seconds: float | None
 
 
-def _program(held: dict[str, Any]) -> ComparedProgram:
-    sizes = held["bytes"]
-    names = ("argument", "output", "alias", "constant", "temporary")
-    return ComparedProgram(
-        source=held.get("source", ""),
-        peak_bytes=sizes["total"],
-        peak_padding_bytes=sizes["padding"],
-        hbm_limit=sizes["limit"],
-        owners=read(tuple[Owner, ...], held["owners"]),
-        estimate_seconds=held["time"]["estimate_seconds"] if held.get("time") else None,
-        **{f"{name}_bytes": sizes.get(name, 0) for name in names},
-        **{name: held[name] for name in ("tpu", "topology", "settings", "recomputed")},
-    )
+def _program(held: dict[str, Any]) -> dict[str, Any]:
+    """A program of a comparison's JSON, as `ComparedProgram` has it."""
+    sizes, time = held["bytes"], held.get("time") or {}
+    kinds = ("argument", "output", "alias", "constant", "temporary")
+    return {
+        "source": "",
+        **held,
+        **{f"{kind}_bytes": sizes.get(kind, 0) for kind in kinds},
+        "peak_bytes": sizes["total"],
+        "peak_padding_bytes": sizes["padding"],
+        "hbm_limit": sizes["limit"],
+        "estimate_seconds": time.get("estimate_seconds"),
+    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,15 +166,7 @@ class Comparison(Shown):
 
     def __post_init__(self) -> None:
         held = json.loads(self.text)
-        owners = tuple[Owner, ...]
-        self.__dict__.update(
-            {name: held[name] for name in ("program", "headline", "verdict", "advice")},
-            before=_program(held["before"]),
-            after=_program(held["after"]),
-            changes=read(tuple[Change, ...], held["changes"]),
-            removed=read(owners, held["removed"]),
-            added=read(owners, held["added"]),
-        )
+        self._view({**held, "before": _program(held["before"]), "after": _program(held["after"])})
 
     @property
     def peak_bytes_saved(self) -> int:

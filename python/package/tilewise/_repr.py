@@ -6,7 +6,7 @@ import functools
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from tilewise._modules import module
@@ -68,6 +68,13 @@ class Shown:
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Any:
         return read(cls, held)
+
+    def _view(self, held: dict[str, Any]) -> None:
+        """Sets the fields that aren't arguments to what JSON has."""
+        kind: Any = type(self)
+        hints = _hints(kind)
+        names = [each.name for each in fields(kind) if not each.init]
+        self.__dict__.update({name: read(hints[name], held[name]) for name in names})
 
     def to_json(self) -> str:
         """All of it as JSON, which `from_json` reads."""

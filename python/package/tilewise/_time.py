@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._repr import Shown, read
+from tilewise._repr import Shown
 from tilewise._tilewise import Report
 
 
@@ -115,15 +115,10 @@ class Time(Shown):
 
     def __post_init__(self) -> None:
         held = json.loads(self.text)
-        figures = ("estimate_seconds", "floor_seconds", "compiler_seconds", "cycles", "is_at_least", "bound_share")
         by = {"unpriced": "kind", "kinds": "kind", "lines": "source", "modules": "module"}
-        self.__dict__.update(
-            {name: held[name] for name in (*figures, "padding_seconds", "cores")},
-            rows=tuple(
-                read(TimeRow, {"file": None, "line": None, **row, **(row["source"] or {})}) for row in held["rows"]
-            ),
-            **{name: tuple(_group(row[each], row) for row in held[name]) for name, each in by.items()},
-        )
+        rows = [{"file": None, "line": None, **row, **(row["source"] or {})} for row in held["rows"]]
+        groups = {name: [_group(row[each], row) for row in held[name]] for name, each in by.items()}
+        self._view({**held, "rows": rows, **groups})
 
     def __str__(self) -> str:
         return self.words
@@ -140,10 +135,10 @@ class Time(Shown):
         return cls(json.dumps(held["time"]), held["words"])
 
 
-def _group(of: Any, row: dict[str, Any]) -> TimeGroup:
+def _group(of: Any, row: dict[str, Any]) -> dict[str, Any]:
     """A group of a kind, a line or a module; of those without cycle counts all is a bound."""
     name = f"{of['file']}:{of['line']}" if isinstance(of, dict) else of or ""
-    return TimeGroup(name, row["operations"], row["seconds"], row.get("bound_seconds", row["seconds"]))
+    return {"bound_seconds": row["seconds"], **row, "name": name}
 
 
 def time(report: Report) -> Time | None:

@@ -6,6 +6,7 @@ Bytes are not a line, nor monotone, and neither is the verdict: a reshape fits a
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,8 +88,7 @@ def search(
     finally:
         # After an interruption, plans tell the sizes that fit; only larger ones may be the answer.
         known = found.size if is_over or found.size is not None else found.below
-        larger = [size for size in sizes if size not in real and (known is None or size > known)]
-        found.gaps = [size for size in larger if size not in found.inferred]
+        found.gaps = [size for size in _over(sizes, known) if size not in real and size not in found.inferred]
     return found
 
 
@@ -139,7 +139,7 @@ class _Above:
 
     def _ahead(self, low: float | None) -> list[float]:
         """Sizes above to ask about, the largest first: at ratios, and the next of each class."""
-        over = [size for size in self.sizes if low is None or size > low]
+        over = _over(self.sizes, low)
         at = [next((size for size in over if low is not None and size >= low * ratio), None) for ratio in _RATIOS]
         following: dict[int, float] = {}
         for size in over:
@@ -152,12 +152,8 @@ class _Above:
 
     def _approaching(self, low: float | None) -> float | None:
         """The next size between the estimate and the smallest refusal above it; ``None`` if none is left."""
-        refused = [size for size, said in self.real.items() if said.status == "refused" and (low is None or size > low)]
-        between = [
-            size
-            for size in self.sizes
-            if size not in self.real and (low is None or size > low) and (not refused or size < min(refused))
-        ]
+        refused = min(_over(self._refused(), low), default=math.inf)
+        between = [size for size in _over(self.sizes, low) if size not in self.real and size < refused]
         if not between:
             # By its plan it fits, and the next does not.
             return low if low is not None and low not in self.real else None
@@ -167,7 +163,7 @@ class _Above:
     def _left(self, low: float | None) -> list[float]:
         """Sizes above the given one, neither asked about nor inferred."""
         inferred = self.inferred()
-        return [s for s in self.sizes if s not in self.real and s not in inferred and (low is None or s > low)]
+        return [size for size in _over(self.sizes, low) if size not in self.real and size not in inferred]
 
     def _refused(self) -> dict[float, int]:
         """By refused size, its bytes over the limit; 0 if unknown."""
@@ -179,7 +175,8 @@ class _Above:
 
     def _meeting(self, low: float | None) -> float:
         """The size where a line through the two smallest refusals above the estimate meets the limit; 0 if none."""
-        over = sorted((size, over) for size, over in self._refused().items() if low is None or size > low)[:2]
+        refused = self._refused()
+        over = [(size, refused[size]) for size in sorted(_over(refused, low))[:2]]
         if len(over) < 2 or over[0][1] >= over[1][1]:
             return 0
         (one, least), (other, most) = over
@@ -210,13 +207,17 @@ class _Above:
             # A size that divides by more lays out at least as well.
             return any(number >= _class(size) and at <= size for number, at in first.items() if number not in falling)
 
-        left = [s for s in self.sizes if s not in self.real and (self.found.size is None or s > self.found.size)]
+        left = [size for size in _over(self.sizes, self.found.size) if size not in self.real]
         return {size for size in left if _class(size) not in falling and follows(size)}
 
 
 _FITTING = ("fits", "planned")
 _RATIOS = (2.0, 1.41, 1.19)
 _LANES = 128
+
+
+def _over(sizes: Iterable[float], low: float | None) -> list[float]:
+    return [size for size in sizes if low is None or size > low]
 
 
 def _class(size: float) -> int:
@@ -227,7 +228,7 @@ def _class(size: float) -> int:
 
 def _order(sizes: Sequence[float], below: float | None, above: Above, clock: Callable[[], float]) -> Iterator[float]:
     """The sizes to ask about at the real limit, until one fits."""
-    over = [size for size in reversed(sizes) if below is None or size > below]
+    over = _over(reversed(sizes), below)
     under = [size for size in reversed(sizes) if below is not None and size <= below]
     if above == "near":
         over = [size for size in over if size in _near(sizes, below)]
@@ -247,7 +248,7 @@ def _order(sizes: Sequence[float], below: float | None, above: Above, clock: Cal
 
 def _near(sizes: Sequence[float], below: float | None) -> set[float]:
     """The next two sizes, and the next multiples of 8 and 128, which lay out without a remainder."""
-    over = [size for size in sizes if below is None or size > below]
+    over = _over(sizes, below)
     multiples = (next((size for size in over if size % of == 0), None) for of in (8, 128))
     return {*over[:2], *(size for size in multiples if size is not None)}
 

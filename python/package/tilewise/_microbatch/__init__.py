@@ -92,7 +92,7 @@ def _parted(
 ) -> Any:
     jax = module("jax")
     leaves, tree = jax.tree.flatten((args, kwargs))
-    size = _size(jax, leaves, along, parts)
+    size = _size(leaves, along, parts)
 
     def flat(*leaves: Any) -> Any:
         args, kwargs = jax.tree.unflatten(tree, leaves)
@@ -102,7 +102,7 @@ def _parted(
     shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
     try:
         program = Program(closed, shares, (size, parts))
-        found = _run(jax, program, leaves, size // parts, along)
+        found = _run(program, leaves)
     except RefusedError as error:
         name = getattr(step, "__name__", "the step")
         raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
@@ -136,9 +136,9 @@ def _axis(axes: dict[str, int], its: list[str]) -> int | None:
     return next((axis for name, axis in axes.items() if _is_of(name, its)), None)
 
 
-def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> int:
+def _size(leaves: list[Any], along: list[int | None], parts: int) -> int:
     found: list[tuple[tuple[int, ...], int]] = [
-        (jax.numpy.shape(leaf), at) for leaf, at in zip(leaves, along, strict=True) if at is not None
+        (module("jax.numpy").shape(leaf), at) for leaf, at in zip(leaves, along, strict=True) if at is not None
     ]
     sizes = {shape[at] if len(shape) > at else 0 for shape, at in found}
     if len(sizes) != 1 or 0 in sizes:
@@ -150,13 +150,12 @@ def _size(jax: Any, leaves: list[Any], along: list[int | None], parts: int) -> i
     return size
 
 
-def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[int | None]) -> list[Any]:
+def _run(program: Program, leaves: list[Any]) -> list[Any]:
     """Goes through the parts as many times as sums over the batch follow from one another."""
     # The parts' shares of a result are added up like any sum.
     results = [program.finished(at) for at in program.results]
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
-    axes = {at: axis for at, axis in zip(program.inputs, along, strict=True) if axis is not None}
     whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
     first = Part(0, program.parts)
     for targets in _turns(program, results, set(given) | set(program.constants)):
@@ -168,7 +167,7 @@ def _run(jax: Any, program: Program, leaves: list[Any], rows: int, along: list[i
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
         ready = program.before_parts(read, set(whole))
         whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
-        totals, joined = _through(jax, program, batch, whole, (added, each), rows, axes)
+        totals, joined = _through(program, batch, whole, added, each)
         whole |= dict(zip(sums, totals, strict=True)) | dict(zip(each, joined, strict=True))
     return program.run(results, whole | batch, first)
 
@@ -204,17 +203,12 @@ def _turns(program: Program, results: list[int], known: set[int]) -> list[list[i
 
 
 def _through(
-    jax: Any,
-    program: Program,
-    batch: dict[int, Any],
-    whole: dict[int, Any],
-    wanted: Any,
-    rows: int,
-    axes: dict[int, int],
+    program: Program, batch: dict[int, Any], whole: dict[int, Any], added: list[int], each: list[int]
 ) -> tuple[list[Any], list[Any]]:
     """Goes through all parts once: their sums, and their rows, joined."""
-    lax, jnp = jax.lax, jax.numpy
-    added, each = wanted
+    lax, jnp = module("jax.lax"), module("jax.numpy")
+    rows = program.samples // program.parts
+    axes = {at: share.at for at in batch if isinstance(share := program.shares[at], Each)}
 
     def wide(dtype: Any) -> Any:
         return jnp.float32 if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < 4 else dtype
@@ -231,7 +225,7 @@ def _through(
     zeros = [jnp.zeros(aval.shape, wide(aval.dtype)) for aval in avals]
     totals, joined = lax.scan(one, zeros, jnp.arange(program.parts))
     totals = [total.astype(aval.dtype) for total, aval in zip(totals, avals, strict=True)]
-    return totals, [_joined(jnp, program, at, value) for at, value in zip(each, joined, strict=True)]
+    return totals, [_joined(program, at, value) for at, value in zip(each, joined, strict=True)]
 
 
 def _place(program: Program, at: int) -> int:
@@ -241,7 +235,8 @@ def _place(program: Program, at: int) -> int:
     return share.at if 2 * shape[-1] <= LANES and shape[share.at] >= LANES * program.parts else len(shape) - 1
 
 
-def _joined(jnp: Any, program: Program, at: int, value: Any) -> Any:
+def _joined(program: Program, at: int, value: Any) -> Any:
+    jnp = module("jax.numpy")
     share = program.shares[at]
     assert isinstance(share, Each)
     shape = program.avals[at].shape
