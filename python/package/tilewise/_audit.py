@@ -122,8 +122,7 @@ def audit(
         >>> report.largest_padding()[0].causes
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
-    # An open file iterates over its lines.
-    if isinstance(program, (list, tuple)) or (isinstance(program, Iterator) and not hasattr(program, "read")):
+    if _is_many(program):
         of_folders = (each for one in cast("Iterable[Program]", program) for each in _files_of(one))
         return [_attempt(each, tpu, machine, hbm_limit) for each in of_folders]
     if machine is not None and tpu is not None:
@@ -182,6 +181,12 @@ def _attempt(
         return audit(program, tpu=tpu, machine=machine, hbm_limit=hbm_limit)
     except (Error, OSError) as error:
         return error
+
+
+def _is_many(programs: Any) -> bool:
+    """Whether these are several; an open file iterates over its lines."""
+    is_open_file = hasattr(programs, "read")
+    return isinstance(programs, (list, tuple)) or (isinstance(programs, Iterator) and not is_open_file)
 
 
 def _is_function(program: Any) -> bool:

@@ -112,7 +112,8 @@ class ComparedProgram:
 
 def _program(held: dict[str, Any]) -> dict[str, Any]:
     """A program of a comparison's JSON, as `ComparedProgram` has it."""
-    sizes, time = held["bytes"], held.get("time") or {}
+    sizes: dict[str, Any] = held["bytes"]
+    time: dict[str, Any] = held.get("time") or {}
     kinds = ("argument", "output", "alias", "constant", "temporary")
     return {
         "source": "",

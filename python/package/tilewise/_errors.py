@@ -160,4 +160,3 @@ class Skip(Exception):  # noqa: N818
 # Users import them from the package, so tracebacks show that name.
 for _class in (Error, *Error.__subclasses__(), Skip):
     _class.__module__ = "tilewise"
-del _class

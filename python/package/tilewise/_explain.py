@@ -152,8 +152,9 @@ class OomExplainer:
                 return function(*args, **kwargs)
 
         def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            inner: Generator[Any, Any, Any] = function(*args, **kwargs)
             with self:
-                return (yield from function(*args, **kwargs))
+                return (yield from inner)
 
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
             with self:

@@ -116,7 +116,9 @@ class Time(Shown):
     def __post_init__(self) -> None:
         held = json.loads(self.text)
         by = {"unpriced": "kind", "kinds": "kind", "lines": "source", "modules": "module"}
-        rows = [{"file": None, "line": None, **row, **(row["source"] or {})} for row in held["rows"]]
+        rows: list[dict[str, Any]] = [
+            {"file": None, "line": None, **row, **(row["source"] or {})} for row in held["rows"]
+        ]
         groups = {name: [_group(row[each], row) for row in held[name]] for name, each in by.items()}
         self._view({**held, "rows": rows, **groups})
 

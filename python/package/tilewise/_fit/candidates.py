@@ -106,10 +106,11 @@ def formats(made: Request) -> dict[str, Any]:
     # Any device stands for the slice's.
     here = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
 
-    def forms(tree: Any) -> Any:
-        return jax.tree.map(lambda _: layouts.Format(layouts.Layout.AUTO, here), tree)
+    def free(_: Any) -> Any:
+        return layouts.Format(layouts.Layout.AUTO, here)
 
-    return {"in_shardings": forms(made.args), "out_shardings": forms(jax.eval_shape(made.f, *made.args))}
+    results = jax.eval_shape(made.f, *made.args)
+    return {"in_shardings": jax.tree.map(free, made.args), "out_shardings": jax.tree.map(free, results)}
 
 
 def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:

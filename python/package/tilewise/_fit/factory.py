@@ -94,7 +94,7 @@ def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Plac
 
 def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The function that a factory returned, its arguments and options of ``jax.jit``; `TypeError` for all else."""
-    if isinstance(returned, Mapping):
+    if is_set(returned):
         raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
     is_tuple: bool = isinstance(returned, tuple)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
@@ -105,6 +105,11 @@ def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[s
         message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
         raise TypeError(message)
     return f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {}
+
+
+def is_set(returned: Any) -> bool:
+    """Whether a factory returned several programs, by name."""
+    return isinstance(returned, Mapping)
 
 
 def takes(make: Callable[..., Any], name: str) -> bool:
@@ -170,7 +175,8 @@ class Stretched:
             return value is None or isinstance(value, int)
 
         def spread(axis: Any, part: Any) -> Any:
-            return jax.tree.map(lambda _: _FIXED if axis is None else axis, part)
+            tree = jax.tree.structure(part)
+            return jax.tree.unflatten(tree, [_FIXED if axis is None else axis] * tree.num_leaves)
 
         # An entry stands for all that is below it, as in `jax.vmap`.
         self._axes = tuple(
@@ -232,14 +238,13 @@ class FromFile:
             OSError: the file can't be read.
             AttributeError: there is no such name in it.
         """
-        return _run(self.path, self.name)
+        return _loaded(self.path, self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.load())
 
 
-@functools.cache
 def _run(path: str, name: str) -> Callable[..., Any]:
     """The factory of a file, which is run once."""
     folder, stem = str(Path(path).parent), Path(path).stem
@@ -257,6 +262,9 @@ def _run(path: str, name: str) -> Callable[..., Any]:
         raise AttributeError(f"{name} in {path} can't be called")
     factory: Callable[..., Any] = found
     return factory
+
+
+_loaded = functools.cache(_run)
 
 
 def travels(make: Callable[..., Any]) -> bool:

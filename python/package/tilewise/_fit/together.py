@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise._fit.adapters import Adapter
-from tilewise._fit.factory import factory, parts_of, takes
+from tilewise._fit.factory import factory, is_set, parts_of, takes
 from tilewise._fit.settings import setting
 from tilewise._together import Together, audit_together
 
@@ -30,7 +30,7 @@ def members(program: str, settings: Mapping[str, Any], modules: Collection[str])
         return {program: program}
     make = factory(program, modules)
     returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
-    if not isinstance(returned, Mapping):
+    if not is_set(returned):
         returned = {name: returned}
     return {str(each): parts_of(value) for each, value in returned.items()}
 
@@ -43,7 +43,7 @@ def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple
         return make(**{axis: count})
 
     try:
-        if isinstance(make, Adapter) or not isinstance(programs(counts[0]), Mapping):
+        if isinstance(make, Adapter) or not is_set(programs(counts[0])):
             return None
     # A factory may raise anything; the search for one program tells it.
     except Exception:

@@ -434,7 +434,7 @@ def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[
 
 def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
-    counts = params["cond_nconsts"], params["body_nconsts"]
+    counts: tuple[int, int] = params["cond_nconsts"], params["body_nconsts"]
     shares = [_within(program.shares[at]) for at in reads]
     asked, consts, carry = _split(shares, *counts)
 

@@ -45,13 +45,13 @@ class Each(Share):
         return replace(self, at=at)
 
 
-def together(shares: list[Share], known: int = 0) -> Each:
+def together(shares: list[Share]) -> Each:
     """The rows that values have in common which are combined element by element; there is at least one with rows."""
     rows = [share for share in shares if isinstance(share, Each)]
     first = rows[0]
     if any((row.at, row.inner) != (first.at, first.inner) for row in rows):
         raise RefusedError("a value has one number for each two samples")
-    return replace(first, turn=max(known, *(share.turn for share in shares)))
+    return replace(first, turn=max(share.turn for share in shares))
 
 
 def merged(one: Share, other: Share) -> Share:
