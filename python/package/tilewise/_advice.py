@@ -10,11 +10,10 @@ from tilewise._comparison import Comparison, compare
 from tilewise._compiler import shared
 from tilewise._errors import Error, Skip
 from tilewise._files import cache_folder
-from tilewise._fit.candidates import donatable, formats, rematerialised
+from tilewise._fit.candidates import donatable, formats, known, rematerialised
 from tilewise._limits import in_columns, in_words
 from tilewise._lowering import Request
 from tilewise._microbatch import microbatch
-from tilewise._modules import module
 from tilewise._plan import plan_of
 from tilewise._remat.search import MOST_COMPILED, Search
 from tilewise._remat.step import Step
@@ -135,7 +134,8 @@ def applied(request: Request, advised: Recommendation, limit: int | None = None,
     if advised.kind == "checkpoint":
         return _recomputing(request, limit, confirm)
     if advised.inputs and advised.parts:
-        return _in_parts(request, advised)
+        # In the parts that the advice is priced for.
+        return replace(request, f=known(request, microbatch(request.f, advised.parts, batch_argnames=advised.inputs)))
     raise Skip("it changes the program itself")
 
 
@@ -162,18 +162,3 @@ def _advised_arguments(request: Request, advised: Recommendation) -> tuple[int, 
     except (TypeError, ValueError):
         return ()
     return tuple(at for at, name in enumerate(parameters[: len(request.args)]) if name in advised.donate)
-
-
-def _in_parts(request: Request, advised: Recommendation) -> Request:
-    """The step in the parts that the advice is priced for.
-
-    Raises:
-        Skip: parts of the batch compute something else.
-    """
-    assert advised.parts is not None
-    step = microbatch(request.f, advised.parts, batch_argnames=advised.inputs)
-    try:
-        module("jax").eval_shape(step, *request.args)
-    except Error as error:
-        raise Skip(error.message) from None
-    return replace(request, f=step)

@@ -123,8 +123,13 @@ def audit(
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
     if _is_many(program):
-        of_folders = (each for one in cast("Iterable[Program]", program) for each in _files_of(one))
-        return [_attempt(each, tpu, machine, hbm_limit) for each in of_folders]
+        found: list[Report | Error | OSError] = []
+        for each in (each for one in cast("Iterable[Program]", program) for each in _files_of(one)):
+            try:
+                found.append(audit(each, tpu=tpu, machine=machine, hbm_limit=hbm_limit))
+            except (Error, OSError) as error:
+                found.append(error)
+        return found
     if machine is not None and tpu is not None:
         raise TypeError("tpu= and machine= say the same: give one of them")
     if machine is not None and is_tpu(machine):
@@ -172,15 +177,6 @@ def _programs_in(program: Program) -> list[Path] | None:
     """The final programs in a folder; ``None`` for anything but a folder."""
     is_path = isinstance(program, os.PathLike) or (isinstance(program, str) and not _is_hlo(program))
     return _tilewise.programs_in(cast("str | os.PathLike[str]", program)) if is_path else None
-
-
-def _attempt(
-    program: Program, tpu: Tpu | None, machine: str | None, hbm_limit: Limit | None
-) -> Report | Error | OSError:
-    try:
-        return audit(program, tpu=tpu, machine=machine, hbm_limit=hbm_limit)
-    except (Error, OSError) as error:
-        return error
 
 
 def _is_many(programs: Any) -> bool:

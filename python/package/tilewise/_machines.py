@@ -101,15 +101,15 @@ def compare_machines(
         >>> [row.peak_bytes for row in found]
         [51200000, 38400000]
     """
-    return Machines(tuple(_on(machine, f, args, jit_options) for machine in machines))
 
+    def on(machine: str) -> OnMachine:
+        try:
+            return OnMachine(machine, audit(f, *args, machine=machine, jit_options=jit_options), None)
+        except ImportError as error:
+            return OnMachine(machine, None, str(error))
+        except Error as error:
+            if error.kind not in ("needs_gpu_compiler", "too_few_devices"):
+                raise
+            return OnMachine(machine, None, f"{error.message}: {error.help}")
 
-def _on(machine: str, f: Callable[..., Any], args: tuple[Any, ...], jit_options: Mapping[str, Any] | None) -> OnMachine:
-    try:
-        return OnMachine(machine, audit(f, *args, machine=machine, jit_options=jit_options), None)
-    except ImportError as error:
-        return OnMachine(machine, None, str(error))
-    except Error as error:
-        if error.kind not in ("needs_gpu_compiler", "too_few_devices"):
-            raise
-        return OnMachine(machine, None, f"{error.message}: {error.help}")
+    return Machines(tuple(map(on, machines)))

@@ -236,27 +236,25 @@ def audit_together(
     """
     if isinstance(programs, (str, bytes)):
         raise TypeError("several programs are wanted, in a list or by their names: [program], {'step': program}")
+
+    def audited(member: Member) -> tuple[Report, int | None]:
+        """The audit of a program, and the bytes of its code where it is compiled."""
+        if isinstance(member, Report):
+            return member, None
+        if not isinstance(member, tuple):
+            analysis = getattr(member, "memory_analysis", lambda: None)()
+            return audit(member, tpu=tpu), getattr(analysis, "generated_code_size_in_bytes", None)
+        if tpu is None:
+            raise TypeError("functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')")
+        f, args, *rest = member
+        plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
+        return plan.report, plan.code_bytes
+
     members: Sequence[tuple[str | None, Member]] = (
         [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
     )
-    audited = [(name, _audited(member, tpu, topology, confirm, libtpu)) for name, member in members]
-    summed = [(report, name, code) for name, (report, code) in audited]
+    reports = [(name, *audited(member)) for name, member in members]
+    summed = [(report, name, code) for name, report, code in reports]
     held, text, page = _tilewise.sum_together(summed, hbm_of(hbm_limit, tpu, None), pages)
     found: Together = read(Together, {**json.loads(held), "_text": text, "_page": page})
     return found
-
-
-def _audited(
-    member: Member, tpu: Tpu | None, topology: str | None, confirm: bool, libtpu: str | None
-) -> tuple[Report, int | None]:
-    """The audit of a program, and the bytes of its code where it is compiled."""
-    if isinstance(member, Report):
-        return member, None
-    if not isinstance(member, tuple):
-        analysis = getattr(member, "memory_analysis", lambda: None)()
-        return audit(member, tpu=tpu), getattr(analysis, "generated_code_size_in_bytes", None)
-    if tpu is None:
-        raise TypeError("functions are compiled for a TPU: say which, as in audit_together(programs, tpu='v5e')")
-    f, args, *rest = member
-    plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
-    return plan.report, plan.code_bytes

@@ -193,12 +193,20 @@ def _microbatched(factory: Factory, value: Any, batch: int | None) -> Request:
     if batch is None:
         raise Skip("microbatch: the search has no batch")
     made = factory(batch)
-    step = along_axes(made.f, value, batch_axes(made, factory(2 * batch)))
+    return _replaced(made, known(made, along_axes(made.f, value, batch_axes(made, factory(2 * batch)))))
+
+
+def known(made: Request, step: Callable[..., Any]) -> Callable[..., Any]:
+    """The step in parts of its batch, where these are known to compute the same.
+
+    Raises:
+        Skip: they aren't.
+    """
     try:
         module("jax").eval_shape(step, *made.args)
     except Error as error:
         raise Skip(error.message) from None
-    return _replaced(made, step)
+    return step
 
 
 def _replaced(made: Request, f: Callable[..., Any]) -> Request:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
 
 _PREDICTED = 6
 """The most predictions of sets that are followed; after that, the search for the most pages bisects."""
-
-
-def members(program: str, settings: Mapping[str, Any], modules: Collection[str]) -> dict[str, Member]:
-    """The programs that ``FILE.py:FACTORY`` makes, by name; a file of HLO is one, by its path."""
-    _, colon, name = program.rpartition(":")
-    if not colon or Path(program).exists():
-        return {program: program}
-    make = factory(program, modules)
-    returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
-    if not is_set(returned):
-        returned = {name: returned}
-    return {str(each): parts_of(value) for each, value in returned.items()}
 
 
 def fitted(given: argparse.Namespace, axis: str, counts: Sequence[int]) -> tuple[Together, list[int]] | None:
@@ -94,7 +82,15 @@ def summed(given: argparse.Namespace) -> Together:
     settings = dict(map(setting, given.set))
     programs: dict[str, Member] = {}
     for program in given.program:
-        for name, member in members(program, settings, given.allow_module).items():
+        _, colon, factory_name = program.rpartition(":")
+        if not colon or Path(program).exists():
+            made: dict[str, Member] = {program: program}
+        else:
+            make = factory(program, given.allow_module)
+            returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
+            several = returned if is_set(returned) else {factory_name: returned}
+            made = {str(name): parts_of(value) for name, value in several.items()}
+        for name, member in made.items():
             if name in programs:
                 raise ValueError(f"two programs are called {name!r}: name them in one factory that returns a dict")
             programs[name] = member
