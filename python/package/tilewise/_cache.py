@@ -8,7 +8,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,7 @@ class Cache:
         self._folder, self._libtpu = folder, libtpu
 
     def asked(
-        self,
-        program: Program,
-        mode: Mode,
-        limit: int | None,
-        ask: Callable[[], Answer],
-        source: str | None = None,
+        self, program: Program, mode: Mode, limit: int | None, ask: Callable[[], Answer], source: str | None = None
     ) -> tuple[Answer, bool]:
         """The answer of the last time, or that to a question which is kept; and whether it is the last time's."""
         kept = self.get(program, mode, limit, source)
@@ -75,16 +70,8 @@ class Cache:
         """Keep an answer; a folder that can't be written to isn't a reason to fail."""
         if self._folder is None or answer.status not in _KEPT:
             return
-        held = {
-            "status": answer.status,
-            "mode": answer.mode,
-            "sizes": None if answer.sizes is None else asdict(answer.sizes),
-            "message_bytes": answer.message_bytes,
-            "error": answer.error,
-            "passed": answer.passed,
-            "cost": None if answer.cost is None else dict(answer.cost),
-            "seconds": answer.seconds,
-        }
+        held = asdict(replace(answer, report=None))
+        del held["report"]
         report = answer.report
         made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
         packed = b"" if made_of is None else zlib.compress(made_of.encode())

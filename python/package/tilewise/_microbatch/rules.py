@@ -307,9 +307,7 @@ def _product(op: Operation, contracted: Any, batched: Any, places: list[list[int
             return Outcome([kept], wanted)
     if len(sides) == 2:
         raise RefusedError("a value has one number for each two samples")
-    at = places[one][rows.at]
-    # The second factor's free dimensions come after the first's.
-    return Outcome([rows.along(at)])
+    return Outcome([rows.along(places[one][rows.at])])
 
 
 def convolution(op: Operation) -> Outcome:
@@ -320,25 +318,17 @@ def convolution(op: Operation) -> Outcome:
     is_summed = all(share.at == features for share, features in sides if isinstance(share, Each))
     if op.params["batch_group_count"] != 1 and not is_summed:
         raise RefusedError("a convolution has groups of the batch")
-    return _product(
-        op,
-        # Features of the first are those that the second reads; a gradient of the weights has the batch there.
-        ((left[1],), (right[1],)) if op.params["feature_group_count"] == 1 else ((), ()),
-        ((), ()),
-        [
-            [out[0] if at == left[0] else _refuse_window(op, 0, at) for at in range(len(op.operands[0]))],
-            [out[1] if at == right[0] else _refuse_window(op, 1, at) for at in range(len(op.operands[1]))],
-        ],
-    )
-
-
-def _refuse_window(op: Operation, side: int, at: int) -> int:
-    numbers = op.params["dimension_numbers"]
-    spec = (numbers.lhs_spec, numbers.rhs_spec)[side]
-    share = op.shares[side]
-    if isinstance(share, Each) and share.at == at and at != spec[1]:
-        raise RefusedError("samples are neighbours of one another in a window")
-    return -1
+    for share, spec in zip(op.shares, (left, right), strict=True):
+        if isinstance(share, Each) and share.at not in spec[:2]:
+            raise RefusedError("samples are neighbours of one another in a window")
+    # Features of the first are those that the second reads; a gradient of the weights has the batch there.
+    features = ((left[1],), (right[1],)) if op.params["feature_group_count"] == 1 else ((), ())
+    free = [(left[0], out[0]), (right[0], out[1])]
+    places = [
+        [made if at == own else -1 for at in range(len(shape))]
+        for (own, made), shape in zip(free, op.operands, strict=True)
+    ]
+    return _product(op, features, ((), ()), places)
 
 
 def gather(op: Operation) -> Outcome:

@@ -159,11 +159,12 @@ class _Work:
         return bool(files.exists(path))
 
     def known(self) -> pa.Table:
-        fragments = [] if self.out is None else self._dataset("programs")
-        tables = [fragment.to_table(schema=PROGRAMS) for fragment in fragments]
+        tables = [fragment.to_table(schema=PROGRAMS) for fragment in self._dataset("programs")]
         return pa.concat_tables([PROGRAMS.empty_table(), *tables])
 
     def _dataset(self, name: str) -> list[Any]:
+        if self.out is None:
+            return []
         files, path = url_to_fs(f"{self.out}/{name}", **self.options)
         if not files.exists(path):
             return []
@@ -183,7 +184,7 @@ class _Work:
 
     def tidy(self, current: Mapping[str, str | None]) -> None:
         """Removes rows of other versions of these sources, and rows that a task wrote again after a lost result."""
-        for name in ("buffers", "programs") if self.out is not None else ():
+        for name in ("buffers", "programs"):
             first: dict[tuple[str, str | None], str] = {}
             for fragment in self._dataset(name):
                 keys = [key for key, _ in _keys(fragment.to_table(columns=["source", "version"]))]
