@@ -55,9 +55,6 @@ class BlockSuggestions(Listed[SuggestedBlocks]):
     choices: tuple[SuggestedBlocks, ...]
     removed: tuple[tuple[dict[str, Any], str], ...]
 
-    def _elements(self) -> tuple[SuggestedBlocks, ...]:
-        return self.choices
-
     @property
     def removed_share(self) -> float:
         """The share of the space that need not be tried."""

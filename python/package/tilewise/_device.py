@@ -8,6 +8,7 @@ that a module kept from before, at its import or in a cache of its own, are out 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -102,6 +103,10 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
 
         return asks
 
+    def noted(name: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        asked.answered.add(name)
+        return answer(*args, **kwargs)
+
     kind = _KINDS[generation]
     answers: dict[tuple[Any, str], Callable[..., Any]] = {
         **{(jax, question): of_tpus(question, list(there)) for question in ("devices", "local_devices")},
@@ -112,7 +117,7 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
     }
     with _LOCK, contextlib.ExitStack() as stack:
         for (owner, name), answer in answers.items():
-            stack.enter_context(_replaced(owner, name, answer, asked))
+            stack.enter_context(_internals.replaced(owner, name, functools.partial(noted, name, answer)))
         context = _internals.abstract_device_context(kind)
         if context is not None:
             stack.enter_context(context)
@@ -121,21 +126,3 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
             _internals.forget_traces()
             stack.callback(_internals.forget_traces)
         yield
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, answer: Callable[..., Any], asked: Asked) -> Generator[None]:
-    """While it lasts, this thread's calls of a function of JAX are answered otherwise."""
-    original, thread = getattr(owner, name), threading.get_ident()
-
-    def asks(*args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != thread:
-            return original(*args, **kwargs)
-        asked.answered.add(name)
-        return answer(*args, **kwargs)
-
-    setattr(owner, name, asks)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)

@@ -319,28 +319,36 @@ def platforms_of(lowered: Any) -> tuple[str, ...]:
 _LOCK = threading.Lock()
 
 
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, answer: Callable[..., Any]) -> Generator[None]:
+    """While it lasts, this thread's calls of ``owner.name`` are answered otherwise."""
+    original, thread = getattr(owner, name), threading.get_ident()
+
+    def asks(*args: Any, **kwargs: Any) -> Any:
+        return (answer if threading.get_ident() == thread else original)(*args, **kwargs)
+
+    setattr(owner, name, asks)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
 def captured(owner: Any, name: str, call: Callable[[], object]) -> list[Any] | None:
     """The values that ``owner.name`` is called with while ``call`` runs, which ends there; ``None`` if it isn't called.
 
     Raises:
         AttributeError: the owner has nothing of that name.
     """
-    original = getattr(owner, name)
-    here = threading.get_ident()
 
     def capture(*args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != here:
-            return original(*args, **kwargs)
         raise _Captured([*args, *kwargs.values()])
 
-    with _LOCK:
-        setattr(owner, name, capture)
+    with _LOCK, replaced(owner, name, capture):
         try:
             call()
         except _Captured as found:
             return found.values
-        finally:
-            setattr(owner, name, original)
     return None
 
 

@@ -47,9 +47,6 @@ class KernelBudgets(Listed[KernelBudget]):
     kernels: tuple[KernelBudget, ...]
     not_covered: tuple[str, ...]
 
-    def _elements(self) -> tuple[KernelBudget, ...]:
-        return self.kernels
-
     @property
     def vmem_bytes(self) -> int:
         """The most VMEM that one of them declares."""

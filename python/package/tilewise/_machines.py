@@ -49,9 +49,6 @@ class Machines(Listed[OnMachine]):
 
     machines: tuple[OnMachine, ...]
 
-    def _elements(self) -> tuple[OnMachine, ...]:
-        return self.machines
-
     def __str__(self) -> str:
         names = ("arguments", "results", "temporaries", "in all", "of", "fits")
         lines = [f"{'machine':<9}" + "".join(f"{name:>13}" for name in names)]

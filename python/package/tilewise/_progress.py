@@ -59,13 +59,11 @@ class Ticker:
         return f"{self._text()}; {time.monotonic() - self._begun:.0f} s"
 
     def _watch(self) -> None:
-        first, every = (_FIRST_SECONDS, _EVERY_SECONDS) if self._line.is_shown else (_LINE_SECONDS, _LINE_SECONDS)
-        wait = first
+        wait, every = (_FIRST_SECONDS, _EVERY_SECONDS) if self._line.is_shown else (_LINE_SECONDS, _LINE_SECONDS)
         while not self._over.wait(wait):
             wait = every
-            if self._line.is_shown:
-                self._line.show(self._now())
-            else:
+            self.show()
+            if not self._line.is_shown:
                 sys.stderr.write(self._now() + "\n")
                 sys.stderr.flush()
 

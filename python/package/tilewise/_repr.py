@@ -36,10 +36,12 @@ def read(kind: Any, held: Any) -> Any:
 
 
 class Listed(Sequence[_Element]):
-    """A result that is a sequence of the elements of one of its fields."""
+    """A result that is a sequence of the elements of its first field."""
 
     def _elements(self) -> tuple[_Element, ...]:
-        raise NotImplementedError
+        kind: Any = type(self)
+        found: tuple[_Element, ...] = getattr(self, fields(kind)[0].name)
+        return found
 
     @overload
     def __getitem__(self, index: int) -> _Element: ...

@@ -24,14 +24,12 @@ _INSTALL = "pip install 'tilewise[tpu]'"
 _SQUARES = ("2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32")
 _CUBES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8", "8x8x16", "8x16x16", "16x16x16")
 _SLICES = {
-    "v2": ("v2", _SQUARES),
-    "v3": ("v3", _SQUARES),
-    "v4": ("v4", _CUBES),
-    "v5e": ("v5e", _SQUARES[:7]),
-    "v5p": ("v5p", _CUBES),
-    "v6e": ("v6e", _SQUARES[:7]),
-    "v7x": ("tpu7x", _CUBES),
+    **dict.fromkeys(("v2", "v3"), _SQUARES),
+    **dict.fromkeys(("v5e", "v6e"), _SQUARES[:7]),
+    **dict.fromkeys(("v4", "v5p", "v7x"), _CUBES),
 }
+# Generations that libtpu names otherwise.
+_PREFIXES = {"v7x": "tpu7x"}
 
 # Without these, libtpu asks the machine's surroundings for a TPU, for minutes, and locks it against other processes.
 ENVIRONMENT = {
@@ -102,10 +100,9 @@ def jax_for_tpus() -> Any:
 
 def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str, tuple[Any, ...]]:
     """The name and devices of the topology, or of the smallest one that has enough."""
-    prefix, slices = _SLICES[generation]
     devices: tuple[Any, ...] = ()
-    for chips in slices if topology is None else (topology,):
-        name = chips if ":" in chips else f"{prefix}:{chips}"
+    for chips in _SLICES[generation] if topology is None else (topology,):
+        name = chips if ":" in chips else f"{_PREFIXES.get(generation, generation)}:{chips}"
         devices = devices_of(name)
         if len(devices) >= needed:
             return name, devices

@@ -72,9 +72,8 @@ def _server(given: argparse.Namespace, answers: Answers) -> int | None:
     if answer is None:
         return None
     found, asked = answer
-    texts = {"json": found.to_json, "html": found.to_html}
-    compiled = f"\nCompiled for {axis}={', '.join(map(str, asked))}."
-    _give(texts[given.format]() if given.format in texts else str(found) + compiled, given, answers)
+    words = f"{found}\nCompiled for {axis}={', '.join(map(str, asked))}."
+    _give({"json": found.to_json, "html": found.to_html}.get(given.format, lambda: words)(), given, answers)
     return int(found.fits is not True)
 
 

@@ -146,10 +146,6 @@ def check_settings(make: Callable[..., Any], names: set[str]) -> None:
         raise TypeError(f"the factory needs a value of {lacking[0]!r}")
 
 
-# Trees have no leaf for `None`.
-_FIXED = "fixed"
-
-
 class Stretched:
     """A factory from a function and its arguments: marked axes grow with the batch."""
 
@@ -170,26 +166,19 @@ class Stretched:
             axes = (in_axes,) * len(self.args)
         if len(axes) != len(self.args):
             raise ValueError(f"in_axes has {len(axes)} entries for {len(self.args)} arguments")
+        self._axes: list[int | None] = []
 
         def is_axis(value: Any) -> bool:
             return value is None or isinstance(value, int)
 
-        def spread(axis: Any, part: Any) -> Any:
-            tree = jax.tree.structure(part)
-            return jax.tree.unflatten(tree, [_FIXED if axis is None else axis] * tree.num_leaves)
+        def note(axis: int | None, part: Any) -> None:
+            self._axes.extend([axis] * len(jax.tree.leaves(part)))
 
         # An entry stands for all that is below it, as in `jax.vmap`.
-        self._axes = tuple(
-            None if axes_of is None else jax.tree.map(spread, axes_of, arg, is_leaf=is_axis)
-            for axes_of, arg in zip(axes, self.args, strict=True)
-        )
-        marked = [
-            leaf.shape[axis]
-            for arg, axes_of in zip(self.args, self._axes, strict=True)
-            if axes_of is not None
-            for leaf, axis in zip(jax.tree.leaves(arg), jax.tree.leaves(axes_of), strict=True)
-            if axis != _FIXED
-        ]
+        for axes_of, arg in zip(axes, self.args, strict=True):
+            jax.tree.map(note, axes_of, arg, is_leaf=is_axis)
+        leaves = zip(jax.tree.leaves(self.args), self._axes, strict=True)
+        marked = [leaf.shape[axis] for leaf, axis in leaves if axis is not None]
         if not marked:
             raise ValueError("in_axes marks no axis of any argument")
         self.batch_size = int(marked[0]) if batch_size is None else batch_size
@@ -204,8 +193,8 @@ class Stretched:
         if settings:
             raise TypeError(f"a function has no setting {next(iter(settings))!r}: give a factory")
 
-        def stretched(leaf: Any, axis: Any) -> Any:
-            if axis == _FIXED:
+        def stretched(leaf: Any, axis: int | None) -> Any:
+            if axis is None:
                 return leaf
             shape = list(leaf.shape)
             shape[axis], rest = divmod(shape[axis] * batch, self.batch_size)
@@ -215,10 +204,8 @@ class Stretched:
             kept = {} if getattr(sharding, "mesh", None) is None else {"sharding": sharding}
             return jax.ShapeDtypeStruct(tuple(shape), leaf.dtype, **kept)
 
-        args = tuple(
-            arg if axes is None else jax.tree.map(stretched, arg, axes)
-            for arg, axes in zip(self.args, self._axes, strict=True)
-        )
+        leaves, tree = jax.tree.flatten(self.args)
+        args = jax.tree.unflatten(tree, map(stretched, leaves, self._axes))
         return self.f, args, self.options
 
 

@@ -249,24 +249,15 @@ class Log:
                 file.write(json.dumps(row, default=str).encode() + b"\n")
 
 
-class Progress:
+class Progress(Ticker):
     """Counts and shows questions, with the seconds so far, since a compilation may take minutes."""
 
     def __init__(self, tasks: Sequence[Task], *, shown: bool) -> None:
-        self._tasks, self._ticker = tasks, Ticker(self._text, shown=shown)
+        super().__init__(lambda: f"{self._last}; {self._within}" if self._within else self._last, shown=shown)
+        self._tasks = tasks
         self._counts: Counter[str] = Counter()
         self._last = f"1/{len(tasks)} {tasks[0].tpu}: starting the compiler"
         self._within = ""
-
-    def __enter__(self) -> Progress:
-        self._ticker.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ticker.__exit__()
-
-    def _text(self) -> str:
-        return f"{self._last}; {self._within}" if self._within else self._last
 
     def within(self, words: str) -> None:
         self._within = words
@@ -282,7 +273,7 @@ class Progress:
         left = f", {found.left} left" if found.left is not None else ""
         counts = ", ".join(f"{self._counts[name]} {name}" for name in ("asked", "refused", "compiled"))
         self._last = f"{number + 1}/{len(self._tasks)} {task.tpu} {settings}: {counts}{left}; {best}"
-        self._ticker.show()
+        self.show()
 
 
 class _Run:

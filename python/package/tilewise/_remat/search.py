@@ -66,7 +66,17 @@ class Search:
     def run(self, most_compiled: int = MOST_COMPILED) -> Tried:
         self._as_written()
         self._explore()
-        return self._decision(most_compiled).made()
+        limit, written = self.limit, self.tried[0]
+        return Decision(
+            self.tried,
+            limit,
+            most_compiled,
+            # Only above the TPU's own memory does the compiler rematerialize.
+            shrinks=not written.row.fits and limit == _tilewise.hbm_bytes(self.request.tpu) and most_compiled > 0,
+            can_stop=exact_modes(self._compiler).stop,
+            ask=self._ask_again,
+            say=self._say,
+        ).made()
 
     def _as_written(self) -> None:
         if not self.tried:
@@ -111,19 +121,6 @@ class Search:
             # The last one that was asked: of those of its kind that fit, the dearest.
             found.choice = choice
         return found
-
-    def _decision(self, most_compiled: int) -> Decision:
-        limit, written = self.limit, self.tried[0]
-        return Decision(
-            self.tried,
-            limit,
-            most_compiled,
-            # Only above the TPU's own memory does the compiler rematerialize.
-            shrinks=not written.row.fits and limit == _tilewise.hbm_bytes(self.request.tpu) and most_compiled > 0,
-            can_stop=exact_modes(self._compiler).stop,
-            ask=self._ask_again,
-            say=self._say,
-        )
 
     def _ask_again(self, tried: Tried, mode: Mode) -> None:
         program, answer = self._answer(tried.step, mode)

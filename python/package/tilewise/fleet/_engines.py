@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -82,19 +82,13 @@ def _dask(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int,
     except ValueError:
         client = distributed.Client()
     with client as current:
-        yield from _on(current, function, tasks)
-
-
-def _on(client: Any, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-    import distributed
-
-    futures = client.map(function, tasks, retries=_RETRIES, pure=False)
-    numbers = {future.key: number for number, future in enumerate(futures)}
-    completed = distributed.as_completed(futures, with_results=True, raise_errors=False)
-    # Dask keeps the results that somebody holds.
-    del futures
-    for future, result in completed:
-        if future.status == "finished":
-            yield numbers[future.key], result
-        else:
-            _LOG.warning("a task failed: %s", result)
+        futures = current.map(function, tasks, retries=_RETRIES, pure=False)
+        numbers = {future.key: number for number, future in enumerate(futures)}
+        completed = distributed.as_completed(futures, with_results=True, raise_errors=False)
+        # Dask keeps the results that somebody holds.
+        del futures
+        for future, result in completed:
+            if future.status == "finished":
+                yield numbers[future.key], result
+            else:
+                _LOG.warning("a task failed: %s", result)
