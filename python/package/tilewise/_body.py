@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,38 +87,25 @@ def body_of(kernel: Any, size: Callable[[Any], int], one_step: frozenset[int] = 
         one_step: the axes of the grid that have one step.
     """
     computed = loaded = largest = 0
-    for equation, is_loaded, is_read_again in _equations(kernel):
-        is_product = equation.primitive.name == "dot_general"
-        if not (is_product or _is_reduction(equation)):
-            continue
-        taken = size(equation.invars[0].aval)
-        if is_product or is_read_again:
-            largest = max(largest, taken)
-        if is_product or is_along_lanes(equation):
-            loaded, computed = (max(loaded, taken), computed) if is_loaded else (loaded, max(computed, taken))
-    found = _Steps(size, one_step).of(kernel)
-    guess = largest if largest > _REGISTERS else 0
-    return Body(found.in_order, found.together, found.unrolled, computed, loaded, guess)
-
-
-def _equations(kernel: Any) -> Iterator[tuple[Any, bool, bool]]:
-    """The equations of a jaxpr and of those inside it, each with two properties of its first operand.
-
-    These are whether it was only loaded, and for a reduction whether it, or a value it is computed from element by
-    element, is read again: a value that isn't is used up as it is computed.
-    """
     for jaxpr in nested(kernel):
         made = {id(result): equation for equation in jaxpr.eqns for result in equation.outvars}
         readers = Counter(id(each) for equation in jaxpr.eqns for each in {id(v): v for v in equation.invars}.values())
         readers.update(id(each) for each in jaxpr.outvars)
         for equation in jaxpr.eqns:
-            first = equation.invars[0] if equation.invars else None
-            is_read_again = _is_reduction(equation) and _is_read_again(first, made, readers)
-            yield equation, _is_load(made.get(id(first))), is_read_again
-
-
-def _is_reduction(equation: Any) -> bool:
-    return bool(equation.primitive.name.startswith(("reduce_", "argm")))
+            is_product = equation.primitive.name == _PRODUCT
+            if not (is_product or equation.primitive.name.startswith(("reduce_", "argm"))):
+                continue
+            first = equation.invars[0]
+            taken = size(first.aval)
+            # What is reduced and not read again, nor what it is made of, is used up as it is computed.
+            if is_product or _is_read_again(first, made, readers):
+                largest = max(largest, taken)
+            if is_product or is_along_lanes(equation):
+                is_loaded = _is_load(made.get(id(first)))
+                loaded, computed = (max(loaded, taken), computed) if is_loaded else (loaded, max(computed, taken))
+    found = _Steps(size, one_step).of(kernel)
+    guess = largest if largest > _REGISTERS else 0
+    return Body(found.in_order, found.together, found.unrolled, computed, loaded, guess)
 
 
 def _is_load(equation: Any) -> bool:

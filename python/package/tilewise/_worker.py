@@ -29,16 +29,10 @@ PASSED = "after_optimizations_after_buffer_assignment.txt"
 _POLL_SECONDS = 0.004
 
 
-class Replies:
-    def __init__(self, connection: Connection[Any, Any]) -> None:
-        self._connection, self._lock = connection, threading.Lock()
+Reply: TypeAlias = Callable[..., None]
+"""Sends a reply of a kind, with its fields."""
 
-    def send(self, kind: str, **fields: Any) -> None:
-        with self._lock:
-            self._connection.send((kind, fields))
-
-
-Request: TypeAlias = Callable[[Replies], Any]
+Request: TypeAlias = Callable[[Reply], Any]
 """A function that replies: of this module, with its other arguments."""
 
 
@@ -48,9 +42,14 @@ def main(file: int, folder: str) -> None:
     connection: Connection[tuple[str, Any], Any] = Connection(file)
     requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, requests, folder), daemon=True).start()
-    replies = Replies(connection)
+    lock = threading.Lock()
+
+    def reply(kind: str, **fields: Any) -> None:
+        with lock:
+            connection.send((kind, fields))
+
     while True:
-        requests.get()(replies)
+        requests.get()(reply)
 
 
 def _read(connection: Connection[Any, Any], requests: queue.SimpleQueue[Request], folder: str) -> None:
@@ -65,31 +64,31 @@ def _read(connection: Connection[Any, Any], requests: queue.SimpleQueue[Request]
             requests.put(functools.partial(unread, f"{type(error).__name__}: {error}"))
 
 
-def unread(words: str, replies: Replies) -> None:
-    replies.send("untraceable", made=words, error=words)
+def unread(words: str, reply: Reply) -> None:
+    reply("untraceable", made=words, error=words)
 
 
-def start(replies: Replies) -> None:
+def start(reply: Reply) -> None:
     """Load the compiler, which takes seconds the first time."""
     module("jax")
     module("jax.experimental.topologies")
-    replies.send("ready")
+    reply("ready")
 
 
-def trace(make: Callable[[], Program], replies: Replies) -> None:
+def trace(make: Callable[[], Program], reply: Reply) -> None:
     """Call a function that returns a `Program`."""
     kind, made = attempted(make)
-    replies.send(kind, made=made)
+    reply(kind, made=made)
 
 
-def compile_for(program: Program, folder: str, options: dict[str, Any], replies: Replies) -> None:
+def compile_for(program: Program, folder: str, options: dict[str, Any], reply: Reply) -> None:
     """Compile a program, with further options and dumps into a folder; a first reply says that it fits."""
     jax = module("jax")
     found = {device.id: device for device in devices_of(program.topology)}
     devices = [found[number] for number in program.devices]
     compile_it = _internals.compiled(program.module, program.options, {**dumping(folder), **options}, devices)
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(program.name, folder, replies, over), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(program.name, folder, reply, over), daemon=True)
     watcher.start()
     compiled, refused = None, ""
     try:
@@ -99,22 +98,22 @@ def compile_for(program: Program, folder: str, options: dict[str, Any], replies:
     over.set()
     watcher.join()
     if compiled is None:
-        replies.send("error", error=refused)
+        reply("error", error=refused)
         return
     said = compiled.get_compiled_memory_stats()
     kinds = ("argument", "output", "alias", "temp", "generated_code")
     sizes = tuple(getattr(said, f"{kind}_size_in_bytes") for kind in kinds)
-    replies.send("compiled", sizes=sizes, cost=_cost(compiled))
+    reply("compiled", sizes=sizes, cost=_cost(compiled))
 
 
-def _watch(name: str, folder: str, replies: Replies, over: threading.Event) -> None:
+def _watch(name: str, folder: str, reply: Reply, over: threading.Event) -> None:
     begun, done = time.perf_counter(), False
     while not done:
         # Once more when all is over.
         done = over.wait(_POLL_SECONDS)
         # Helpers that the compiler compiles on the way have other names.
         if any(name in file and file.endswith(f".{PASSED}") for file in os.listdir(folder)):
-            replies.send("passed", seconds=time.perf_counter() - begun)
+            reply("passed", seconds=time.perf_counter() - begun)
             return
 
 
