@@ -41,13 +41,10 @@ def apart() -> Generator[Answers]:
     with contextlib.ExitStack() as kept:
         if is_stream:
             own = os.dup(1)
-            kept.callback(_put_back, own)
+            # The last comes first.
+            kept.callback(os.close, own)
+            kept.callback(os.dup2, own, 1)
             os.dup2(2, 1)
             out = kept.enter_context(open(os.dup(own), "w", encoding=out.encoding, errors=out.errors))
         kept.enter_context(contextlib.redirect_stdout(sys.stderr))
         yield Answers(out)
-
-
-def _put_back(own: int) -> None:
-    os.dup2(own, 1)
-    os.close(own)

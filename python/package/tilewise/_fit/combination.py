@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewise import _tilewise
 from tilewise._cache import Cache
@@ -22,6 +22,7 @@ from tilewise._program import NotSendable, Program, attempted
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
 from tilewise._remat.step import Step
 
+_T = TypeVar("_T")
 _PROGRAMS = 32
 """The most traced programs kept: for most sizes, the plan is asked for first and later whether it fits."""
 
@@ -155,14 +156,8 @@ class Asker:
             return self._row(settings, None, program)
         mode = self._mode(program, kind)
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
-
-        def ask() -> Answer:
-            answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
-            # Another process's need of memory may have killed it.
-            is_over = answer.status != "crashed"
-            return answer if is_over else self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
-
-        answer, is_old = self._cache.asked(program, mode, task.limit, ask)
+        ask = functools.partial(self._compiler.ask, program, mode, limit=limit, timeout=task.timeout)
+        answer, is_old = self._cache.asked(program, mode, task.limit, functools.partial(_again, ask))
         return self._row(settings, program, answer, cached=is_old)
 
     def _row(
@@ -218,11 +213,15 @@ class Asker:
         task = self._task
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
-            found = self._compiler.trace(make, task.timeout)
-            if isinstance(found, Answer) and found.status == "crashed":
-                found = self._compiler.trace(make, task.timeout)
-            return found
+            return _again(functools.partial(self._compiler.trace, make, task.timeout))
         return traced(*attempted(make))
+
+
+def _again(ask: Callable[[], _T]) -> _T:
+    """The answer, asked for again where another process's need of memory may have killed the compiler's."""
+    found = ask()
+    is_crashed = isinstance(found, Answer) and found.status == "crashed"
+    return ask() if is_crashed else found
 
 
 def searched(
