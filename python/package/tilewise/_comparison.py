@@ -206,12 +206,9 @@ class Comparison(Shown):
         return found
 
 
-ALLOWED: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
-"""Options of a comparison, by default."""
-
-
 def compare(before: Report, after: Report) -> Comparison:
-    return Comparison(_tilewise.compare_reports(before, after, None, **ALLOWED))
+    allowed: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
+    return Comparison(_tilewise.compare_reports(before, after, None, **allowed))
 
 
 def check_fix(

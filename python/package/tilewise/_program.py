@@ -78,14 +78,16 @@ def attempted(make: Callable[[], Program]) -> tuple[str, Any]:
         return "untraceable", f"{type(error).__name__}: {error}"
 
 
-def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
-    jax = module("jax")
-    equations = jax.make_jaxpr(f)(*args).jaxpr.eqns
-    if len(equations) != 1 or "donated_invars" not in equations[0].params:
-        return ()
-    flags = iter(equations[0].params["donated_invars"])
+def with_donations(request: Request) -> Request:
+    """The request with its jitted function's donations among the options: an outer ``jax.jit`` doesn't see them."""
+    if {"donate_argnums", "donate_argnames"} & set(request.options):
+        return request
+    jax, args = module("jax"), request.args
+    equations = jax.make_jaxpr(request.f)(*args).jaxpr.eqns
+    is_one = len(equations) == 1 and "donated_invars" in equations[0].params
+    flags = iter(equations[0].params["donated_invars"] if is_one else ())
     held = [[next(flags, False) for _ in jax.tree.leaves(arg)] for arg in args]
-    return tuple(number for number, each in enumerate(held) if each and all(each))
+    return request.with_options(donate_argnums=tuple(at for at, each in enumerate(held) if each and all(each)))
 
 
 def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:

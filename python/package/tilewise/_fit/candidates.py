@@ -15,7 +15,7 @@ from tilewise._errors import Error, Skip
 from tilewise._lowering import Request, meshes_of
 from tilewise._microbatch import along_axes
 from tilewise._modules import module
-from tilewise._program import donated
+from tilewise._program import with_donations
 from tilewise._remat.step import POLICIES, Step
 from tilewise._topologies import slice_with
 
@@ -50,11 +50,8 @@ def candidate(factory: Factory, wanted: Mapping[str, Any]) -> Factory:
 
 
 def _as_it_is(factory: Factory, batch: int | None) -> Request:
-    """The program with its jitted function's donations among the options: an outer ``jax.jit`` doesn't see them."""
     made = factory(batch)
-    if not hasattr(made.f, "lower") or {"donate_argnums", "donate_argnames"} & set(made.options):
-        return made
-    return made.with_options(donate_argnums=donated(made.f, made.args))
+    return with_donations(made) if hasattr(made.f, "lower") else made
 
 
 def _donated(factory: Factory, value: Any, batch: int | None) -> Request:

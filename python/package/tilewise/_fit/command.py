@@ -14,8 +14,6 @@ from tilewise._fit.run import DEFAULT_CACHE, fit
 from tilewise._fit.settings import setting, sizes, values
 from tilewise._fit.together import fitted
 
-FORMATS = ("human", "json", "csv", "markdown", "html")
-
 
 def main(arguments: Sequence[str], answers: Answers) -> int:
     """Search, print, and return the exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors, 130 Ctrl-C."""
@@ -115,5 +113,5 @@ def _parser() -> argparse.ArgumentParser:
     add("--no-cache", action="store_true")
     add("--strict", action="store_true")
     add("--allow-module", action="append", default=[])
-    add("--format", choices=FORMATS, default="human")
+    add("--format", choices=("human", "json", "csv", "markdown", "html"), default="human")
     return parser

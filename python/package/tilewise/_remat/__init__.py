@@ -11,7 +11,7 @@ from tilewise._compiler import shared
 from tilewise._files import cache_folder
 from tilewise._limits import bytes_of
 from tilewise._lowering import Request, is_jitted
-from tilewise._program import donated
+from tilewise._program import with_donations
 from tilewise._progress import Ticker
 from tilewise._remat.result import Remat
 from tilewise._remat.search import Search
@@ -73,8 +73,7 @@ def remat(
         (True, 'as written', False)
     """
     request = Request(step, args, _tilewise.generation_name(tpu), topology, jit_options)
-    if is_jitted(step) and not {"donate_argnums", "donate_argnames"} & set(request.options):
-        request = request.with_options(donate_argnums=donated(step, args))
+    request = with_donations(request) if is_jitted(step) else request
     whole = _tilewise.hbm_bytes(request.tpu)
     limit = whole if hbm_limit is None else bytes_of(hbm_limit, whole)
     traced = Step.of(request)
