@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._jaxprs import ARITHMETIC, INLINED, inside, nested, opened
+from tilewise._jaxprs import ARITHMETIC, INLINED, inside, is_literal, nested, opened, variables
 
 # Bytes of a core's registers: 64 of 8 × 128 words. Whole values beyond that spill.
 _REGISTERS = 64 * 4096
@@ -122,7 +122,7 @@ def _is_read_again(variable: Any, made: dict[int, Any], readers: Counter[int]) -
         seen.add(id(one))
         # A value that isn't computed here, or not by an elementwise operation, is there as a whole.
         if equation is None or equation.primitive.name not in ARITHMETIC or readers[id(one)] > 1:
-            return not hasattr(one, "val")
+            return not is_literal(one)
         shape = one.aval.shape
         pending += [each for each in equation.invars if getattr(each.aval, "shape", None) == shape]
     return False
@@ -243,8 +243,7 @@ class _Steps:
         depth = max((each.depth + each.is_step for each in inputs), default=0)
         sizes = [self._size(each.aval) for each in equation.outvars]
         made = _Value(name, 0 if name in _STORES else sum(sizes), inputs, is_step, depth)
-        variables = [each for each in equation.invars if not hasattr(each, "val")]
-        made.is_decided = len(inputs) == len(variables) and all(each.is_decided for each in inputs)
+        made.is_decided = len(inputs) == len(variables(equation.invars)) and all(each.is_decided for each in inputs)
         if name == "program_id":
             made.is_decided = equation.params["axis"] in self._one_step
         made.ready = len(self._steps) if is_step else max((each.ready for each in inputs), default=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -34,6 +34,31 @@ ARITHMETIC = frozenset([
 
 Those that the TPU's compiler was seen to compute block by block, where a kernel lets it (`allow_input_fusion`).
 """
+
+
+def is_literal(atom: Any) -> bool:
+    """Whether an equation reads a constant of the program's text."""
+    return hasattr(atom, "val")
+
+
+def variables(atoms: Iterable[Any]) -> list[Any]:
+    return [atom for atom in atoms if not is_literal(atom)]
+
+
+def read_by(equations: Iterable[Any]) -> list[Any]:
+    """The variables that equations read, each once."""
+    return list(dict.fromkeys(variables(atom for each in equations for atom in each.invars)))
+
+
+def makers(equations: Iterable[Any]) -> dict[Any, int]:
+    """By variable the place of the equation that makes it."""
+    return {variable: at for at, each in enumerate(equations) for variable in each.outvars}
+
+
+def renamed(equation: Any, names: Mapping[Any, Any], **fields: Any) -> Any:
+    """The equation that reads variables by other names."""
+    reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
+    return equation.replace(invars=reads, **fields)
 
 
 def opened(jaxpr: Any) -> Any:
@@ -79,7 +104,7 @@ def evaluated(
     known |= {each: constant(value, each) for each, value in zip(jaxpr.constvars, consts, strict=True)}
 
     def of(atom: Any) -> _T:
-        return constant(atom.val, atom) if hasattr(atom, "val") else known[atom]
+        return constant(atom.val, atom) if is_literal(atom) else known[atom]
 
     for equation in jaxpr.eqns:
         made = results(equation, [of(atom) for atom in equation.invars])

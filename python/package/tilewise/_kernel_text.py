@@ -8,7 +8,7 @@ from typing import Any
 
 from tilewise import _index_maps, _internals, _tilewise
 from tilewise._body import Body, body_of
-from tilewise._jaxprs import ARITHMETIC, INLINED, inside, opened
+from tilewise._jaxprs import ARITHMETIC, INLINED, inside, is_literal, opened
 from tilewise._tilewise import ElementType
 
 # Primitives that XLA computes block by block where `allow_input_fusion` lets it.
@@ -179,7 +179,7 @@ def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:
     pending, seen = [variable], set[int]()
     while pending:
         one = pending.pop()
-        if id(one) in seen or hasattr(one, "val"):
+        if id(one) in seen or is_literal(one):
             continue
         seen.add(id(one))
         if one in made and _is_elementwise(made[one]):

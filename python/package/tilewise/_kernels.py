@@ -13,6 +13,7 @@ from tilewise._device import traced_for
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
+from tilewise._jaxprs import is_literal, variables
 from tilewise._kernel_text import Kernel, kernels_of
 from tilewise._lowering import Request, lower_on
 from tilewise._modules import module
@@ -166,10 +167,10 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
 
     def alone(*arrays: Any) -> Any:
         values = iter(arrays)
-        operands = [operand.val if hasattr(operand, "val") else next(values) for operand in call.invars]
+        operands = [operand.val if is_literal(operand) else next(values) for operand in call.invars]
         return call.primitive.bind(*operands, **call.params)
 
-    avals = [operand.aval for operand in call.invars if not hasattr(operand, "val")]
+    avals = [each.aval for each in variables(call.invars)]
     try:
         arrays = tuple(jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals)
         _, lowered = lower_on(Request(alone, arrays, generation))

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _internals
+from tilewise._jaxprs import is_literal, read_by, renamed, variables
 from tilewise._modules import module
 from tilewise._remat.costs import is_fused, is_of_gradient
-from tilewise._remat.equations import bytes_of, is_literal, read_by, renamed, variables
+from tilewise._remat.equations import bytes_of
 
 _NEAR, _FEWER = 8, 8
 """The most operations from a gradient back to one that stands for it; the factor by which bytes are far fewer."""

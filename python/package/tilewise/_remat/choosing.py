@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
+from tilewise._jaxprs import makers, read_by, variables
 from tilewise._remat.again import Forward, repeated
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import Cut, minimum_cut
-from tilewise._remat.equations import BODIES, Block, bytes_of, makers, read_by, variables
+from tilewise._remat.equations import BODIES, Block, bytes_of
 from tilewise._remat.hosts import moved_back, there_and_back
 from tilewise._remat.loops import Loops
 from tilewise._remat.regions import Pair, Region, fullest

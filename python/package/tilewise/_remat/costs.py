@@ -8,7 +8,8 @@ from typing import Any
 
 from tilewise import _internals, _tilewise
 from tilewise._internals import Scan
-from tilewise._remat.equations import BODIES, bytes_of, is_literal
+from tilewise._jaxprs import is_literal
+from tilewise._remat.equations import BODIES, bytes_of
 
 NEVER = math.inf
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _internals
-from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, opened
+from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, is_literal, opened, read_by, variables
 from tilewise._modules import module
 
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
@@ -20,31 +20,6 @@ BODIES = {**CALLS, "scan": "jaxpr", "shard_map": "jaxpr"}
 
 _NEVER_TWICE = ("optimization_barrier", "rng_uniform", "infeed", "outfeed", "random_wrap")
 """Primitives whose equal equations are never merged."""
-
-
-def is_literal(atom: Any) -> bool:
-    """Whether an equation reads a constant of the program's text."""
-    return isinstance(atom, module("jax.extend.core").Literal)
-
-
-def variables(atoms: Iterable[Any]) -> list[Any]:
-    return [atom for atom in atoms if not is_literal(atom)]
-
-
-def read_by(equations: Iterable[Any]) -> list[Any]:
-    """The variables that equations read, each once."""
-    return list(dict.fromkeys(variables(atom for each in equations for atom in each.invars)))
-
-
-def makers(equations: Iterable[Any]) -> dict[Any, int]:
-    """By variable the place of the equation that makes it."""
-    return {variable: at for at, each in enumerate(equations) for variable in each.outvars}
-
-
-def renamed(equation: Any, names: Mapping[Any, Any], **fields: Any) -> Any:
-    """The equation that reads variables by other names."""
-    reads = [atom if is_literal(atom) else names.get(atom, atom) for atom in equation.invars]
-    return equation.replace(invars=reads, **fields)
 
 
 def bytes_of(atom: Any) -> int:

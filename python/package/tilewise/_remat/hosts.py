@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilewise import _internals
+from tilewise._jaxprs import renamed, variables
 from tilewise._modules import module
-from tilewise._remat.equations import bytes_of, renamed, variables
+from tilewise._remat.equations import bytes_of
 
 _LEAST_BYTES = 2**20
 """The least size that is worth a transfer."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from tilewise import _internals
 from tilewise._internals import Scan
+from tilewise._jaxprs import makers, read_by, variables
 from tilewise._remat.cut import Cut
-from tilewise._remat.equations import Block, makers, needed, read_by, variables
+from tilewise._remat.equations import Block, needed
 from tilewise._remat.regions import Pair
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from tilewise import _internals
 from tilewise._internals import Scan
+from tilewise._jaxprs import is_literal, makers, variables
 from tilewise._remat.costs import is_of_gradient
-from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_literal, makers, variables
+from tilewise._remat.equations import BODIES, Block, Reader, bytes_of
 
 
 @dataclass
