@@ -18,12 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tilewise._answers import apart
         from tilewise._fit import command, locked
 
-        verbs = {
-            "fit": command.main,
-            "lock": locked.main,
-            "audit": locked.audited,
-            "kernel": _kernel_command.main,
-        }
+        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited, "kernel": _kernel_command.main}
         with apart() as answers:
             return verbs[given[0]](given[1:], answers)
     # The verb `mcp` asks the compiler through this interpreter.

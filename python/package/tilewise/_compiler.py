@@ -414,12 +414,7 @@ if sys.platform != "win32":
 
 
 def report_of(
-    text: str,
-    source: str,
-    tpu: str,
-    hbm_limit: int | None,
-    assignment: str | None = None,
-    libtpu: str | None = None,
+    text: str, source: str, tpu: str, hbm_limit: int | None, assignment: str | None = None, libtpu: str | None = None
 ) -> Report:
     """The audit of a program by this version of libtpu (default: the installed one), with its buffer assignment."""
     version = libtpu or libtpu_version()

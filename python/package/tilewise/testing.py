@@ -30,11 +30,7 @@ updates_plans = False
 
 
 def assert_bitcast(
-    from_shape: Shape | str,
-    to_shape: Shape | str,
-    /,
-    *,
-    reading: Literal["any", "reshape", "transpose"] = "any",
+    from_shape: Shape | str, to_shape: Shape | str, /, *, reading: Literal["any", "reshape", "transpose"] = "any"
 ) -> None:
     """Fail if the bytes of one array can't be read as another: if XLA has to copy.
 
@@ -125,12 +121,7 @@ def assert_no_copies(
 
 
 def assert_padding_below(
-    program: Program | Callable[..., Any] | Report,
-    /,
-    *args: Any,
-    limit: Limit,
-    tpu: Tpu,
-    **kwargs: Any,
+    program: Program | Callable[..., Any] | Report, /, *args: Any, limit: Limit, tpu: Tpu, **kwargs: Any
 ) -> None:
     """Fail if a program holds more padding at its peak.
 
@@ -163,12 +154,7 @@ def assert_padding_below(
 
 
 def assert_peak_below(
-    program: Program | Callable[..., Any] | Report,
-    /,
-    *args: Any,
-    limit: Limit,
-    tpu: Tpu,
-    **kwargs: Any,
+    program: Program | Callable[..., Any] | Report, /, *args: Any, limit: Limit, tpu: Tpu, **kwargs: Any
 ) -> None:
     """Fail if a program holds more memory at its peak: arguments, results that don't lie in them, and temporaries.
 

@@ -179,14 +179,7 @@ def fit_row(
         2147483648
     """
     found = fit(
-        make,
-        tpu=tpu,
-        topology=topology,
-        target=settings,
-        confirm=confirm,
-        cache=cache,
-        timeout=timeout,
-        progress=False,
+        make, tpu=tpu, topology=topology, target=settings, confirm=confirm, cache=cache, timeout=timeout, progress=False
     )
     return found.rows[0]
 
