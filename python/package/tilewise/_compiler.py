@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise, _worker
-from tilewise._dump import dumped_assignment, dumped_text
+from tilewise._dump import dumped_text
 from tilewise._errors import MessageError
 from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
 from tilewise._program import NotSendable, Program
@@ -323,7 +323,7 @@ class Compiler:
             # Only the last stage has the compiler's cycle counts, and the kernels' VMEM.
             text = dumped_text(folder, "after_codegen")
         text = text or (dumped_text(folder) if folder else None)
-        assignment = dumped_assignment(folder) if folder else None
+        assignment = dumped_text(folder, "after_optimizations-buffer-assignment") if folder else None
         if kind in ("stopped", "timeout", "crashed"):
             self._end()
         else:
@@ -413,6 +413,9 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=_SHARED.clear)
 
 
+_SAID: set[str] = set()
+
+
 def report_of(
     text: str, source: str, tpu: str, hbm_limit: int | None, assignment: str | None = None, libtpu: str | None = None
 ) -> Report:
@@ -420,18 +423,10 @@ def report_of(
     version = libtpu or libtpu_version()
     report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=version, buffer_assignment=assignment)
     for warning in report.warnings:
-        if warning.kind == "other_build":
-            _say_once(warning.message)
+        if warning.kind == "other_build" and warning.message not in _SAID:
+            _SAID.add(warning.message)
+            warnings.warn(warning.message, stacklevel=1)
     return report
-
-
-_SAID: set[str] = set()
-
-
-def _say_once(words: str) -> None:
-    if words not in _SAID:
-        _SAID.add(words)
-        warnings.warn(words, stacklevel=2)
 
 
 def traced(kind: str, made: Any) -> Program | Answer:

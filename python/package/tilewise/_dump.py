@@ -18,25 +18,18 @@ def dumped_text(folder: str, stage: str = "after_optimizations") -> str | None:
     return found[-1].read_text(encoding="utf-8") if found else None
 
 
-def dumped_assignment(folder: str) -> str | None:
-    """The compiler's own buffer assignment in a folder of dumps; ``None`` if it is missing."""
-    return dumped_text(folder, "after_optimizations-buffer-assignment")
-
-
 def dumped(lowered: Any, stage: str = "after_optimizations") -> str:
     """The text of the program after optimisation, as the compiler dumps it, also where it then refuses the program.
 
     Only the text of the stage ``after_codegen`` has the VMEM that instructions use.
     """
+    refused: RuntimeError | None = None
     with tempfile.TemporaryDirectory() as folder:
         try:
             lowered.compile(dumping(folder))
-        except RuntimeError:
-            text = dumped_text(folder, stage)
-            if text is None:
-                raise
-            return text
+        except RuntimeError as error:
+            refused = error
         text = dumped_text(folder, stage)
-        if text is None:
-            raise RuntimeError("the compiler dumped no program")
-        return text
+    if text is None:
+        raise refused or RuntimeError("the compiler dumped no program")
+    return text

@@ -61,7 +61,8 @@ class _Function:
         return self._add(f"arith.{name} {', '.join(operands)} : {type}")
 
     def _constant(self, value: int, type: str = "i32") -> str:
-        return self._add(f"arith.constant {str(bool(value)).lower() if type == 'i1' else f'{_wrapped(value)} : i32'}")
+        wrapped = (value + 2**31) % 2**32 - 2**31
+        return self._add(f"arith.constant {str(bool(value)).lower() if type == 'i1' else f'{wrapped} : i32'}")
 
     def _unknown(self, *mark: str, operands: Iterable[tuple[str, str]] = (), type: str = "i32") -> str:
         """A value with nothing known but its operands; equal marks of equal operands give one value."""
@@ -157,7 +158,3 @@ def _kind(atom: Any) -> str:
 
 def _type(atom: Any) -> str:
     return "i1" if _kind(atom) == "b" else "i32"
-
-
-def _wrapped(number: int) -> int:
-    return (number + 2**31) % 2**32 - 2**31

@@ -38,7 +38,12 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
         budgets = [kernel_budget(f, *args, tpu=tpu, compile=given.compile) for tpu in tpus]
     # The file and the functions that it calls may raise anything.
     except Exception as error:
-        return _failed(given, f"{type(error).__name__}: {error}", answers)
+        message = f"{type(error).__name__}: {error}"
+        if given.format == "json":
+            answers.text(_line(given.program, error={"kind": "python", "message": message, "span": None}))
+        else:
+            answers.error(message)
+        return 2
     if given.format == "json":
         answers.text("\n".join(_budgets(given.program, kernels) for kernels in budgets))
     else:
@@ -57,14 +62,6 @@ def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
     return "\n".join(
         f"  {tpu:3}  {size:>10}  {limit:>10}  {verdict:22}  {name}" for tpu, size, limit, verdict, name in rows
     )
-
-
-def _failed(given: argparse.Namespace, message: str, answers: Answers) -> int:
-    if given.format == "json":
-        answers.text(_line(given.program, error={"kind": "python", "message": message, "span": None}))
-    else:
-        answers.error(message)
-    return 2
 
 
 def _line(program: str, **fields: Any) -> str:
