@@ -23,7 +23,7 @@ import tilewise as tw
 from tilewise._compiler import Answer, Compiler
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of
-from tilewise._ways import ways
+from tilewise._modes import exact_modes
 
 Fits = Callable[[int], bool]
 
@@ -101,7 +101,7 @@ def rows(folder: Path, only: Sequence[str]) -> Iterator[Row]:
         facts = [fact for fact in csv.DictReader(file) if not only or any(name in str(fact) for name in only)]
     # The compiler is tried out once, for all.
     with Compiler() as compiler:
-        ways(compiler)
+        exact_modes(compiler)
     for fact in facts:
         module = importlib.import_module(f"programs.{fact['program']}")
         make = functools.partial(module.make, **json.loads(fact["settings"]))

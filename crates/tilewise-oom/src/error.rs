@@ -76,7 +76,7 @@ impl fmt::Display for Error {
             return write!(f, "not about memory: {cause}");
         }
         f.write_str(
-            "no message about memory found; looked for `Ran out of memory in memory space …`, `RESOURCE_EXHAUSTED: Out of memory \
+            "no known message about memory found; looked for `Ran out of memory in memory space …`, `RESOURCE_EXHAUSTED: Out of memory \
              …`, `Allocation (size=…) would exceed memory`, `That was not possible. There are … free`, a list `Largest program \
              allocations in …`, and those of GPUs, kernels and hosts; if the text is cut off, paste it from `RESOURCE_EXHAUSTED:` on",
         )?;

@@ -186,9 +186,10 @@ impl Message {
         ungrown.zip(self.used.as_ref()).is_some_and(|(ungrown, used)| used.bytes() > 0 && ungrown >= used.bytes())
     }
 
-    /// Whether more of a GPU's memory is free than a library's handle needs.
+    /// Whether most of a GPU's memory is free, more than a library's handle needs: what a pool of JAX's leaves is a quarter.
     pub(crate) fn has_free_gpu(&self) -> bool {
-        self.facts.size("free").is_some_and(|free| free.bytes() > SMALL_ON_GPU)
+        let capacity = self.capacity.as_ref().map_or(0, PrintedSize::bytes);
+        self.facts.size("free").is_some_and(|free| free.bytes() > SMALL_ON_GPU.max(capacity / 2))
     }
 
     /// Whether all that the program needs is a small part of any GPU.

@@ -96,7 +96,7 @@ def evaluated(
     constant: Callable[[Any, Any], _T],
     results: Callable[[Any, list[_T]], Iterable[_T]],
 ) -> list[_T]:
-    """The results of a jaxpr whose values are whatever its reader makes them.
+    """The results of a jaxpr, whose values have a type of its reader's own.
 
     Of a constant, it gets the value and the variable or literal; of an equation, the values of its operands.
     """

@@ -87,10 +87,13 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     // On a GPU arguments lie beside the requested memory.
     let together = causes.iter().map(|cause| cause.bytes).fold(0, u64::saturating_add);
     let share = |cause: &PeakCause| share(cause.bytes, whole.max(together));
-    causes.retain(|cause| share(cause) >= LEAST);
-    // The whole of a list that is cut off is unknown.
+    // The largest array that a message lists tells more than all that it doesn't list.
+    let listed = causes.iter().filter(|cause| cause.kind == "listed" || cause.kind == "padding");
+    let largest = listed.map(|cause| cause.bytes).max();
+    causes.retain(|cause| share(cause) >= LEAST || Some(cause.bytes) == largest);
+    // A list has the largest arrays alone: their sum is no whole.
     let is_share_of_request = explanation.message.form == Form::RunTime && beside.is_none();
-    if !is_share_of_request && (told.is_some() || !explanation.message.truncated) {
+    if !is_share_of_request && told.is_some() {
         causes.iter_mut().for_each(|cause| cause.share = Some(share(cause)));
     }
     causes.sort_by_key(|cause| Reverse(cause.bytes));
@@ -145,10 +148,24 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         Form::RunTime => "free in other pieces, each too small for it",
         _ => "gaps between arrays, too small for what else is alive",
     };
+    // The rest may have been listed.
+    let is_cut = message.truncated && !message.entries.is_empty();
     let totals = [
-        ("temporaries", made, "arrays that the program makes, which the message doesn't list"),
-        ("arguments", arguments.map(|all| all.saturating_sub(listed)), "arguments, which the message doesn't list"),
-        ("results", results, "results, which the message doesn't list"),
+        (
+            "temporaries",
+            made,
+            if is_cut {
+                "other arrays that the program makes"
+            } else {
+                "arrays that the program makes, which the message doesn't list"
+            },
+        ),
+        (
+            "arguments",
+            arguments.map(|all| all.saturating_sub(listed)),
+            if is_cut { "arguments" } else { "arguments, which the message doesn't list" },
+        ),
+        ("results", results, if is_cut { "results" } else { "results, which the message doesn't list" }),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, gaps_are),
     ];

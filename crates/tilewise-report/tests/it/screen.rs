@@ -373,7 +373,7 @@ fn totals_of_a_message_are_told_once() {
         parameter allocation: 16.50GiB\n  maybe_live_out allocation: 21.55GiB\n  preallocated temp allocation: 13.4KiB\n  \
         total allocation: 38.05GiB\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 1000.00MiB\n\t\tEntry Parameter Subshape: \
         f32[32000,8192]\n\t\t==========\n";
-    assert_eq!(causes(state), [("results", 22_067), ("arguments", 15_896)]);
+    assert_eq!(causes(state), [("results", 22_067), ("arguments", 15_896), ("listed", 1000)]);
     let explained = tilewise_audit::explain(Message::parse(state).expect("a message"), None);
     let said = explained.to_text(1000);
     assert!(!said.contains("fewer samples") && said.contains("donate_argnums"), "{said}");
