@@ -72,7 +72,7 @@ pub use error::Error;
 pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
-pub use job::PoolSettings;
+pub use job::{Model, PoolSettings};
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;

@@ -5,7 +5,7 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
-use crate::job::PoolSettings;
+use crate::job::{Model, PoolSettings};
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::server::Server;
@@ -67,6 +67,8 @@ pub struct Message {
     pub settings: Vec<Setting>,
     /// Whether the text tells of steps that ran before the failure.
     pub has_run: bool,
+    /// The model, if the text names the size of one.
+    pub model: Option<Model>,
     /// The settings of the memory that the process takes of a GPU.
     pub pool: PoolSettings,
     /// The chunks in use of a GPU's pool, if the text lists them, those with the most bytes first.
@@ -139,6 +141,7 @@ impl Message {
             named: Named::default(),
             settings: Vec::new(),
             has_run: false,
+            model: None,
             pool: PoolSettings::default(),
             chunks: Vec::new(),
             is_compiled_elsewhere: false,

@@ -10,7 +10,7 @@ use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
-use crate::job::{self, PoolSettings};
+use crate::job::{self, Model, PoolSettings};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
@@ -59,6 +59,7 @@ impl Message {
         let chunks = pool::chunks(log);
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
+        let model = Model::of(log);
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -76,6 +77,7 @@ impl Message {
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
                 has_run,
+                model,
                 pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
                 is_compiled_elsewhere,

@@ -97,10 +97,13 @@ impl Quotes {
     }
 }
 
+/// Calls that take a gradient by the first argument.
+const CALLS: [&str; 6] =
+    ["eqx.filter_value_and_grad", "eqx.filter_grad", "jax.value_and_grad", "jax.grad", "value_and_grad", "grad"];
+
 /// The gradient that a line takes: `loss, grads = jax.value_and_grad(loss_fn)(params, batch)`.
 fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
-    // Auxiliary results of a loss can't be added up.
-    if line.contains("has_aux") || line.trim_start().starts_with('#') {
+    if line.trim_start().starts_with('#') {
         return None;
     }
     let is_call = |call: &&str| {
@@ -108,12 +111,14 @@ fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
         let is_whole = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
         before.len() < line.len() && !before.ends_with(is_whole)
     };
-    let call = ["jax.value_and_grad", "jax.grad", "value_and_grad", "grad"].into_iter().find(is_call)?;
+    let call = CALLS.into_iter().find(is_call)?;
     let (before, behind) = line.split_once(&format!("{call}("))?;
-    let (loss, behind) = behind.split_once(')')?;
-    let arguments = behind.strip_prefix('(')?;
+    let (given, behind) = behind.split_at(closing(behind)?);
+    // `argnums` names other arguments than the first.
+    let (loss, options) = given.split_at(given.find(',').unwrap_or(given.len()));
+    let arguments = behind.strip_prefix(")(").filter(|_| options.is_empty() || options == ", has_aux=True")?;
     let (arguments, end) = arguments.split_at(closing(arguments)?);
-    is_name(loss).then_some((TakenGradient { call, loss, takes_batch: true }, [before, arguments, end]))
+    is_name(loss).then_some((TakenGradient { call, loss, options, takes_batch: true }, [before, arguments, end]))
 }
 
 /// `step = jax.jit(step)` or `@jax.jit`, with the donated arguments.
@@ -170,7 +175,24 @@ fn closing(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::closing;
+    use super::{closing, taken};
+
+    #[test]
+    fn gradients_with_their_options() {
+        let read = |line: &'static str| {
+            let (taken, [before, arguments, end]) = taken(line)?;
+            Some((taken.call, taken.loss, taken.options, before, arguments, end))
+        };
+        assert_eq!(
+            read("(l, aux), g = eqx.filter_value_and_grad(loss, has_aux=True)(model, batch)"),
+            Some(("eqx.filter_value_and_grad", "loss", ", has_aux=True", "(l, aux), g = ", "model, batch", ")"))
+        );
+        assert_eq!(read("g = jax.grad(f)(p, x)"), Some(("jax.grad", "f", "", "g = ", "p, x", ")")));
+        // Other arguments than the first, a call that isn't taken at once, a comment.
+        for line in ["g = jax.grad(f, argnums=1)(p, x)", "g = jax.grad(f)", "# jax.grad(f)(p, x)", "my_grad(f)(p)"] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn a_bracket_closes_after_those_inside() {

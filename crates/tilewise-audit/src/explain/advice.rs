@@ -125,6 +125,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     // A batch of 1 can't be lowered.
     let is_lowerable = |setting: &&Setting| setting.value > 1 && has_bound(setting);
+    if let Some(finding) = whole_model(&advice, listing) {
+        advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
+        return advice;
+    }
     let settings: Vec<Setting> = message.settings.iter().filter(is_lowerable).cloned().collect();
     let samples = message.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
     if settings.is_empty() || !is_made {
@@ -144,6 +148,17 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
+}
+
+/// The finding that the model which the text names takes most of what is needed, where nothing else is known to.
+fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<MemoryFinding> {
+    let message = listing.message;
+    let looks = |piece: &Recommendation| matches!(&piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
+    let is_unknown = listing.allocations.is_empty() && advice.first().is_some_and(looks) && message.server.is_none();
+    let model = message.model.filter(|_| is_unknown)?;
+    // A job that needs less has divided it already.
+    let used = message.budget().used_bytes?;
+    (used / 2..=used).contains(&model.bytes()).then_some(MemoryFinding::WholeModel(model))
 }
 
 /// The most bytes that the advice frees together; advice without a figure may free all that is missing.

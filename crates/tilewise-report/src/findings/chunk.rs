@@ -7,7 +7,7 @@ use super::{
 };
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{Finding, GradientSums, InParts, LargeDimension},
+    recommendation::finding::{Finding, GradientSums, InParts, LargeDimension, Library},
 };
 use tilewise_oom::Framework;
 
@@ -59,7 +59,12 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         words.caveat(format!("split {} for each part", quoted(&finding.keys)))
     };
-    let words = match plain(finding, about, &TakenGradient::UNKNOWN) {
+    let words = match plain(
+        finding,
+        about,
+        &TakenGradient::unknown(finding.gradient_of),
+        "  # with your options, such as has_aux",
+    ) {
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
@@ -93,22 +98,33 @@ pub(crate) struct TakenGradient<'a> {
     pub(crate) call: &'a str,
     /// The differentiated function.
     pub(crate) loss: &'a str,
+    /// The call's other arguments, behind a comma: `, has_aux=True`.
+    pub(crate) options: &'a str,
     /// Whether the function takes the batch as an argument, instead of from its closure.
     pub(crate) takes_batch: bool,
 }
 
 impl TakenGradient<'_> {
     /// The default, if the program's source isn't at hand.
-    const UNKNOWN: Self = Self { call: "jax.value_and_grad", loss: "loss_fn", takes_batch: true };
+    fn unknown(library: Library) -> Self {
+        let call = if library == Library::Equinox { "eqx.filter_value_and_grad" } else { "jax.value_and_grad" };
+        Self { call, loss: "loss_fn", options: "", takes_batch: true }
+    }
 
     /// The name of the function in parts.
     pub(crate) fn in_parts(&self) -> String {
-        format!("{}_in_parts", self.call.rsplit('.').next().unwrap_or_default())
+        let name = self.call.rsplit('.').next().unwrap_or_default();
+        format!("{}_in_parts", name.strip_prefix("filter_").unwrap_or(name))
     }
 }
 
 /// A gradient in parts in JAX alone.
-fn plain(finding: &LargeDimension, about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
+fn plain(
+    finding: &LargeDimension,
+    about: &Recommendation,
+    taken: &TakenGradient<'_>,
+    note: &'static str,
+) -> Option<String> {
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
     let axis = inputs.first()?.1;
     let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
@@ -117,22 +133,23 @@ fn plain(finding: &LargeDimension, about: &Recommendation, taken: &TakenGradient
         return None;
     }
     let (parts, arguments) = (about.parts.unwrap_or(2), names.join(", "));
-    let tree = if names.len() == 1 { names[0].to_owned() } else { format!("({arguments})") };
-    let spread = if names.len() == 1 { "part" } else { "*part" };
-    let TakenGradient { call, loss, takes_batch } = *taken;
-    let zeros = if call.ends_with("value_and_grad") { "(jnp.float32(0), params)" } else { "params" };
-    let now = if takes_batch { format!("params, {arguments}") } else { "params".to_owned() };
+    let (tree, star) = if names.len() == 1 { (names[0].to_owned(), "") } else { (format!("({arguments})"), "*") };
+    let TakenGradient { call, loss, options, takes_batch } = *taken;
+    let is_equinox = call.starts_with("eqx.");
+    let (params, shapes) = if is_equinox { ("model", "eqx.filter_eval_shape") } else { ("params", "jax.eval_shape") };
+    let now = if takes_batch { format!("{params}, {arguments}") } else { params.to_owned() };
     let first = if takes_batch {
         String::new()
     } else {
-        format!("# {loss} has to take the batch as arguments: def {loss}(params, {arguments})\n")
+        format!("# {loss} has to take the batch as arguments: def {loss}({params}, {arguments})\n")
     };
     Some(format!(
-        "{first}def {}(params, {arguments}):  # in place of {call}({loss})({now})
+        "{first}def {}({params}, {arguments}):  # in place of {call}({loss}{options})({now})
+    f = {call}({loss}{options}){note}
     parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
-    def add(sums, part):
-        return jax.tree.map(jnp.add, sums, {call}({loss})(params, {spread})), None
-    sums, _ = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, {zeros}), parts)
+    zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
+    add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
+    sums, _ = jax.lax.scan(add, zeros, parts)
     return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean; if a sum: return sums",
         taken.in_parts()
     ))
@@ -141,7 +158,7 @@ fn plain(finding: &LargeDimension, about: &Recommendation, taken: &TakenGradient
 /// A gradient in parts where the program's own is known.
 pub(crate) fn gradient_in_parts(about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
     match &about.finding {
-        Finding::LargeDimension(finding) => plain(finding, about, taken),
+        Finding::LargeDimension(finding) => plain(finding, about, taken, ""),
         _ => None,
     }
 }

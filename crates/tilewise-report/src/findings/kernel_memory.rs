@@ -304,6 +304,7 @@ fn scalars(finding: &BlockFinding) -> Words {
                 most(*limit),
                 largest.unwrap_or_default()
             ))
+            .task("Serve fewer or shorter sequences (`--max-num-seqs`, `--max-model-len`)")
         }
         _ => Words::new(""),
     }

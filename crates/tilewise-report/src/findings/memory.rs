@@ -35,6 +35,21 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 None => words,
             }
         }
+        MemoryFinding::WholeModel(model) => {
+            #[expect(clippy::cast_precision_loss, reason = "a number for people")]
+            let billions = format!("{:.1}", model.parameters as f64 / 1e9);
+            let (billions, taken) = (billions.trim_end_matches(".0"), bytes(model.bytes()));
+            let (of, less) = if model.is_trained {
+                ("with gradients and Adam's moments in f32", "train a part of it (LoRA)")
+            } else {
+                ("in bfloat16", "hold it in int8")
+            };
+            Words::new(format!(
+                "Divide the model between devices, if each holds it whole, or {less}: {billions} billion parameters take {taken} {of}"
+            ))
+            .task(format!("If each device holds the whole model: divide it, or {less}"))
+            .caveat(format!("{billions} billion parameters take {taken} {of}"))
+        }
         MemoryFinding::FewSamples { elements } => Words::new(format!(
             "Divide weights, gradients and the optimizer's state between devices, or take smaller ones (bfloat16, Adafactor, LoRA): \
              batch and length make {elements} elements, and what is computed of so few is little beside them"

@@ -19,6 +19,8 @@ const LINES: usize = 24;
 const CAUSE: usize = 25;
 /// Columns before a change.
 const CHANGE: usize = 8;
+/// Behind a change that has no room for its bytes.
+const BELOW: &str = "  (below)";
 /// Cells of the strip that shows how much of a row is padding.
 const CELLS: u64 = 64;
 
@@ -128,7 +130,7 @@ impl<'a> Screen<'a> {
             write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut below)?;
         }
         let room = LINES - count(&below).min(LINES);
-        let (mut left_out, mut code) = (0, false);
+        let (mut left_out, mut code) = (Vec::new(), false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
             let label = self.labels[at.min(1) + 1];
@@ -147,17 +149,21 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, false, &mut own)?;
             }
             if at > 0 && count(&lines) + count(&own) >= room {
-                left_out += 1;
+                left_out.push((label, change));
             } else {
                 lines.extend(own);
             }
         }
-        match left_out {
-            0 if self.is_folded && !self.changes.is_empty() => {
+        match &left_out[..] {
+            [] if self.is_folded && !self.changes.is_empty() => {
                 writeln!(lines, "{}", styled(FAINT, "        optional; --all shows how"))?;
             }
-            0 => {}
-            count => writeln!(lines, "{}", styled(FAINT, format!("        {count} more below")))?,
+            [] => {}
+            [(label, change)] => {
+                let task = cut(&change.task, width.saturating_sub(CHANGE + BELOW.len()));
+                writeln!(lines, "{}{task}{}", styled(STRONG, format!("{label:<CHANGE$}")), styled(FAINT, BELOW))?;
+            }
+            more => writeln!(lines, "{}", styled(FAINT, format!("        {} more below", more.len())))?,
         }
         if !code && !self.is_folded && self.changes.first().is_some_and(|first| first.code().is_some()) {
             writeln!(lines, "{}", styled(FAINT, "        code below"))?;

@@ -310,6 +310,8 @@ pub struct LargeDimension {
     pub inputs: Vec<(usize, Vec<String>)>,
     /// Treatment of gradients.
     pub gradients: GradientSums,
+    /// The library that takes the gradient.
+    pub gradient_of: Library,
     /// Random keys to split for each part.
     pub keys: Vec<String>,
     /// Whether its origin is known: the input, or the program itself.

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{PrintedSize, Resharding, Resource, Server, Setting};
+use tilewise_oom::{Model, PrintedSize, Resharding, Resource, Server, Setting};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum MemoryFinding {
         /// Tokens or other elements.
         elements: u64,
     },
+    /// The text names a model that takes most of a device's memory by itself.
+    WholeModel(Model),
     /// The compiler gave up early.
     EarlyAbort,
     /// One array is larger than the memory.
@@ -265,7 +267,7 @@ impl MemoryFinding {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
             Self::Settings { .. } => Change::Chunk,
-            Self::FewSamples { .. } => Change::Shard,
+            Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. } | Self::OwnFunction { .. } | Self::Arguments { .. } | Self::OffHost { .. } => {
                 Change::Shard

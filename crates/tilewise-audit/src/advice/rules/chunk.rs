@@ -45,6 +45,8 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         place: batch.place,
         inputs: batch.inputs.clone(),
         gradients: batch.gradients,
+        // `filter_value_and_grad`, under any `jit`.
+        gradient_of: if program.module.source().contains("equinox/_ad.py") { Library::Equinox } else { Library::Jax },
         keys: batch.keys(program),
         is_known: true,
         arrays: batch.buffers.len(),
@@ -97,6 +99,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         place: 0,
         inputs: Vec::new(),
         gradients: if has_gradient { GradientSums::Summed } else { GradientSums::None },
+        gradient_of: Library::Jax,
         keys: Vec::new(),
         is_known: false,
         arrays: with_it().count(),
