@@ -146,7 +146,7 @@ pub(crate) fn has_run(text: &str) -> bool {
     })
 }
 
-/// Whether the next word is a number above one, right behind a space or a colon.
+/// Whether the next word is a number above one, with no more than a space, a colon, ` #` or ` = ` before it.
 fn is_number(text: &str, words: &[(usize, usize)], at: usize) -> bool {
     let (Some((_, before)), Some((start, end))) = (words.get(at - 1), words.get(at)) else { return false };
     let between = &text[*before..*start];

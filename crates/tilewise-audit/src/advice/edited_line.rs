@@ -70,7 +70,7 @@ fn gradient(stacks: &Stacks<'_>) -> Option<SourceLine> {
         sampled.map(|sampled| &sampled.calls)
     };
     // Functions that were traced before, such as a checkpointed scan's, have lost their callers.
-    let within = shared_by(of(true), |count, all| count > all / 3 * 2);
+    let within = shared_by(of(true), |count, all| count.saturating_mul(3) > all.saturating_mul(2));
     let mut parted: HashMap<usize, usize> = HashMap::new();
     for other in of(false).filter(|other| !other.is_empty()) {
         let together = within.iter().zip(other).take_while(|(one, other)| one == other).count();

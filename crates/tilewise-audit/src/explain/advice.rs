@@ -12,8 +12,7 @@ use crate::{
 use tilewise::Shape;
 use tilewise_oom::{Budget, Form, Framework, Occasion, Setting, Verdict};
 
-/// Tokens or other elements of all samples below which weights and their state are most of a program, not what is computed of
-/// samples.
+/// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
 
 /// Most recommendations: readers stop here.

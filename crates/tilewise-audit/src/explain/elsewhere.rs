@@ -109,7 +109,8 @@ fn are_doubles(listing: Listing<'_>) -> bool {
     total(&is_double) > total(&|_| true) / 2
 }
 
-/// Puts the process's own settings of its pool before steps that shrink a program, which ran if earlier steps did.
+/// Adds the process's own settings of its pool. Where earlier steps ran, the program itself fits, so arrays that are still
+/// alive replace smaller inputs.
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
         && found.iter().any(|finding| matches!(finding, Smaller(_) | OldArrays { .. }));

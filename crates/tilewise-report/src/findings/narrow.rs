@@ -50,7 +50,11 @@ pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
             "Keep the optimizer's first moment, {taken} of {roots} in f32, in bfloat16; the second stays in f32"
         ))
         .task("Keep the optimizer's first moment in bfloat16 (f32 now)")
-        .jax(about, "import jax.numpy as jnp\nimport optax", "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # or another of optax")
+        .jax(
+            about,
+            "import jax.numpy as jnp\nimport optax",
+            "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # or another of optax",
+        )
         .caveat(ROUNDED),
         WideStateKind::Weights => {
             let code = match &finding.roots[..] {
@@ -64,11 +68,9 @@ pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
                 .jax(about, JAX_AND_NUMPY, code)
                 .caveat("their values are rounded to 8 significant bits")
         }
-        _ => Words::new(format!(
-            "Make {state}, {taken} in f32, in bfloat16, and what is written into it; a rotary embedding in f32 makes keys f32"
-        ))
-        .task(format!("Make {state} in bfloat16 (f32 now)"))
-        .caveat(format!("cast what is written into it, too; {ROUNDED}")),
+        _ => Words::new(format!("Make {state}, {taken} in f32, in bfloat16, and what is written into it"))
+            .task(format!("Make {state} in bfloat16 (f32 now)"))
+            .caveat(format!("cast what is written into it, too; {ROUNDED}")),
     }
 }
 

@@ -315,8 +315,8 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-/// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters. A smaller batch is
-/// none where a change `is_free` that is enough.
+/// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters. A smaller
+/// batch comes first, unless `is_free`: then a change that is enough computes no more.
 fn remedies(causes: &[PeakCause], is_free: bool, report: &Report) -> Vec<Cow<'static, str>> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;

@@ -91,7 +91,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     let listed = causes.iter().filter(|cause| cause.kind == "listed" || cause.kind == "padding");
     let largest = listed.map(|cause| cause.bytes).max();
     causes.retain(|cause| share(cause) >= LEAST || Some(cause.bytes) == largest);
-    // A list has the largest arrays alone: their sum is no whole.
+    // A list shows only the largest arrays, so their sum isn't the total.
     let is_share_of_request = explanation.message.form == Form::RunTime && beside.is_none();
     if !is_share_of_request && told.is_some() {
         causes.iter_mut().for_each(|cause| cause.share = Some(share(cause)));

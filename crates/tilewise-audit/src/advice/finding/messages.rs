@@ -31,7 +31,7 @@ pub enum MemoryFinding {
         /// Tokens or other elements.
         elements: u64,
     },
-    /// The text names a model that takes most of a device's memory by itself.
+    /// The text names a model that explains most of the needed memory, if each device holds it whole.
     WholeModel(Model),
     /// The compiler gave up early.
     EarlyAbort,
