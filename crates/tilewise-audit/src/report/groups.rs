@@ -127,7 +127,7 @@ impl Meaning<'_> {
 
 impl SpacePeak {
     /// Groups live arrays by meaning, the largest group first. Arrays without a specific meaning are also grouped by
-    /// their dimensions, in any order.
+    /// the sizes of their dimensions, in any order.
     #[must_use]
     pub fn groups(&self) -> Vec<PeakGroup<'_>> {
         let twice = self.held_twice();
@@ -186,12 +186,9 @@ fn bare(row: &PeakRow) -> String {
     row.shape.without_layout().to_string()
 }
 
-/// The sizes and names of an array's dimensions, sorted.
-type Dimensions = Vec<(u64, String)>;
-
-fn dimensions(row: &PeakRow) -> Dimensions {
-    let mut all: Dimensions =
-        row.named_dimensions().into_iter().map(|(name, size)| (size, format!("{name:?}"))).collect();
-    all.sort();
+/// The sizes of an array's dimensions, sorted.
+fn dimensions(row: &PeakRow) -> Vec<u64> {
+    let mut all: Vec<u64> = row.named_dimensions().into_iter().map(|(_, size)| size).collect();
+    all.sort_unstable();
     all
 }

@@ -52,7 +52,8 @@ pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
     let misfit = matches!(headline.tone, Tone::Bad | Tone::Warning).then(|| {
         let (file, line) = place(summary.causes.first().and_then(|cause| cause.source.as_ref()));
         let level = if headline.tone == Tone::Bad { Level::Error } else { Level::Warning };
-        let causes: Vec<&str> = summary.causes.iter().map(|cause| &*cause.sentence).collect();
+        let causes = summary.causes.iter().filter(|cause| !cause.is_rest());
+        let causes: Vec<&str> = causes.map(|cause| &*cause.sentence).collect();
         let why = if causes.is_empty() { String::new() } else { format!(" Most of it: {}.", causes.join("; ")) };
         let words = [format!("{}{why}", headline.sentence)];
         Alert { rule: DOES_NOT_FIT, level, message: program(&words.join(" ")), code: None, file, line }

@@ -89,13 +89,15 @@ pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
     all
 }
 
-/// All that no cause tells, if it is more than a fifth.
+/// All that no cause tells, if it is at least a hundredth.
 fn rest_of(told: &[PeakCause], arrays: usize, total: u64) -> Option<PeakCause> {
     let bytes = told.iter().fold(total, |left, cause| left.saturating_sub(cause.bytes));
     let arrays = told.iter().fold(arrays, |left, cause| left.saturating_sub(cause.arrays));
-    let is_much = u128::from(bytes) * 100 > u128::from(total) * (100 - TOLD);
-    let sentence = "the other arrays, of which none takes as much".to_owned();
-    is_much.then(|| PeakCause {
+    let sentence = match arrays {
+        1 => "one other array".to_owned(),
+        _ => format!("{} other arrays", grouped(arrays as u64)),
+    };
+    (arrays > 0 && bytes > total / 100).then(|| PeakCause {
         share: Some(share(bytes, total)),
         arrays,
         ..PeakCause::of_bytes("others", bytes, sentence)
@@ -165,6 +167,11 @@ impl PeakCause {
         }
     }
 
+    /// Whether it is all that no other cause of a program tells. What was there before, of a message, counts no arrays.
+    pub(crate) fn is_rest(&self) -> bool {
+        self.kind == "others" && self.arrays > 0
+    }
+
     /// `70.0 %, 62.50 GiB`: its share of the whole, and its bytes.
     pub(crate) fn takes(&self) -> String {
         let share = self.share.map(|share| format!("{}, ", percent(share))).unwrap_or_default();
@@ -179,7 +186,8 @@ impl PeakCause {
 fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let count = group.count;
     let shape = shape(largest, None);
-    let are_alike = group.rows.iter().all(|row| self::shape(row, None) == shape);
+    let sizes = |row: &PeakRow| row.named_dimensions().into_iter().map(|(_, size)| size).collect::<Vec<_>>();
+    let are_alike = group.rows.iter().all(|row| sizes(row) == sizes(largest));
     let each = if are_alike { "each " } else { "the largest " };
     let arguments = || {
         let roots: BTreeSet<&str> = group.rows.iter().filter_map(|row| root(row.op_name.as_deref()?)).collect();

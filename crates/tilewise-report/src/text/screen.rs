@@ -109,12 +109,18 @@ impl<'a> Screen<'a> {
         if let Some(cause) = &self.cause {
             write_wrapped(cause, Style::new(), ["", "  "], width, &mut lines)?;
         }
-        for (at, cause) in self.causes.iter().enumerate() {
+        // Other arrays say least, and give way to code.
+        let mut rest = Vec::new();
+        for (at, (cause, percent)) in
+            self.causes.iter().zip(percents(self.causes.iter().map(|cause| cause.share))).enumerate()
+        {
             if at == 0 {
                 writeln!(lines)?;
             }
-            self.write_cause(if at == 0 { self.labels[0] } else { "" }, cause, &mut lines)?;
+            let lines = if cause.is_rest() { &mut rest } else { &mut lines };
+            self.write_cause(if at == 0 { self.labels[0] } else { "" }, percent, cause, lines)?;
         }
+        let behind_causes = lines.len();
         if !self.changes.is_empty() || !self.remedies.is_empty() {
             writeln!(lines)?;
         }
@@ -169,6 +175,9 @@ impl<'a> Screen<'a> {
             writeln!(lines, "{}", styled(FAINT, "        code below"))?;
         }
         lines.extend(below);
+        if count(&lines) + count(&rest) <= LINES {
+            lines.splice(behind_causes..behind_causes, rest);
+        }
         let mut own = Vec::new();
         if let Some(quote) = self.quote {
             writeln!(own)?;
@@ -180,8 +189,8 @@ impl<'a> Screen<'a> {
         Ok(Shown { code, quote })
     }
 
-    fn write_cause(&self, label: &str, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
-        let share = cause.share.map_or_else(String::new, |share| format!("{:>3.0} %", share * 100.0));
+    fn write_cause(&self, label: &str, percent: Option<f64>, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
+        let share = percent.map_or_else(String::new, |percent| format!("{percent:>3.0} %"));
         let numbers = format!("{share:5}  {:>10}  ", bytes(cause.bytes));
         let label = format!("{label:<6}");
         let indent = " ".repeat(CAUSE);
@@ -301,6 +310,21 @@ impl<'a> Screen<'a> {
     }
 }
 
+/// Whole percentages of shares, as far as known. They add up to that of all: those with the largest remainders are rounded
+/// up.
+fn percents(shares: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
+    let shares: Vec<Option<f64>> = shares.map(|share| share.map(|share| share * 100.0)).collect();
+    let left = |at: &usize| shares[*at].map_or(0.0, f64::fract);
+    let mut by_remainder: Vec<usize> = (0..shares.len()).collect();
+    by_remainder.sort_by(|one, other| left(other).total_cmp(&left(one)));
+    let missing = by_remainder.iter().map(left).sum::<f64>().round();
+    let mut found: Vec<Option<f64>> = shares.iter().map(|share| share.map(f64::floor)).collect();
+    for (rank, at) in (0_u32..).zip(by_remainder) {
+        found[at] = found[at].map(|floor| if f64::from(rank) < missing { floor + 1.0 } else { floor });
+    }
+    found
+}
+
 /// Whether all there is to type is two lines at most.
 fn is_short(change: &PlannedChange<'_>) -> bool {
     change.edit.is_some() || change.code().is_some_and(|code| code.lines().count() <= 2)
@@ -340,4 +364,18 @@ pub(super) fn write_marked(quote: &Quote, terminal: &Terminal, out: &mut dyn Wri
         at += length + usize::from(letters.get(at + length) == Some(&' '));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_add_up() {
+        let told =
+            |shares: &[f64]| percents(shares.iter().copied().map(Some)).into_iter().flatten().collect::<Vec<f64>>();
+        assert_eq!(told(&[0.326, 0.326, 0.348]), [33.0, 32.0, 35.0]);
+        assert_eq!(told(&[0.335, 0.335, 0.33]), [34.0, 33.0, 33.0]);
+        assert_eq!(told(&[1.0]), [100.0]);
+    }
 }
