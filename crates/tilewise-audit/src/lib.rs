@@ -33,7 +33,7 @@ mod together;
 pub mod recommendation {
     //! Changes and their savings: one type for programs, copies and messages.
 
-    pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
+    pub use crate::advice::{AdvisedArray, Change, EditedLine, Recommendation, Saving, Target, finding};
 }
 
 pub use advice::{CopyEnd, CopyEndKind, CopyReason, Recommendation};
@@ -47,10 +47,10 @@ pub use program::{
     infer_machine, machine_in_name,
 };
 pub use report::{
-    Agreement, Audit, BoundaryChange, BufferRow, ChangeCost, Concerned, ForcedBy, KernelArray, KernelRow, KernelSide,
-    Meaning, MemoryBounds, ModuleRow, Neighbour, Neighbours, Origin, Origins, OtherCompiler, OwnerName, Owners, Pass,
-    PeakGroup, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning, Resident, Sent, SpacePeak,
-    SpaceTotal, Span, StandingRow, Timeline, TimelinePiece, Width, Work, audit,
+    Agreement, Audit, BoundaryChange, BufferRow, ChangeCost, Concerned, FittingSize, ForcedBy, KernelArray, KernelRow,
+    KernelSide, Meaning, MemoryBounds, ModuleRow, Neighbour, Neighbours, Origin, Origins, OtherCompiler, OwnerName,
+    Owners, Pass, PeakGroup, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning, Resident,
+    Sent, SpacePeak, SpaceTotal, Span, StandingRow, Timeline, TimelinePiece, Width, Work, audit,
 };
 pub use together::{Alternative, LoadedProgram, Member, PageArrays, PagesOf, ResidentArray, SetChange, Together};
 pub mod time {

@@ -43,6 +43,16 @@ pub struct NamedAxis {
     pub name: AxisName,
     /// Its size, the product of all axes that share the name.
     pub size: u64,
+    /// Whether it counts data: an input has it, no weight does, and no product sums over it but a gradient's or an
+    /// attention's.
+    pub is_of_data: bool,
+}
+
+/// Axes that an argument's dimension has, or a loop fills.
+struct KnownAxes {
+    axes: Vec<AxisId>,
+    name: AxisName,
+    is_of_data: bool,
 }
 
 /// The names of a program's axes.
@@ -50,27 +60,29 @@ pub(crate) struct Names<'f> {
     flow: &'f Dataflow,
     /// All axes of an argument's dimension with their name, by the first of them; the argument with the most
     /// informative name comes first.
-    known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>>,
+    known: HashMap<AxisId, Vec<KnownAxes>>,
 }
 
 impl<'f> Names<'f> {
     pub(crate) fn of(flow: &'f Dataflow) -> Self {
         let facts = Facts::of(flow);
-        let mut known: HashMap<AxisId, Vec<(Vec<AxisId>, AxisName)>> = HashMap::new();
+        let mut known: HashMap<AxisId, Vec<KnownAxes>> = HashMap::new();
         // Inputs before weights, whose dimensions tell less; images before their labels.
         let mut arguments = facts.arguments.iter().collect::<Vec<_>>();
         arguments.sort_by_key(|argument| (!argument.is_input, Reverse(argument.rank)));
         for argument in arguments {
             let Some(first) = argument.axes.first() else { continue };
             let of_first = known.entry(*first).or_default();
-            if !of_first.iter().any(|(axes, _)| *axes == argument.axes) {
-                of_first.push((argument.axes.clone(), facts.name(argument)));
+            if !of_first.iter().any(|known| known.axes == argument.axes) {
+                let (axes, name, is_of_data) =
+                    (argument.axes.clone(), facts.name(argument), facts.is_of_data(argument));
+                of_first.push(KnownAxes { axes, name, is_of_data });
             }
         }
         // Axes that no argument has, but a loop fills.
         for axis in facts.axes.all().ids().filter(|axis| !known.contains_key(axis)).collect::<Vec<_>>() {
             let name = facts.of_loop(&[axis]);
-            known.extend(name.map(|name| (axis, vec![(vec![axis], name)])));
+            known.extend(name.map(|name| (axis, vec![KnownAxes { axes: vec![axis], name, is_of_data: false }])));
         }
         Self { flow, known }
     }
@@ -89,14 +101,16 @@ impl<'f> Names<'f> {
             let mut rest = all;
             while let Some((first, after)) = rest.split_first() {
                 let candidates = self.known.get(first).into_iter().flatten();
-                let longest = candidates.filter(|(axes, _)| rest.starts_with(axes)).max_by_key(|(axes, _)| axes.len());
-                let Some((own, name)) = longest else {
+                let longest =
+                    candidates.filter(|known| rest.starts_with(&known.axes)).max_by_key(|known| known.axes.len());
+                let Some(known) = longest else {
                     rest = after;
                     continue;
                 };
-                let size = own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
-                found.push(NamedAxis { dimension, name: name.clone(), size });
-                rest = &rest[own.len()..];
+                let size = known.axes.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
+                let (name, is_of_data) = (known.name.clone(), known.is_of_data);
+                found.push(NamedAxis { dimension, name, size, is_of_data });
+                rest = &rest[known.axes.len()..];
             }
         }
         found
@@ -282,15 +296,31 @@ impl<'f> Facts<'f> {
                         // A kernel's effect is unknown; it is only accepted in a program with a gradient.
                         !tells_places_apart(&at) && (self.has_gradient || at.opcode() != Opcode::CustomCall)
                     }
-                    EventKind::Ends(FactorKind::Sum) if at.opcode() != Opcode::Reduce => {
-                        op_name(&at).is_some_and(|name| is_backward(&name))
-                    }
                     _ => true,
                 })
             })
         };
         let is_input = argument.is_input && argument.dimension == 0 && argument.rank > 1;
-        is_input && !argument.axes.is_empty() && argument.axes.iter().all(|axis| is_free(axis) && is_one(axis))
+        is_input
+            && !argument.axes.is_empty()
+            && argument.axes.iter().all(|axis| is_free(axis) && is_one(axis) && !self.is_summed(*axis))
+    }
+
+    /// Whether a product sums over an axis, other than a gradient's.
+    fn is_summed(&self, axis: AxisId) -> bool {
+        let mut ends = self.axes.events(axis).iter().filter(|event| event.kind == EventKind::Ends(FactorKind::Sum));
+        ends.any(|event| {
+            let at = self.flow.module().instruction(event.instruction);
+            let at = at.filter(|at| at.opcode() != Opcode::Reduce);
+            at.is_some_and(|at| !op_name(&at).is_some_and(|name| is_backward(&name)))
+        })
+    }
+
+    /// Whether a dimension counts data, such as samples, positions or edges, and isn't the model's.
+    fn is_of_data(&self, argument: &Argument) -> bool {
+        let all = &argument.axes;
+        let is_of_weight = all.iter().any(|axis| self.of_weights.contains_key(axis));
+        argument.is_input && !is_of_weight && (self.is_softmax(all) || !all.iter().any(|axis| self.is_summed(*axis)))
     }
 
     /// Whether a softmax goes over axes: a maximum and a sum reduce them.

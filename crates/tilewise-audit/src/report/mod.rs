@@ -4,6 +4,7 @@ mod agreement;
 mod audit;
 mod buffers;
 mod cost;
+mod fitting;
 mod groups;
 mod kernels;
 mod neighbours;
@@ -22,6 +23,7 @@ mod work;
 
 pub use audit::{Audit, audit};
 pub use cost::ChangeCost;
+pub use fitting::FittingSize;
 pub use groups::{Meaning, PeakGroup, Width};
 pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, Remedy};
 pub use neighbours::{Neighbour, Neighbours};

@@ -2,13 +2,13 @@
 
 use super::Remark;
 use crate::{
-    LineEdit, Quotes,
+    LineEdit, Quotes, axis,
     findings::words,
-    style::{Tone, bytes, file_and_line, left},
+    style::{Tone, bytes, file_and_line, grouped, left},
 };
 use serde::Serialize;
 use tilewise_audit::{
-    ChangeCost, Recommendation, Report,
+    AxisName, ChangeCost, FittingSize, Recommendation, Report,
     recommendation::{Change, finding::Finding},
 };
 
@@ -93,6 +93,9 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     if report.plan().is_err() {
         return Vec::new();
     }
+    /// A change frees much if that is more than the program's need divided by this.
+    const MUCH: u64 = 10;
+
     let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
     let costs = report.costs();
     // Each saving holds behind those before it; alone, a change frees at least that.
@@ -102,8 +105,11 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         let ((one, seconds), (other, more)) = (rough(one), rough(other));
         one.cmp(&other).then(seconds.total_cmp(&more))
     });
-    let mut order: Vec<usize> = gentlest.into_iter().collect();
-    order.extend((0..advice.len()).filter(|at| Some(*at) != gentlest));
+    // Before one that computes more comes what computes no more and frees much.
+    let is_rough = gentlest.is_some_and(|at| rough(&at).0 > 0);
+    let is_free = |at: &usize| is_rough && rough(at).0 == 0 && freed[*at] >= held / MUCH;
+    let mut order: Vec<usize> = (0..advice.len()).filter(is_free).chain(gentlest).collect();
+    order.extend((0..advice.len()).filter(|at| !order.contains(at)).collect::<Vec<_>>());
     let run = report.time().ok().map(|time| time.total.estimate);
     let (mut before, mut seconds, mut made) = (held, run, Vec::new());
     let mut planned = Vec::new();
@@ -170,14 +176,33 @@ pub(super) fn place(advice: &Recommendation) -> String {
 pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Option<Remark> {
     let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
     let missing = after.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
-    let missing = bytes(missing);
+    let take =
+        report.fitting_size(after).map_or_else(|| "smaller inputs, or more devices".to_owned(), |size| fitting(&size));
     let words = if changes.is_empty() {
-        format!("No change is known that frees the {missing}: take smaller inputs, or more devices.")
+        format!("No change is known that frees the {}: take {take}.", bytes(missing))
     } else {
         // The last change says how much that is.
-        "For the rest, take smaller inputs, or more devices.".to_owned()
+        format!("For the rest, take {take}.")
     };
     Some(Remark { words, tone: Tone::Plain })
+}
+
+/// ``about 1,800,000 rows of `edges` instead of 2,501,829, or 2 devices``
+fn fitting(found: &FittingSize) -> String {
+    let FittingSize { axis, size, fits, devices, is_repeated, .. } = found;
+    let (size, fits) = (grouped(*size), grouped(*fits));
+    let smaller = match axis {
+        AxisName::Batch(_) => format!("a batch of about {fits} instead of {size}"),
+        AxisName::Tokens(_) => format!("about {fits} tokens instead of {size}"),
+        AxisName::Dimension(argument, 0) if !is_repeated => {
+            format!("about {fits} rows of `{argument}` instead of {size}")
+        }
+        AxisName::Dimension(argument, _) if *is_repeated => {
+            format!("about {fits} instead of {size} in each dimension of `{argument}`")
+        }
+        other => format!("about {fits} instead of {size} in {}", self::axis(other)),
+    };
+    format!("{smaller}, or {} devices", grouped(*devices))
 }
 
 fn fit(after: u64, limit: Option<u64>, is_uncertain: bool) -> Option<String> {

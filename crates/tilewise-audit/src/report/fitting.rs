@@ -1,0 +1,194 @@
+//! The size of an input at which a program fits.
+
+use super::{
+    peak::{PeakRow, SpacePeak},
+    sections::Report,
+};
+use crate::program::{AxisName, NamedAxis};
+use std::collections::BTreeMap;
+use tilewise::Shape;
+
+/// A size of an input at which a program should fit, and devices among which its present size would.
+///
+/// It is an estimate: arrays at the peak become smaller in their layouts, and the rest stays. The compiler may order a
+/// smaller program otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FittingSize {
+    /// The axis of the input.
+    pub axis: AxisName,
+    /// Whether more than one dimension of an array has that size, and all of them shrink.
+    pub is_repeated: bool,
+    /// Its size now.
+    pub size: u64,
+    /// The largest size that should fit, rounded down.
+    pub fits: u64,
+    /// The smallest number of devices that should hold the program, if they divide the axis.
+    pub devices: u64,
+}
+
+/// Smallest size of an axis that isn't known to be the batch.
+const LEAST: u64 = 64;
+/// Most devices that are named.
+const MOST_DEVICES: u64 = 1024;
+
+impl Report {
+    /// The size of an input at which the program fits, if it needs `bytes` now: of the axis that most bytes at its peak
+    /// have, a batch before others. `None` if it fits, or no axis of an input has most of them.
+    #[must_use]
+    pub fn fitting_size(&self, bytes: u64) -> Option<FittingSize> {
+        let limit = self.available_bytes().filter(|limit| bytes > *limit)?;
+        let peak = self.memory_space(0)?.peak.as_ref()?;
+        let total = self.plan().ok()?.total_bytes();
+        let mut axes: BTreeMap<(u8, u64), Vec<(&AxisName, u64)>> = BTreeMap::new();
+        for row in &peak.rows {
+            for axis in &row.axes {
+                if let Some(rank) = rank(axis) {
+                    axes.entry((rank, axis.size)).or_default().push((&axis.name, row.bytes));
+                }
+            }
+        }
+        let candidates = axes.into_iter().filter_map(|((rank, size), names)| {
+            let rows = Rows::of(peak, rank, size);
+            let bytes = rows.bytes();
+            (bytes > total / 2).then_some((rank, bytes, names, rows))
+        });
+        let (_, _, names, rows) = candidates.min_by_key(|(rank, bytes, ..)| (*rank, u64::MAX - bytes))?;
+        let (axis, _) = names.iter().max_by_key(|(_, bytes)| *bytes)?;
+        // Changes that were made before free the arrays of the axis and others alike.
+        let scaled = |freed: u64| {
+            let freed = u128::from(freed) * u128::from(bytes) / u128::from(total.max(1));
+            u128::from(bytes).saturating_sub(freed)
+        };
+        let is_enough = |freed: u64| scaled(freed) <= u128::from(limit);
+        let fits = rows.largest(|to| is_enough(rows.bytes().saturating_sub(rows.bytes_with(to))))?;
+        let devices = (2..=MOST_DEVICES.min(rows.size)).find(|of| is_enough(rows.bytes() - rows.bytes() / of))?;
+        Some(FittingSize {
+            axis: (*axis).clone(),
+            is_repeated: rows.all.iter().any(|(_, dimensions)| dimensions.len() > 1),
+            size: rows.size,
+            fits,
+            devices: devices.saturating_mul(self.partitions),
+        })
+    }
+}
+
+/// The arrays at a peak that have an axis, each with the dimensions that are as long, or several times.
+struct Rows<'r> {
+    size: u64,
+    all: Vec<(&'r PeakRow, Vec<usize>)>,
+}
+
+impl<'r> Rows<'r> {
+    fn of(peak: &'r SpacePeak, rank: u8, size: u64) -> Self {
+        let shrinking = |row: &PeakRow| {
+            let shrink = row.axes.iter().filter(|axis| axis.size == size && self::rank(axis) == Some(rank));
+            let named: Vec<usize> = shrink.map(|axis| axis.dimension).collect();
+            // Beside the axis, a dimension without a name may be several times as long, such as that of a rolled array.
+            let has_name = |at: usize| row.axes.iter().any(|axis| axis.dimension == at);
+            let bounds =
+                row.shape.dimensions().iter().map(|dimension| dimension.bound().unwrap_or_default()).enumerate();
+            let alike = bounds.filter(|(at, bound)| *bound >= size && bound.is_multiple_of(size) && !has_name(*at));
+            let others: Vec<usize> = alike.filter(|_| !named.is_empty()).map(|(at, _)| at).collect();
+            [named, others].concat()
+        };
+        let all = peak.rows.iter().map(|row| (row, shrinking(row))).filter(|(_, dimensions)| !dimensions.is_empty());
+        Self { size, all: all.collect() }
+    }
+
+    /// Bytes that the arrays take.
+    fn bytes(&self) -> u64 {
+        self.all.iter().map(|(row, _)| row.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that they take with an axis of `to`, in their layouts.
+    fn bytes_with(&self, to: u64) -> u64 {
+        let taken = |(row, dimensions): &(&PeakRow, Vec<usize>)| {
+            let shape = resized(&row.shape, dimensions, |bound| {
+                let bound = u128::from(bound) * u128::from(to);
+                u64::try_from(bound.div_ceil(u128::from(self.size))).unwrap_or(u64::MAX)
+            });
+            let sizes = shape.as_ref().and_then(|shape| shape.as_array()?.sizes().ok());
+            let each = sizes.map_or(row.bytes, |sizes| sizes.physical_bytes.saturating_mul(row.count as u64));
+            each.min(row.bytes)
+        };
+        self.all.iter().map(taken).fold(0, u64::saturating_add)
+    }
+
+    /// The largest size below the present one that is enough, rounded down as sizes are chosen; `None` if none is.
+    fn largest(&self, is_enough: impl Fn(u64) -> bool) -> Option<u64> {
+        let (mut low, mut high) = (0, self.size);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            *(if is_enough(middle) { &mut low } else { &mut high }) = middle;
+        }
+        // A multiple of tiles stays one; other sizes, and large ones, keep two digits.
+        let is_of_tiles = |step: &u64| self.size.is_multiple_of(*step) && (step * 4..step * 64).contains(&low);
+        let step = [128, 8].into_iter().find(is_of_tiles);
+        let step = step.unwrap_or_else(|| 10_u64.pow(low.max(1).ilog10().saturating_sub(1)));
+        Some(low - low % step).filter(|fits| *fits > 0)
+    }
+}
+
+/// A shape with other bounds in some dimensions, in its layout.
+fn resized(shape: &Shape, dimensions: &[usize], to: impl Fn(u64) -> u64) -> Option<Shape> {
+    let bounds = shape.dimensions().iter().enumerate().map(|(at, dimension)| {
+        let bound = dimension.bound()?;
+        Some(if dimensions.contains(&at) { to(bound) } else { bound })
+    });
+    let bounds = bounds.collect::<Option<Vec<u64>>>()?;
+    Shape::array(shape.element_type()?, bounds).ok()?.with_layout(shape.layout()?.clone()).ok()
+}
+
+/// The order in which to shrink the axes of inputs; `None` for those of the model.
+fn rank(axis: &NamedAxis) -> Option<u8> {
+    match axis.name {
+        AxisName::Batch(_) => Some(0),
+        AxisName::Tokens(_) => Some(1),
+        AxisName::Dimension(..) => (axis.is_of_data && axis.size >= LEAST).then_some(2),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Audit, Program};
+
+    fn found(text: &str, limit: u64) -> Option<FittingSize> {
+        let report = Audit::new(&Program::parse(text).expect("a module")).limit(Some(limit)).run();
+        report.fitting_size(report.memory_bounds.at_most_bytes)
+    }
+
+    /// Edges of a graph, 512 bytes each in rows of 8 padded to 128, beside 1 MiB of weights.
+    #[test]
+    fn rows_that_fit() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (edges.1: f32[8192,8], params.1: f32[512,512]) -> f32[8192,8] {
+  params.1 = f32[512,512]{1,0:T(8,128)} parameter(1), metadata={op_name="params['w']"}
+  edges.1 = f32[8192,8]{1,0:T(8,128)} parameter(0), metadata={op_name="edges"}
+  ROOT twice = f32[8192,8]{1,0:T(8,128)} add(edges.1, edges.1)
+}"#;
+        let size = found(text, 6 << 20).expect("a size");
+        assert_eq!(size.axis, AxisName::Dimension("edges".to_owned(), 0));
+        // 5 of 8 MiB are left.
+        assert_eq!((size.size, size.fits, size.devices, size.is_repeated), (8192, 5120, 2, false));
+        assert_eq!(found(text, 16 << 20), None);
+    }
+
+    /// A box of 384 × 384 × 384 takes as much of the lanes with 257 to 384.
+    #[test]
+    fn tiles_stay_whole() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (field.1: f32[384,384,384]) -> f32[384,384,384] {
+  field.1 = f32[384,384,384]{2,1,0:T(8,128)} parameter(0), metadata={op_name="field"}
+  ROOT next = f32[384,384,384]{2,1,0:T(8,128)} add(field.1, field.1)
+}"#;
+        let size = |mebibytes: u64| found(text, mebibytes << 20).expect("a size").fits;
+        // 432 MiB in all; 128 with 256, and 204 with 264, whose rows take 384 lanes.
+        assert_eq!([size(431), size(206), size(200)], [376, 264, 256]);
+        assert!(found(text, 431 << 20).is_some_and(|size| size.is_repeated));
+    }
+}
