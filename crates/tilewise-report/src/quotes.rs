@@ -54,7 +54,8 @@ impl Quotes {
     pub(crate) fn gradient(&self, about: &Recommendation) -> Option<(String, Option<LineEdit>)> {
         let taken = |(file, number, line)| Some((file, number, line, taken(line)?));
         let mut found: Vec<_> = self.lines().filter_map(taken).collect();
-        let is_named = |file: &str, line| about.edited.as_ref().is_some_and(|at| at.file == file && at.line == line);
+        let is_named =
+            |file: &str, line| about.edited.as_ref().is_some_and(|at| at.line.file == file && at.line.line == line);
         if found.len() > 1 {
             found.retain(|(file, line, ..)| is_named(file, *line));
         }

@@ -4,8 +4,9 @@
 use super::{
     finding::{Finding, GradientSums},
     program::ProgramModel,
+    recommendation::EditedLine,
 };
-use crate::program::{SourceLine, innermost_own, op_name};
+use crate::program::{SourceLine, innermost_own, is_installed, op_name};
 use std::{cell::OnceCell, collections::HashMap};
 use tilewise_hlo::{Instruction, Module, SourceLocation};
 
@@ -46,14 +47,15 @@ impl<'m> Stacks<'m> {
 }
 
 /// The line to edit for a finding; `None` if it is the array's own line, or unknown.
-pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, finding: &Finding) -> Option<SourceLine> {
+pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, finding: &Finding) -> Option<EditedLine> {
+    let alone = |line: SourceLine| EditedLine { line, loss: None };
     match finding {
         // A line that the whole program shares calls no layer.
         Finding::RepeatedLayers(found) => {
-            found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call))
+            found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
-        Finding::UndonatedState(_) => function(program, stacks),
+        Finding::UndonatedState(_) => function(program, stacks).map(alone),
         _ => None,
     }
 }
@@ -64,7 +66,7 @@ fn shared_by_all(stacks: &Stacks<'_>) -> Option<SourceLine> {
 }
 
 /// The line that takes the gradient: where the call stacks of differentiated and other instructions diverge.
-fn gradient(stacks: &Stacks<'_>) -> Option<SourceLine> {
+fn gradient(stacks: &Stacks<'_>) -> Option<EditedLine> {
     let of = |is: bool| {
         let sampled = stacks.all().iter().filter(move |sampled| sampled.is_differentiated == Some(is));
         sampled.map(|sampled| &sampled.calls)
@@ -78,7 +80,25 @@ fn gradient(stacks: &Stacks<'_>) -> Option<SourceLine> {
     }
     let parted = parted.into_iter().max_by_key(|(together, count)| (*count, *together));
     let shown = parted.map_or(within.len(), |(together, _)| (together + 1).min(within.len()));
-    innermost(within.get(..shown).unwrap_or_default())
+    let line = innermost(within.get(..shown).unwrap_or_default())?;
+    let loss = loss(of(true), &line);
+    Some(EditedLine { line, loss })
+}
+
+/// The user's function that most differentiated operations have below the line that takes their gradient.
+fn loss<'c, 'm: 'c>(calls: impl Iterator<Item = &'c Calls<'m>>, line: &SourceLine) -> Option<String> {
+    let is_line = |frame: &SourceLocation<'_>| *frame.file == *line.file && frame.line == line.line;
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for calls in calls {
+        let Some(at) = calls.iter().rposition(is_line) else { continue };
+        let own = calls[at + 1..].iter().find(|frame| !is_installed(&frame.file));
+        if let Some(name) = own.and_then(|frame| frame.function.as_deref()) {
+            *names.entry(name).or_default() += 1;
+        }
+    }
+    let all: usize = names.values().sum();
+    let (name, _) = names.into_iter().find(|(_, count)| is_shared(*count, all))?;
+    (!name.ends_with('>')).then(|| name.to_owned())
 }
 
 /// The first line of the jitted function in the call stacks.
@@ -160,7 +180,7 @@ StackFrames
 4 {file_location_id=4 parent_frame_id=2}
 "#;
 
-    fn lines(operations: &[(&str, u32)]) -> [Option<u32>; 2] {
+    fn module(operations: &[(&str, u32)]) -> Module {
         let instruction = |(at, (name, frame)): (usize, &(&str, u32))| {
             format!(
                 "  x{at} = f32[8]{{0}} parameter({at}), metadata={{op_name=\"jit(step)/{name}\" stack_frame_id={frame}}}\n"
@@ -168,9 +188,13 @@ StackFrames
         };
         let body: String = operations.iter().enumerate().map(instruction).collect();
         let text = format!("HloModule jit_step\n{TABLES}\nENTRY main {{\n{body}}}");
-        let module = Module::parse(text).expect("a program");
+        Module::parse(text).expect("a program")
+    }
+
+    fn lines(operations: &[(&str, u32)]) -> [Option<u32>; 2] {
+        let module = module(operations);
         let stacks = Stacks::of(&module);
-        [gradient(&stacks), shared_by_all(&stacks)].map(|line| line.map(|line| line.line))
+        [gradient(&stacks).map(|edited| edited.line), shared_by_all(&stacks)].map(|line| line.map(|line| line.line))
     }
 
     #[test]
@@ -178,6 +202,15 @@ StackFrames
         let [gradient, shared] =
             lines(&[("jvp(loss)/dot", 3), ("transpose(jvp(loss))/dot", 3), ("add", 4), ("mul", 4)]);
         assert_eq!((gradient, shared), (Some(31), Some(40)));
+    }
+
+    /// The function below the gradient's line, if most operations of the gradient are in it.
+    #[test]
+    fn the_function_that_is_differentiated() {
+        let loss = |operations: &[(&str, u32)]| gradient(&Stacks::of(&module(operations)))?.loss;
+        let inside = ("jvp(loss)/dot", 3);
+        assert_eq!(loss(&[inside, ("transpose(jvp(loss))/dot", 3), ("add", 4)]).as_deref(), Some("loss"));
+        assert_eq!(loss(&[("jvp()/dot", 2), ("transpose(jvp())/dot", 2), ("add", 4)]), None);
     }
 
     /// Nothing parts the gradient from the rest: the innermost line that all of it shares.

@@ -25,5 +25,5 @@ mod split;
 pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
-pub use recommendation::{AdvisedArray, Recommendation};
+pub use recommendation::{AdvisedArray, EditedLine, Recommendation};
 pub(crate) use rules::conversion;

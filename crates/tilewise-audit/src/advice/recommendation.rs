@@ -33,9 +33,20 @@ pub struct Recommendation {
     /// The finding behind it, which `tilewise-report` puts into words, with code.
     pub finding: Finding,
     /// The line to edit, if it isn't the array's: the call of a layer or of the gradient, or the jitted function.
-    pub edited: Option<SourceLine>,
+    pub edited: Option<EditedLine>,
     /// The framework whose code to show, that of the program; `None` if unknown.
     pub framework: Option<Framework>,
+}
+
+/// The line of source to edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditedLine {
+    /// The line.
+    pub line: SourceLine,
+    /// The user's function whose gradient it takes, by its qualified name: `train.<locals>.loss_fn`; `None` if it takes
+    /// none, or that of a lambda.
+    pub loss: Option<String>,
 }
 
 /// The array that a [`Recommendation`] is about.
@@ -87,7 +98,7 @@ impl Recommendation {
     /// The line to edit; the line that makes the array, if no other is known.
     #[must_use]
     pub fn line(&self) -> Option<&SourceLine> {
-        self.edited.as_ref().or_else(|| self.array.as_ref()?.source.as_ref())
+        self.edited.as_ref().map(|edited| &edited.line).or_else(|| self.array.as_ref()?.source.as_ref())
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {

@@ -31,7 +31,7 @@ pub(crate) use operations::{
     MOSAIC, any_fused, bounds, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on,
 };
 pub use origin::SourceLine;
-pub(crate) use origin::{Tracer, call_stack, innermost_own, op_name, source_line, traced};
+pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, op_name, source_line, traced};
 pub(crate) use planned::PlannedProgram;
 pub use purpose::Purpose;
 pub(crate) use purpose::is_input;

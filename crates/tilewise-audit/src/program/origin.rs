@@ -31,7 +31,7 @@ impl SourceLine {
     /// Whether it is of an installed package, not of the user's code.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        package(&self.file).is_some()
+        is_installed(&self.file)
     }
 }
 
@@ -98,6 +98,11 @@ pub(crate) fn innermost_own<'m, I: Iterator<Item = SourceLocation<'m>>>(frames: 
 pub(crate) fn call_stack(instruction: &Instruction<'_>) -> Vec<SourceLine> {
     let frames: Vec<SourceLine> = instruction.frames().map(SourceLine::of).collect();
     if frames.is_empty() { instruction.source().map(SourceLine::of).into_iter().collect() } else { frames }
+}
+
+/// Whether a file is of an installed package.
+pub(crate) fn is_installed(file: &str) -> bool {
+    package(file).is_some()
 }
 
 /// The installed package of a file; `None` for other files.

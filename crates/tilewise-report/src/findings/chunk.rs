@@ -7,7 +7,10 @@ use super::{
 };
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{Finding, GradientSums, InParts, LargeDimension, Library},
+    recommendation::{
+        EditedLine,
+        finding::{Finding, GradientSums, InParts, LargeDimension, Library},
+    },
 };
 use tilewise_oom::Framework;
 
@@ -62,7 +65,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     let words = match plain(
         finding,
         about,
-        &TakenGradient::unknown(finding.gradient_of),
+        &TakenGradient::named(finding.gradient_of, about.edited.as_ref()),
         "  # with your options, such as has_aux",
     ) {
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
@@ -104,11 +107,17 @@ pub(crate) struct TakenGradient<'a> {
     pub(crate) takes_batch: bool,
 }
 
-impl TakenGradient<'_> {
-    /// The default, if the program's source isn't at hand.
-    fn unknown(library: Library) -> Self {
+impl<'a> TakenGradient<'a> {
+    /// The gradient by the program's call stacks, if its source isn't at hand.
+    fn named(library: Library, edited: Option<&'a EditedLine>) -> Self {
         let call = if library == Library::Equinox { "eqx.filter_value_and_grad" } else { "jax.value_and_grad" };
-        Self { call, loss: "loss_fn", options: "", takes_batch: true }
+        let name = edited.and_then(|edited| edited.loss.as_deref());
+        let loss = name.and_then(|name| name.rsplit('.').next()).filter(|name| is_name(name)).unwrap_or("loss_fn");
+        // A function of the step's own takes the batch from it.
+        let step = edited.and_then(|edited| edited.line.function.as_deref());
+        let within = name.zip(step).and_then(|(name, step)| name.strip_prefix(step));
+        let is_closure = within.is_some_and(|within| within.starts_with(".<locals>."));
+        Self { call, loss, options: "", takes_batch: !is_closure }
     }
 
     /// The name of the function in parts.
@@ -138,14 +147,14 @@ fn plain(
     let is_equinox = call.starts_with("eqx.");
     let (params, shapes) = if is_equinox { ("model", "eqx.filter_eval_shape") } else { ("params", "jax.eval_shape") };
     let now = if takes_batch { format!("{params}, {arguments}") } else { params.to_owned() };
-    let first = if takes_batch {
-        String::new()
-    } else {
-        format!("# {loss} has to take the batch as arguments: def {loss}({params}, {arguments})\n")
+    let takes = match (takes_batch, note.is_empty()) {
+        (true, _) => String::new(),
+        (false, true) => format!("  # {loss}({params}, {arguments}) has to take the batch"),
+        (false, false) => format!("; {loss}({params}, {arguments}) has to take the batch"),
     };
     Some(format!(
-        "{first}def {}({params}, {arguments}):  # in place of {call}({loss}{options})({now})
-    f = {call}({loss}{options}){note}
+        "def {}({params}, {arguments}):  # in place of {call}({loss}{options})({now})
+    f = {call}({loss}{options}){note}{takes}
     parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
     zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
