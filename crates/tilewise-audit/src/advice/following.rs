@@ -35,14 +35,19 @@ impl<'m> ProgramModel<'m> {
         is_read
     }
 
-    /// Whether operations on arrays of the same bounds lead from an array to an instruction that `is` accepts.
-    pub(crate) fn leads_to(&self, array: &LiveArray<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+    /// The first instruction that `is` accepts, going from an array through operations on arrays of the same bounds.
+    pub(crate) fn led_to(
+        &self,
+        array: &LiveArray<'m>,
+        is: impl Fn(&Instruction<'m>) -> bool,
+    ) -> Option<Instruction<'m>> {
         let rows = self.rows(array.op);
         let next = |op: OpId| {
             let positions = self.flow.positions(op).filter(|_| self.rows(op) == rows);
             positions.flat_map(|position| self.readers(position)).collect::<Vec<_>>()
         };
-        self.flow.reached(self.readers(array.position), next).any(|op| self.is_op(op, &is))
+        let reached = self.flow.reached(self.readers(array.position), next);
+        reached.filter_map(|op| self.flow.instruction(op)).find(is)
     }
 
     /// The first instruction that `is` accepts, going back from `op` through operations on arrays of the same bounds.

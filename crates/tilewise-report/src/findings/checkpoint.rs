@@ -130,6 +130,11 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         Some(path) => (format!("each of the {} layers `{path}`", layers.count), String::new()),
         None => ("each layer".to_owned(), format!(", {} by the shapes that repeat", layers.count)),
     };
+    // A number that only shapes tell needn't be that of the layers a reader knows.
+    let which = match &layers.path {
+        Some(_) => format!("each of the {} layers", layers.count),
+        None => "each layer".to_owned(),
+    };
     if finding.is_checkpointed {
         return Words::new(format!(
             "Save less under the checkpoint around {name}{shapes}: its policy saves {}{} of the largest, most of it {}{}; \
@@ -139,7 +144,7 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
             bare(about),
             at_line(about),
         ))
-        .task(format!("Save nothing under the checkpoint around the {} layers", layers.count));
+        .task(format!("Save nothing under the checkpoint around {which}"));
     }
     Words::new(format!(
         "Put `{checkpoint}` around {name}{shapes}: for the backward pass the largest keeps {}{}, most of it {}{}, and each could \
@@ -149,6 +154,6 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         bare(about),
         at_line(about),
     ))
-    .task(format!("Recompute each of the {} layers in the backward pass (`{checkpoint}`)", layers.count))
+    .task(format!("Recompute {which} in the backward pass (`{checkpoint}`)"))
     .jax(about, import, code)
 }

@@ -7,9 +7,10 @@ use crate::{
         finding::{Finding, RowOperation, RowsOfFew},
         message::MessageModel,
         program::{LiveArray, ProgramModel},
+        recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{SourceLine, does, is_backward, name, traced},
+    program::{SourceLine, does, is_backward, name, source_line, traced},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
@@ -28,12 +29,12 @@ impl Rule for GatheredRows {
         for array in temporaries.iter().copied() {
             let Some(few) = of_few(evidence, array).filter(|few| !done.contains(few)) else { continue };
             let operation = match (evidence.program(), evidence.message()) {
-                _ if array.op_name().contains(INDEX_TUPLES) => Some(RowOperation::IndexTuples),
+                _ if array.op_name().contains(INDEX_TUPLES) => Some((RowOperation::IndexTuples, None)),
                 (Some(program), _) => followed(program, array),
-                (_, Some(message)) => named(message, array, few.1),
+                (_, Some(message)) => named(message, array, few.1).map(|operation| (operation, None)),
                 _ => None,
             };
-            let Some(operation) = operation else { continue };
+            let Some((operation, source)) = operation else { continue };
             // From the gather to the scatter, all arrays made of the rows have the same rows and columns.
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
             let (alike, others): (Vec<&dyn Held>, Vec<_>) =
@@ -52,7 +53,10 @@ impl Rule for GatheredRows {
             };
             let freed = buffers.iter().map(freed).fold(0, u64::saturating_add);
             let finding = Finding::RowsOfFew(RowsOfFew { columns: few.1, operation });
-            let proposal = Proposal::new(finding, Target::Upstream, array.advised(evidence)).at_most(buffers);
+            let advised = array.advised(evidence);
+            // The line to change is that of the operation on the rows, not of the array.
+            let advised = AdvisedArray { source: source.or(advised.source), ..advised };
+            let proposal = Proposal::new(finding, Target::Upstream, advised).at_most(buffers);
             proposals.push(match evidence.message() {
                 Some(_) => proposal.bound().extrapolated(evidence, freed, Listed::Padding),
                 None => proposal,
@@ -81,18 +85,21 @@ pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u
         .then_some((rows, columns))
 }
 
-/// A program's operation on an array of rows; `None` if neither a gather nor a scatter is near, or it is a gradient's
-/// scatter.
-fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation> {
+/// A program's operation on an array of rows, and its line; `None` if neither a gather nor a scatter is near, or it is a
+/// gradient's scatter.
+fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<(RowOperation, Option<SourceLine>)> {
     let array = array.live()?;
-    let is_scattered = program.leads_to(array, |user| does(user, Opcode::Scatter));
+    let scatter = program.led_to(array, |user| does(user, Opcode::Scatter));
     match program.made_by(array.op, is_gather) {
         Some(gather) => {
             let table = table(program, &gather).map(|table| name(&table));
-            Some(RowOperation::Gather { table, is_scattered: Some(is_scattered) })
+            let operation = RowOperation::Gather { table, is_scattered: Some(scatter.is_some()) };
+            Some((operation, source_line(&gather)))
         }
         // The scatter of a gather's gradient, such as an embedding's, has no line in the program.
-        None => (is_scattered && !is_of_gradient(program, array)).then_some(RowOperation::Scatter),
+        None => scatter
+            .filter(|_| !is_of_gradient(program, array))
+            .map(|scatter| (RowOperation::Scatter, source_line(&scatter))),
     }
 }
 
