@@ -4,7 +4,7 @@ use super::{kernel, run_time};
 use crate::{
     advice::{
         Change, Recommendation, Target,
-        finding::{ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink},
+        finding::{Asker, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink},
         of_message,
     },
     message::Listing,
@@ -95,7 +95,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         budget.missing_bytes.is_some_and(|missing| freed(&advice) < missing).then_some(MessageLacks::Rest)
     };
     if let Some(lacks) = lacks {
-        let shrink = shrink(&budget, form).filter(|_| lacks != MessageLacks::Rest);
+        let shrink = Shrink::of(&budget, form).filter(|_| lacks != MessageLacks::Rest);
         advice.push(new(
             MemoryFinding::LookInside {
                 lacks,
@@ -136,9 +136,12 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
+        Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
+            shrink.take()
+        }
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
-        Some(Finding::Memory(MemoryFinding::OneArray { .. })) => shrink(&budget, message.form),
-        Some(Finding::Logits(logits)) if !logits.is_shown => shrink(&budget, message.form),
+        Some(Finding::Memory(MemoryFinding::OneArray { .. })) => Shrink::of(&budget, message.form),
+        Some(Finding::Logits(logits)) if !logits.is_shown => Shrink::of(&budget, message.form),
         _ => return advice,
     };
     let finding = Finding::Memory(match samples {
@@ -164,20 +167,6 @@ fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<Memory
 fn freed(advice: &[Recommendation]) -> u64 {
     let freed = advice.iter().map(|piece| piece.saving.bytes().unwrap_or(u64::MAX));
     freed.fold(0, u64::saturating_add)
-}
-
-/// The percentage by which temporaries, or else all used bytes, must shrink, rounded up.
-fn shrink(budget: &Budget, form: Form) -> Option<Shrink> {
-    let missing = budget.missing_bytes?;
-    let temporaries = budget.temporary_bytes.filter(|bytes| *bytes > missing);
-    let of = temporaries.or(budget.used_bytes)?;
-    let percent = u64::try_from((u128::from(missing) * 100).div_ceil(u128::from(of.max(1)))).ok()?;
-    (missing > 0 && percent < 100).then_some(Shrink {
-        is_of_temporaries: temporaries.is_some() || form == Form::Bound,
-        percent,
-        // These give figures of temporaries alone, or of one array: others lie beside them.
-        is_least: matches!(form, Form::Bound | Form::Allocation),
-    })
 }
 
 /// The finding that one array exceeds the memory, with no known way to make it smaller.

@@ -32,7 +32,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     if is_weights {
         found.retain(|finding| !matches!(finding, Smaller(None)));
     }
-    let weights = Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Weights });
+    let weights = Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Weights, shrink: None });
     let weights = is_weights.then_some((weights, Target::Argument));
     if found.iter().any(|finding| matches!(finding, Smaller(Some(_)))) && are_doubles(listing) {
         found.insert(1, Doubles);

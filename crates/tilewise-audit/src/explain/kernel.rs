@@ -207,9 +207,9 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
 
 /// The percentage by which the needed memory exceeds what is there, of the needed.
 fn shrink(message: &Message) -> Option<u64> {
-    let (used, limit) = message.used.as_ref().zip(message.limit.as_ref())?;
-    let beyond = used.bytes().checked_sub(limit.bytes()).filter(|beyond| *beyond > 0)?;
-    u64::try_from((u128::from(beyond) * 100).div_ceil(u128::from(used.bytes()))).ok()
+    let used = message.used.as_ref().map(PrintedSize::bytes)?;
+    let beyond = message.budget().missing_bytes.filter(|beyond| (1..used).contains(beyond))?;
+    u64::try_from((u128::from(beyond) * 100).div_ceil(u128::from(used))).ok()
 }
 
 /// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.
@@ -234,7 +234,7 @@ fn scalars(explanation: Listing<'_>) -> BlockFinding {
             let rows = explanation.allocations.iter().filter(|row| row.taken_bytes() > 0);
             let largest = rows.max_by_key(|row| row.taken_bytes());
             let largest = largest.and_then(|row| Some((row.shape.clone()?, row.taken_bytes())));
-            BlockFinding::ScalarTables { largest, limit }
+            BlockFinding::ScalarTables { largest, limit, shrink: shrink(explanation.message) }
         }
     }
 }

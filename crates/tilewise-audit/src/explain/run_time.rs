@@ -2,7 +2,7 @@
 
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding},
+    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
 };
 use tilewise_oom::{Form, Message, Occasion, PrintedSize, Server, Verdict};
 
@@ -40,7 +40,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker });
+    let shrink = Shrink::of(&message.budget(), message.form);
+    let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker, shrink });
     advice.push(new(finding, Target::Value));
     advice.extend(last);
     advice
@@ -51,7 +52,7 @@ pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
     let (asked, has_run) = (message.used.clone(), message.has_run);
     let others = RunTimeFinding::OthersHold { asked, free: None, returned: None, programs: true, has_run };
-    let less = (Finding::RunTime(RunTimeFinding::AskLess { asker }), Target::Value);
+    let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker == Asker::Weights);
     let rest = [
         (Finding::RunTime(others), Target::Process),

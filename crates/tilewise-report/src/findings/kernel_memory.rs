@@ -294,17 +294,21 @@ fn scalars(finding: &BlockFinding) -> Words {
             let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
             shrunk(percent, words.task(task))
         }
-        BlockFinding::ScalarTables { largest, limit } => {
+        BlockFinding::ScalarTables { largest, limit, shrink } => {
             let largest = largest
                 .as_ref()
                 .map(|(shape, taken)| format!(". {} alone takes {}", shape.without_layout(), bytes(*taken)));
-            Words::new(format!(
+            let words = Words::new(format!(
                 "Serve fewer sequences at once, a shorter context (in vLLM `--max-model-len`, `--max-num-seqs`) or larger pages: \
                  {}; kernels prefetch these (`PrefetchScalarGridSpec`), and they grow with sequences × pages{}",
                 most(*limit),
                 largest.unwrap_or_default()
             ))
-            .task("Serve fewer or shorter sequences (`--max-num-seqs`, `--max-model-len`)")
+            .task("Serve fewer or shorter sequences (`--max-num-seqs`, `--max-model-len`)");
+            match shrink {
+                Some(percent) => words.caveat(format!("{percent} % fewer, or as much shorter, are enough")),
+                None => words,
+            }
         }
         _ => Words::new(""),
     }

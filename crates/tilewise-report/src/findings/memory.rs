@@ -143,7 +143,7 @@ fn lacking(
 }
 
 /// `The temporaries have to shrink by 11 %`
-fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shrink) -> String {
+pub(super) fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shrink) -> String {
     let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
     let beside = if is_least { " at least, and by what lies beside" } else { "" };
     format!("{what} to shrink by {percent} %{beside}")

@@ -3,6 +3,7 @@
 use super::{
     Words,
     code::{self, JAX},
+    memory::to_shrink,
     resource,
     words::printed,
 };
@@ -51,7 +52,10 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             printed(size)
         )),
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
-        RunTimeFinding::AskLess { asker } => ask_less(*asker, about),
+        RunTimeFinding::AskLess { asker, shrink } => match shrink {
+            Some(shrink) if !matches!(asker, Asker::Weights) => ask_less(*asker, about).caveat(to_shrink(*shrink)),
+            _ => ask_less(*asker, about),
+        },
         RunTimeFinding::Move => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \

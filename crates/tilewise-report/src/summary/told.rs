@@ -13,7 +13,7 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Chunks, Form, Interface, PrintedSize, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Budget, Chunks, Form, Interface, PrintedSize, Reason, Section, UntiledMachine, Verdict};
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -50,9 +50,10 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     ) {
         return Vec::new();
     }
-    // An array that a GPU is asked for is not among those that fill its memory.
+    // A GPU's memory isn't filled by the array it is asked for, nor by the program of a small request.
     let message = &explanation.message;
-    if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && message.usage.is_none() {
+    let is_table_of_cause = message.usage.is_some() && !matches!(message.reason(), Reason::Tiny | Reason::Small);
+    if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && !is_table_of_cause {
         let in_use = message.facts.size("pool_used").map(PrintedSize::bytes);
         let asked = message.used.as_ref().map(PrintedSize::bytes);
         let causes = message.chunks.iter().take(MOST).map(|chunks| of_chunks(*chunks, in_use, asked));

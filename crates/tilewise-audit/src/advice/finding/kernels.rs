@@ -81,6 +81,8 @@ pub enum BlockFinding {
         largest: Option<(Shape, u64)>,
         /// Bytes of SMEM.
         limit: u64,
+        /// The percentage by which all of it has to shrink, if known.
+        shrink: Option<u64>,
     },
     /// The SparseCore's program is too large for HBM.
     SparseCoreInHbm,

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{Model, PrintedSize, Resharding, Resource, Server, Setting};
+use tilewise_oom::{Budget, Form, Model, PrintedSize, Resharding, Resource, Server, Setting};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +88,22 @@ pub struct Shrink {
     pub is_least: bool,
 }
 
+impl Shrink {
+    /// The percentage by which temporaries, or else all used bytes, must shrink, rounded up.
+    pub(crate) fn of(budget: &Budget, form: Form) -> Option<Self> {
+        let missing = budget.missing_bytes?;
+        let temporaries = budget.temporary_bytes.filter(|bytes| *bytes > missing);
+        let of = temporaries.or(budget.used_bytes)?;
+        let percent = u64::try_from((u128::from(missing) * 100).div_ceil(u128::from(of.max(1)))).ok()?;
+        (missing > 0 && percent < 100).then_some(Self {
+            is_of_temporaries: temporaries.is_some() || form == Form::Bound,
+            percent,
+            // These give figures of temporaries alone, or of one array: others lie beside them.
+            is_least: matches!(form, Form::Bound | Form::Allocation),
+        })
+    }
+}
+
 /// A failure at run time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -132,6 +148,8 @@ pub enum RunTimeFinding {
     AskLess {
         /// The origin of the request.
         asker: Asker,
+        /// The reduction that is enough, if the message tells how much is free.
+        shrink: Option<Shrink>,
     },
     /// An array is put into another sharding, or gathered whole.
     Move,
