@@ -1,6 +1,7 @@
 // Asks the core, which works in a worker.
 
 import { isDark } from "./dom";
+import { UNLOADED } from "./unloaded";
 import type { Calls } from "./worker";
 
 /// Why there is no answer, in the words of the core.
@@ -46,9 +47,6 @@ function start(): Worker {
   };
   return started;
 }
-
-/// An error's JSON.
-export const UNLOADED = JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
 
 /// Gives the core up, with whatever it is doing.
 export function stop(): void {

@@ -2,7 +2,7 @@
 
 import "./style.css";
 import type { Assignment } from "./assignment";
-import { CoreError, drawn, json, stop, UNLOADED } from "./core";
+import { CoreError, drawn, json, stop } from "./core";
 import { bytes, copy, el, fill, grouped, isDark, theme } from "./dom";
 import { failure } from "./failure";
 import { openedTogether } from "./files";
@@ -17,6 +17,7 @@ import type { ComparisonPage } from "./program/compare";
 import type { Together } from "./together";
 import type { Report } from "./program/data";
 import { decode, encode, type Look, type State } from "./state";
+import { UNLOADED } from "./unloaded";
 
 let state: State = { view: "home" };
 /// Counts what is being opened: what comes late of something older is dropped.

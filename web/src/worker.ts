@@ -8,6 +8,7 @@ import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
 import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
 import { audit, buffers, columns, type Audit, type Kernel, type Report, type Summary, type Timeline, type TimelineJson } from "./program/data";
 import { Text } from "./program/text";
+import { UNLOADED } from "./unloaded";
 
 /// The programs of the file that is shown; what was shown before is freed.
 let opened: programs.Program[] = [];
@@ -104,7 +105,7 @@ async function load(call: keyof Calls): Promise<void> {
   } catch {
     // The next question tries again.
     delete loaded[part];
-    throw JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
+    throw UNLOADED;
   }
 }
 

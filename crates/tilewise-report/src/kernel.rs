@@ -124,10 +124,7 @@ impl KernelBudget {
     /// # Errors
     /// Without a generation, and those of [`Kernel::budget`].
     pub fn of(kernel: &Kernel, generation: Option<Generation>) -> Result<Self, Failure> {
-        let generation = generation.or(kernel.generation).ok_or_else(|| {
-            Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
-                .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
-        })?;
+        let generation = generation.or(kernel.generation).ok_or_else(without_generation)?;
         Ok(Self { name: kernel.name.clone(), budget: kernel.budget(generation)?, measured_bytes: None })
     }
 
@@ -494,4 +491,10 @@ fn in_capitals(memory: Memory) -> &'static str {
 
 fn wrapped(words: &str, style: anstyle::Style, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     crate::text::write_wrapped(words, style, ["", "  "], terminal.width, out)
+}
+
+/// The error of a kernel whose machine is unknown.
+pub(crate) fn without_generation() -> Failure {
+    Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
+        .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
 }

@@ -2,6 +2,8 @@
 
 use crate::{
     Reader, RemedyWords, Terminal, WriteText,
+    findings::NO_VIEW,
+    kernel::without_generation,
     shape::packing::Reading,
     style::{FAINT, STRONG, bytes, styled},
     text::write_wrapped,
@@ -42,10 +44,7 @@ impl OperandCost {
         generation: Option<Generation>,
         reader: &mut Reader,
     ) -> Result<Self, Failure> {
-        let generation = generation.ok_or_else(|| {
-            Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
-                .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
-        })?;
+        let generation = generation.ok_or_else(without_generation)?;
         let from = reader.shape(operand)?;
         let inputs = kernel.operands.iter().filter(|input| !input.is_output).map(|input| &input.array);
         let found = inputs.enumerate().find_map(|(index, input)| {
@@ -87,7 +86,7 @@ impl WriteText for OperandCost {
         }
         writeln!(out, "  {}: {} in each call", styled(STRONG, "copied"), bytes(*copied_bytes))?;
         if views.is_empty() {
-            writeln!(out, "  no view of these bytes is free")?;
+            writeln!(out, "  {NO_VIEW}")?;
         }
         for view in views.iter().take(1) {
             write_wrapped(&view.sentence, Style::new(), ["  → ", "    "], terminal.width, out)?;

@@ -1,6 +1,6 @@
 //! Programs that are loaded at once, as text, picture and page.
 
-use crate::{WriteText, style::bytes, summary::memory_name};
+use crate::{WriteText, findings::OF_LARGEST_CALL, style::bytes, summary::memory_name};
 use std::borrow::Cow;
 use tilewise::visible;
 use tilewise_audit::{LoadedProgram, Together};
@@ -69,7 +69,7 @@ impl ProgramSet {
             part("other arrays, each once".into(), together.resident_bytes.saturating_sub(page_bytes), padding),
             part(cache.into(), page_bytes, page_padding),
             part("temporaries of the largest program".into(), together.largest_temporaries, 0),
-            part("inputs and new results of the largest call".into(), together.call_bytes, 0),
+            part(OF_LARGEST_CALL.into(), together.call_bytes, 0),
             part("constants of all programs".into(), together.constant_bytes, 0),
             part("code of all programs".into(), together.code_bytes.unwrap_or(0), 0),
         ];

@@ -1,6 +1,7 @@
 //! Texts for users are in plain English: subject, verb, the field's word. These phrases are signs of a riddle.
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -122,4 +123,62 @@ fn comments_name_things() {
             lines.join("\n")
         );
     }
+}
+
+/// Folders whose strings are sentences of a report.
+const STRINGS: [&str; 4] =
+    ["crates/tilewise-audit/src", "crates/tilewise-draw/src", "crates/tilewise-report/src", "python/package"];
+
+/// The strings of a source, each on one line as it is written; of Rust, those before its tests.
+fn strings(text: &str, is_rust: bool) -> Vec<String> {
+    let text = text.split("#[cfg(test)]").next().filter(|_| is_rust).unwrap_or(text);
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(['"', '\n', '\'']) {
+        let (at, behind) = (&rest[start..=start], &rest[start + 1..]);
+        rest = match at {
+            "\n" if ["//", "#"].iter().any(|sign| behind.trim_start().starts_with(sign)) => {
+                behind.find('\n').map_or("", |end| &behind[end..])
+            }
+            // A letter, not a lifetime.
+            "'" if behind.starts_with("\"'") => &behind[2..],
+            "'" if behind.starts_with("\\\"'") => &behind[3..],
+            "\"" => {
+                let is_end = |(at, _): &(usize, &str)| {
+                    behind[..*at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0
+                };
+                let end = behind.match_indices('"').find(is_end).map_or(behind.len(), |(end, _)| end);
+                let pieces = behind[..end].split("\\\n").map(str::trim_start);
+                found.push(pieces.collect::<String>());
+                behind.get(end + 1..).unwrap_or_default()
+            }
+            _ => behind,
+        };
+    }
+    found
+}
+
+/// A sentence that is written twice is in two wordings as soon as one of them is changed.
+#[test]
+fn sentences_are_written_once() {
+    /// Words of a clause; fewer may be a label.
+    const WORDS: usize = 6;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    STRINGS.iter().for_each(|folder| files(&root.join(folder), &mut found));
+    let mut places: HashMap<String, Vec<String>> = HashMap::new();
+    for path in &found {
+        let text = fs::read_to_string(path).expect("a source");
+        let is_rust = path.extension().is_some_and(|ending| ending == "rs");
+        for sentence in strings(&text, is_rust) {
+            // A docstring's quotes open no string.
+            if sentence.split_whitespace().count() >= WORDS && !sentence.contains('\n') {
+                places.entry(sentence).or_default().push(path.display().to_string());
+            }
+        }
+    }
+    assert!(places.len() > 500, "the sources are read: {}", places.len());
+    let mut twice: Vec<_> = places.into_iter().filter(|(_, places)| places.len() > 1).collect();
+    twice.sort();
+    assert!(twice.is_empty(), "{twice:#?}");
 }

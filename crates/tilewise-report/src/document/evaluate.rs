@@ -6,6 +6,9 @@ use super::{
 };
 use tilewise::{ArrayShape, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 
+/// The rule for the dimensions of an index.
+pub(crate) const ONCE_EACH: &str = "each dimension must be named once";
+
 /// The value of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
@@ -188,9 +191,9 @@ impl Evaluation {
             *place = self.numbers(value)?.first().copied();
         }
         let index: Option<Vec<u64>> = index.into_iter().collect();
-        index.filter(|index| index.len() == items.len()).ok_or_else(|| {
-            Wrong::new("index_rank_mismatch", "each dimension must be named once", element.span.clone()).into()
-        })
+        index
+            .filter(|index| index.len() == items.len())
+            .ok_or_else(|| Wrong::new("index_rank_mismatch", ONCE_EACH, element.span.clone()).into())
     }
 
     /// `(2,2)`, `(∗,∗,2,∗,3)`, `(2,4)(2,1)`, `((2,4), (2,1))`

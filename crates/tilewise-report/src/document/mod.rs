@@ -14,6 +14,7 @@ mod token;
 mod wrong;
 
 pub use equation::Equation;
+pub(crate) use evaluate::ONCE_EACH;
 pub use part::{Part, PartOfShape};
 pub use prose::Prose;
 pub use shown::{Answer, Shown, answer_line};

@@ -14,6 +14,9 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
+/// Behind the parts of a batch whose gradient is taken.
+pub(super) const ADD_UP: &str = "; add up the gradients of the parts, and update once";
+
 pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     if !finding.is_known {
         return of_message(finding, about);
@@ -24,9 +27,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         GradientSums::Apart => {
             ("Take", "in parts", "; join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)")
         }
-        GradientSums::Summed => {
-            ("Microbatch", "(gradient accumulation)", "; add up the gradients of the parts, and update once")
-        }
+        GradientSums::Summed => ("Microbatch", "(gradient accumulation)", ADD_UP),
         _ => ("Process", "in parts", ""),
     };
     let what = if finding.inputs.is_empty() {

@@ -1,11 +1,14 @@
 //! The JAX that recommendations are given with, and what it imports.
 
 pub(super) const JAX: &str = "import jax";
+pub(super) const PALLAS: &str = "from jax.experimental import pallas as pl";
 pub(super) const NUMPY: &str = "import jax.numpy as jnp";
 pub(super) const JAX_AND_NUMPY: &str = "import jax\nimport jax.numpy as jnp";
 /// A server or a notebook has no command line to write it in front of.
 pub(super) const DUMP: &str =
     "export XLA_FLAGS=\"$XLA_FLAGS --xla_dump_to=dump --xla_dump_hlo_as_text\"  # then run your job again";
+/// Lists the processes on a GPU.
+pub(super) const PROCESSES: &str = "nvidia-smi  # of an NVIDIA card";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
 
 /// An array as code names it. A name is text of the program: one that isn't a path of identifiers, such as `state.params['w']`,

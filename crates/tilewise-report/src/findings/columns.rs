@@ -13,6 +13,9 @@ use tilewise_audit::{
     },
 };
 
+/// A condition on the program behind the interface.
+const POSSIBLE: &str = ", if the program can keep them separate";
+
 pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
     let (said, name) = named(&finding.name);
     let others = match finding.others {
@@ -21,8 +24,8 @@ pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
         count => format!("; the same for the {count} others of this shape that cross the interface"),
     };
     let (pass, inside) = match (about.target, finding.is_known) {
-        (Target::Result, _) => ("Return", ", if the program can keep them separate"),
-        (_, false) => ("Pass", ", if the program can keep them separate"),
+        (Target::Result, _) => ("Return", POSSIBLE),
+        (_, false) => ("Pass", POSSIBLE),
         (_, true) => ("Pass", ", and keep them separate inside"),
     };
     match &finding.way {

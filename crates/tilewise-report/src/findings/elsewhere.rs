@@ -2,9 +2,9 @@
 
 use super::{
     Words,
-    code::JAX,
+    code::{JAX, PROCESSES},
     gpu_kernels,
-    memory::look_inside,
+    memory::{NO_ARRAYS, look_inside},
     reason,
     run_time::{drop_old, list_alive},
     words::printed,
@@ -52,7 +52,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)",
         )
         .task("If other processes use the device: see what they hold")
-        .code(None, "nvidia-smi  # of an NVIDIA card"),
+        .code(None, PROCESSES),
         ElsewhereFinding::Smaller(largest) => {
             let start = largest.as_ref().map(|largest| {
                 let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
@@ -93,16 +93,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             };
             let smaller = format!("{how}{}", start.unwrap_or_default());
             let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
+            let made_smaller = Words::new(format!("Make the program smaller: {smaller}"));
             match largest.as_ref().and_then(|largest| largest.transform) {
                 // Samples and layers are a guess about a program of which nothing is known.
-                _ if !is_listed => look_inside(MessageLacks::Arrays, "the message lists no arrays", None, about),
-                Some(Transform::Map) => Words::new(format!("Make the program smaller: {smaller}"))
+                _ if !is_listed => look_inside(MessageLacks::Arrays, NO_ARRAYS, None, about),
+                Some(Transform::Map) => made_smaller
                     .task("Map over parts of the batch, one after the other")
                     .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
-                Some(Transform::Gradient) => Words::new(format!("Make the program smaller: {smaller}"))
+                Some(Transform::Gradient) => made_smaller
                     .task("Keep less for the gradient, or take fewer samples at once")
                     .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
-                _ => Words::new(format!("Make the program smaller: {smaller}"))
+                _ => made_smaller
                     .task("If a dimension is your batch: take fewer samples at once"),
             }
         }

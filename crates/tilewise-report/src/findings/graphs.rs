@@ -2,6 +2,7 @@
 
 use super::{
     Words,
+    chunk::ADD_UP,
     words::{at_line, bounds_of, quoted},
 };
 use tilewise_audit::{Recommendation, recommendation::finding::BatchedGraphs};
@@ -9,7 +10,7 @@ use tilewise_audit::{Recommendation, recommendation::finding::BatchedGraphs};
 pub(super) fn words(finding: &BatchedGraphs, about: &Recommendation) -> Words {
     let BatchedGraphs { graphs, names, edges, .. } = finding;
     let (lead, then) = if finding.has_gradient {
-        ("Microbatch (gradient accumulation) by graphs: batch", "; add up the gradients of the parts, and update once")
+        ("Microbatch (gradient accumulation) by graphs: batch", ADD_UP)
     } else {
         ("Batch", "")
     };

@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, tuple},
+    code::{JAX, PALLAS, tuple},
     words::{list, printed},
 };
 use crate::style::bytes;
@@ -13,7 +13,10 @@ use tilewise_audit::{
 };
 use tilewise_oom::{BlockSize, Framework, WindowKind};
 
-const PALLAS: &str = "from jax.experimental import pallas as pl";
+/// The task where an operation unrolls.
+const UNROLLS: &str = "Find the operation that unrolls, and give it less at once";
+/// The blocks of the forward pass.
+const FLASH_BLOCKS: &str = "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
 /// The message has no blocks; the function has.
@@ -208,7 +211,7 @@ const LIBRARIES: [KernelLibrary; 11] = [
     KernelLibrary { sign: "paged_attention", parameters: "`pages_per_compute_block`", class: None },
     KernelLibrary {
         sign: "flash_attention",
-        parameters: "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`",
+        parameters: FLASH_BLOCKS,
         class: Some(Class { import: None, variable: "block_sizes", fields: &["block_q", "block_k_major", "block_k"] }),
     },
     // Either gradient has fields of its own, and takes all or none of them.
@@ -222,11 +225,7 @@ const LIBRARIES: [KernelLibrary; 11] = [
         parameters: "`block_q_major_dkv`, `block_k_major_dkv`, `block_q_dkv` and `block_k_dkv` of flash attention's `BlockSizes`",
         class: None,
     },
-    KernelLibrary {
-        sign: "flash_mha",
-        parameters: "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`",
-        class: None,
-    },
+    KernelLibrary { sign: "flash_mha", parameters: FLASH_BLOCKS, class: None },
     KernelLibrary {
         sign: "gmm_v2",
         parameters: "`tile_m`, `tile_k` and `tile_n` of its `TileSizes`",
@@ -328,7 +327,7 @@ fn spills(taken: u64, is_of_fusion: bool, about: &Recommendation) -> Words {
              and update libtpu: {spilled}, of a fusion of the compiler's; arrays in HBM, their layouts and the batch of the model are not \
              the cause"
         ))
-        .task("Find the operation that unrolls, and give it less at once");
+        .task(UNROLLS);
     }
     let look = if is_torch {
         ". In a program of PyTorch, look for the operation that unrolls (sort, topk, isin, cumsum over a long dimension), give it \
@@ -341,7 +340,7 @@ fn spills(taken: u64, is_of_fusion: bool, about: &Recommendation) -> Words {
          kernel or fusion; arrays in HBM, their layouts and the batch of the model are not the cause{look}"
     ));
     if is_torch {
-        let words = words.task("Find the operation that unrolls, and give it less at once");
+        let words = words.task(UNROLLS);
         words.code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
     } else {
         words

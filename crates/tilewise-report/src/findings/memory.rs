@@ -12,6 +12,9 @@ use tilewise_audit::{
 };
 use tilewise_oom::{Framework, Setting};
 
+/// The reason to look into the program, of a message without a list.
+pub(super) const NO_ARRAYS: &str = "the message lists no arrays";
+
 pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     match finding {
         MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
@@ -125,7 +128,7 @@ fn lacking(
     about: &Recommendation,
 ) -> Words {
     let why = match lacks {
-        MessageLacks::Arrays => "the message lists no arrays",
+        MessageLacks::Arrays => NO_ARRAYS,
         MessageLacks::Rest => {
             "the message lists the largest arrays alone, and these changes together free less than is missing"
         }

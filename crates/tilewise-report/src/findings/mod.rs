@@ -50,8 +50,9 @@ pub(crate) use chunk::{TakenGradient, gradient_in_parts};
 pub(crate) use code::is_name;
 pub use copies::why;
 pub(crate) use donate::{Jitted, jitted};
+pub(crate) use remedy::NO_VIEW;
 pub use remedy::RemedyWords;
-pub(crate) use together::set_change;
+pub(crate) use together::{OF_LARGEST_CALL, set_change};
 pub use warning::warning;
 pub(crate) use words::{capitalized, cause, printed};
 

@@ -2,14 +2,13 @@
 
 use super::{
     Words,
-    code::{JAX_AND_NUMPY, NUMPY},
+    code::{JAX_AND_NUMPY, NUMPY, PALLAS},
 };
 use crate::shape::{in_words, relation};
 use tilewise::Shape;
 use tilewise_audit::recommendation::finding::{MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 use tilewise_oom::{Facts, Form, Message, meaning_of_code};
 
-const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_AND_TPU: &str =
     "from jax.experimental import pallas as pl\nfrom jax.experimental.pallas import tpu as pltpu";
 const PALLAS_AND_NUMPY: &str = "import jax.numpy as jnp\nfrom jax.experimental import pallas as pl";

@@ -1,6 +1,10 @@
 //! Why a request failed on a machine without tiles, and the step that follows.
 
-use super::{Words, code::JAX, words::printed};
+use super::{
+    Words,
+    code::{JAX, PROCESSES},
+    words::printed,
+};
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Framework, Message, Reason, Verdict};
 
@@ -116,7 +120,7 @@ fn held_by_others(about: &Recommendation) -> Words {
     let words = Words::new(format!(
         "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
     ));
-    let look = "nvidia-smi  # of an NVIDIA card";
+    let look = PROCESSES;
     let shared = match about.framework {
         Some(Framework::Jax) => {
             "export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
@@ -174,14 +178,13 @@ pub(super) fn sentence(message: &Message) -> String {
         }
         Reason::Small => "The request was small; what was there before, of this process or another, holds the memory.",
         Reason::Results => "The results found no room beside what was there before, of this process or another.",
-        Reason::Fragmentation => "Enough is free, but not in one piece.",
+        Reason::Fragmentation | Reason::Bank(Some(Verdict::Fragmentation)) => "Enough is free, but not in one piece.",
         Reason::Arguments => "Arguments and results alone exceed what the scheduler may use.",
         Reason::Size => return too_large(message),
         Reason::MostlyFree => {
             "Most of the pool is free: the request, which the text lacks, is larger than the largest free piece."
         }
         Reason::Bank(Some(Verdict::Size)) => return too_large(message),
-        Reason::Bank(Some(Verdict::Fragmentation)) => "Enough is free, but not in one piece.",
         Reason::Bank(Some(_)) => "An empty bank has room for its part: other buffers lie there.",
         _ => "",
     }

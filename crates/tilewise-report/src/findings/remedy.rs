@@ -6,6 +6,9 @@ use serde::Serialize;
 use tilewise::{Shape, View, ViewAccess, ViewPart};
 use tilewise_audit::{KernelArray, KernelSide, Remedy};
 
+/// The answer where no view of an array is free.
+pub(crate) const NO_VIEW: &str = "no view of these bytes is free";
+
 /// A [`Remedy`] in words.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]

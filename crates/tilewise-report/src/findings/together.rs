@@ -2,6 +2,9 @@
 
 use tilewise_audit::{Alternative, SetChange, Together};
 
+/// Memory of a call, of several programs.
+pub(crate) const OF_LARGEST_CALL: &str = "inputs and new results of the largest call";
+
 /// The change as a sentence without a full stop.
 pub(crate) fn set_change(option: &Alternative, together: &Together) -> String {
     let program = option.change.program().and_then(|number| together.programs.get(number));

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     RemedyWords, Terminal, WriteText,
+    findings::NO_VIEW,
     style::{FAINT, STRONG, listed, styled},
     text::write_wrapped,
 };
@@ -203,7 +204,7 @@ impl WriteText for FreeViews {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} → {}", self.from, self.to)?;
         if self.views.is_empty() {
-            writeln!(out, "  {}", styled(STRONG, "no view of these bytes is free"))?;
+            writeln!(out, "  {}", styled(STRONG, NO_VIEW))?;
         }
         for view in &self.views {
             write_wrapped(&view.sentence, Style::new(), ["  ", "    "], terminal.width, out)?;

@@ -3,6 +3,7 @@
 use super::{hex::bytes_of_hex, instead::instead_of, lenient};
 use crate::{
     document::Equation,
+    document::ONCE_EACH,
     plain::{Plain, bare, is_invisible},
 };
 use std::ops::Range;
@@ -244,9 +245,7 @@ pub(crate) fn index_of(text: &str, start: usize, array: &ArrayShape) -> Result<V
         (0..array.rank()).map(|dimension| Some(named.iter().find(|(named, _)| *named == dimension)?.1)).collect();
     match index.filter(|index| index.len() == named.len()) {
         Some(index) => Ok(index),
-        None => {
-            Err(Failure::new("index_rank_mismatch", "each dimension must be named once").at(start..start + text.len()))
-        }
+        None => Err(Failure::new("index_rank_mismatch", ONCE_EACH).at(start..start + text.len())),
     }
 }
 

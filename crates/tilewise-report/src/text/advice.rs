@@ -18,7 +18,8 @@ pub(super) fn write_in_full(
     let mut is_titled = false;
     for (at, change) in changes.iter().enumerate() {
         let said = words(change.recommendation);
-        let with_code = said.code.is_some() && (at > 0 || !is_code_above || change.plain_code.is_some());
+        let is_above = at == 0 && is_code_above;
+        let with_code = said.code.is_some() && (!is_above || change.plain_code.is_some());
         if !with_code && said.sentence == change.task {
             continue;
         }
@@ -27,7 +28,11 @@ pub(super) fn write_in_full(
             is_titled = true;
         }
         let lead = if change.lead.is_empty() { String::new() } else { format!("{}: ", capitalized(&change.lead)) };
-        write_recommendation(change.recommendation, "  ", &lead, with_code, width, out)?;
+        write_recommendation(change.recommendation, "  ", &lead, false, width, out)?;
+        let plain = change.plain_code.iter().filter(|_| !is_above).flat_map(|code| code.lines());
+        let own = said.lines().filter(|_| with_code);
+        let between = plain.clone().next().map(|_| "# or, with tilewise:").filter(|_| with_code);
+        write_code(plain.chain(between).chain(own), out)?;
     }
     Ok(())
 }
@@ -47,6 +52,9 @@ pub(super) fn write_recommendation(
         let line = if number == 0 { line.replacen(lead, &styled(STRONG, lead), 1) } else { line.into_owned() };
         writeln!(out, "{line}")?;
     }
-    let mut code = said.lines().filter(|_| with_code);
-    code.try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
+    write_code(said.lines().filter(|_| with_code), out)
+}
+
+fn write_code<'a>(mut lines: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
+    lines.try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }

@@ -3,7 +3,7 @@
 use super::{SHOWN, Terminal, WriteText, write_wrapped};
 use crate::{
     ProgramSet,
-    findings::set_change,
+    findings::{OF_LARGEST_CALL, set_change},
     style::{FAINT, STRONG, bytes, cut, percent, share, styled},
 };
 use std::{
@@ -52,7 +52,7 @@ fn write_parts(together: &Together, terminal: &Terminal, out: &mut dyn Write) ->
     let rows = [
         ("arrays", Some(together.resident_bytes), format!("{arrays}, each once")),
         ("temporaries", Some(together.largest_temporaries), of_largest),
-        ("calls", Some(together.call_bytes), "inputs and new results of the largest call".to_owned()),
+        ("calls", Some(together.call_bytes), OF_LARGEST_CALL.to_owned()),
         ("constants", Some(together.constant_bytes), "of all programs".to_owned()),
         ("code", together.code_bytes, code),
     ];

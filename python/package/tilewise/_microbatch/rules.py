@@ -45,12 +45,18 @@ class Each(Share):
         return replace(self, at=at)
 
 
+#: Reasons why parts would compute something else.
+PAIRS = "a value has one number for each two samples"
+NEIGHBOURS = "samples are neighbours of one another in a window"
+PART = "a part of the batch is taken"
+
+
 def together(shares: list[Share]) -> Each:
     """The rows that values have in common which are combined element by element; there is at least one with rows."""
     rows = [share for share in shares if isinstance(share, Each)]
     first = rows[0]
     if any((row.at, row.inner) != (first.at, first.inner) for row in rows):
-        raise RefusedError("a value has one number for each two samples")
+        raise RefusedError(PAIRS)
     return replace(first, turn=max(share.turn for share in shares))
 
 
@@ -224,7 +230,7 @@ def slice_(op: Operation) -> Outcome:
     limits = list(params["limit_indices"])
     is_all = params["start_indices"][rows.at] == 0 and limits[rows.at] == op.operands[0][rows.at]
     if not is_all or (params["strides"] or [1] * len(limits))[rows.at] != 1:
-        raise RefusedError("a part of the batch is taken")
+        raise RefusedError(PART)
     limits[rows.at] //= op.parts
     return Outcome([rows], params={"limit_indices": tuple(limits)})
 
@@ -232,7 +238,7 @@ def slice_(op: Operation) -> Outcome:
 def dynamic_slice(op: Operation) -> Outcome:
     rows, sizes = op.rows(), op.params["slice_sizes"]
     if sizes[rows.at] != op.operands[0][rows.at] or any(isinstance(share, Each) for share in op.shares[1:]):
-        raise RefusedError("a part of the batch is taken")
+        raise RefusedError(PART)
     return Outcome([rows], params={"slice_sizes": op.cut(sizes, rows)})
 
 
@@ -248,7 +254,7 @@ def window(op: Operation) -> Outcome:
     rows, params = together(op.shares), op.params
     names = ("window_dimensions", "window_strides", "base_dilation", "window_dilation")
     if any(params[name][rows.at] != 1 for name in names if name in params) or any(params["padding"][rows.at]):
-        raise RefusedError("samples are neighbours of one another in a window")
+        raise RefusedError(NEIGHBOURS)
     given = zip(op.shares, op.operands, strict=True)
     wanted = {number: rows for number, (share, shape) in enumerate(given) if isinstance(share, Whole) and shape}
     return Outcome([rows] * len(op.results), wanted)
@@ -301,12 +307,12 @@ def _product(op: Operation, contracted: Any, batched: Any, places: list[list[int
             number = list(pairs[one]).index(rows.at)
             across = rows.along(pairs[other][number])
             if len(sides) == 2 and (op.rows(other).at, op.rows(other).inner) != (across.at, across.inner):
-                raise RefusedError("a value has one number for each two samples")
+                raise RefusedError(PAIRS)
             wanted = {} if len(sides) == 2 else {other: across}
             kept: Share = Partial() if is_sum else rows.along(number)
             return Outcome([kept], wanted)
     if len(sides) == 2:
-        raise RefusedError("a value has one number for each two samples")
+        raise RefusedError(PAIRS)
     return Outcome([rows.along(places[one][rows.at])])
 
 
@@ -320,7 +326,7 @@ def convolution(op: Operation) -> Outcome:
         raise RefusedError("a convolution has groups of the batch")
     for share, spec in zip(op.shares, (left, right), strict=True):
         if isinstance(share, Each) and share.at not in spec[:2]:
-            raise RefusedError("samples are neighbours of one another in a window")
+            raise RefusedError(NEIGHBOURS)
     # Features of the first are those that the second reads; a gradient of the weights has the batch there.
     features = ((left[1],), (right[1],)) if op.params["feature_group_count"] == 1 else ((), ())
     free = [(left[0], out[0]), (right[0], out[1])]
