@@ -107,7 +107,17 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
 }
 
 /// Words of launchers on a process that was killed.
-const KILLED: [&str; 6] = ["exit code 137", "exit status 137", "exitcode: -9", "exitcode -9", "SIGKILL", "OOMKilled"];
+const KILLED: [&str; 9] = [
+    "exit code 137",
+    "exit status 137",
+    "exit 137",
+    "exitcode: -9",
+    "exitcode -9",
+    "SIGKILL",
+    "OOMKilled",
+    "OOM killed",
+    "OOM-killed",
+];
 
 /// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
 fn shells_word(text: &str) -> Option<Message> {

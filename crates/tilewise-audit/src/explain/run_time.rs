@@ -16,10 +16,12 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         advice.push(new(RunTimeFinding::Fragmented { is_program: message.page() == "E0101", asked }, Target::Process));
         return advice;
     }
-    let returned = message.facts.text("graph_output").map(|size| size.trim_end_matches('.').to_owned());
+    let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
+    let returned = message.facts.size("graph_output").filter(is_more).cloned();
+    advice.extend(returned.map(|size| new(RunTimeFinding::Returns { size }, Target::Result)));
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
     let has_run = message.has_run;
-    let others = new(RunTimeFinding::OthersHold { asked, free, returned, programs, has_run }, Target::Process);
+    let others = new(RunTimeFinding::OthersHold { asked, free, programs, has_run }, Target::Process);
     let is_program = message.requirement.is_some() || message.module.is_some();
     let asker = match (message.server, message.occasion()) {
         (Some(server), _) => Some(Asker::Server(server)),
@@ -51,7 +53,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
     let (asked, has_run) = (message.used.clone(), message.has_run);
-    let others = RunTimeFinding::OthersHold { asked, free: None, returned: None, programs: true, has_run };
+    let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker == Asker::Weights);
     let rest = [

@@ -105,7 +105,7 @@ fn frameworks_get_their_own_code() {
     let list = "Ran out of memory in memory space hbm. Used 9.00G of 8.00G hbm. Exceeded hbm capacity by 1.00G.
   Largest program allocations in hbm:
   1. Size: 4.00G
-     Shape: bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}
+     Shape: bf16[2048,2,2048,128]{0,1,3,2:T(4,128)(2,1)}
      XLA label: broadcast.1 = broadcast(x)
      ==========================
 

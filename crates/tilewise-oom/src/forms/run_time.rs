@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
             "largest contiguous region of free memory is {contiguous:size}",
             "HBM capacity {capacity:size}",
             "+(with|only|but|where) {limit:size} (free|available)",
-            "+Graph output size {graph_output:line}",
+            "+Graph output size {graph_output:size}",
         ],
         ..Rule::new(Form::RunTime, Error, Judged::RunTime, "E0101")
     },

@@ -54,6 +54,11 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
              is used: the array has one number a row, and {WHY}"
         ))
         .task("Leave the dimension of size 1 out until it is used"),
+        RowOperation::KeptRow => Words::new(format!(
+            "Leave the dimension of size 1 out of {shape}{place}, or merge it with another (`reshape`), and add it where it is used: \
+             it is the only row of each tile, and the other rows are padding"
+        ))
+        .task("Leave the dimension of size 1 out, or merge it with another"),
         RowOperation::Convolution => Words::new(format!(
             "Fold neighbouring positions into the channels before the convolution (space to depth), or work through it in parts: {shape}{place} \
              is of a convolution over {columns} channels, and {WHY}"

@@ -30,18 +30,26 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             };
             list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about)
         }
-        RunTimeFinding::OthersHold { asked, free, returned, programs, has_run } => {
+        RunTimeFinding::Returns { size } => {
+            let sentence = format!(
+                "Return less from a step: the results of a program of this job take {}, more than is asked for",
+                printed(size)
+            );
+            // A lazy graph returns each tensor that Python still refers to where it is cut.
+            let lazy = "; tensors that are still referred to where a step ends (`xm.mark_step()`, `.item()`, `print`) are its results, \
+                        among them what a backward pass needs";
+            let is_lazy = about.framework == Some(Framework::TorchXla);
+            Words::new(format!("{sentence}{}", if is_lazy { lazy } else { "" }))
+                .task(format!("Return less from a step: results of a program take {}", printed(size)))
+        }
+        RunTimeFinding::OthersHold { asked, free, programs, has_run } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
             let asked = asked.as_ref().map(|asked| format!(": {} are asked for{free}", printed(asked)));
-            let returned = returned
-                .as_ref()
-                .map(|size| format!(". This program's own results take {size}: look at what it returns first"));
             let programs = if *programs { " and other compiled programs" } else { "" };
             let sentence = format!(
                 "See what else is in memory{}. Arrays that Python still refers to (old states, results kept in a list, a second \
-                 copy of the parameters){programs} count. What is needed in whole belongs on more devices, a part on each{}",
-                asked.unwrap_or_default(),
-                returned.unwrap_or_default()
+                 copy of the parameters){programs} count. What is needed in whole belongs on more devices, a part on each",
+                asked.unwrap_or_default()
             );
             // PyTorch/XLA reports the amount of taken memory, not its owners.
             list_alive(Words::new(sentence).task(drop_old(*has_run, about)), about)

@@ -183,6 +183,8 @@ pub(crate) fn name_of(row: &Allocation) -> String {
     // The end of a path: the operation, and its module.
     let operation = || {
         let name = row.entry.operator.as_ref()?.op_name()?;
+        // An older JAX writes an operation's parameters behind it.
+        let name = name.split('[').next().unwrap_or_default();
         let parts: Vec<&str> = name.rsplitn(3, '/').take(2).collect();
         Some(parts.into_iter().rev().collect::<Vec<_>>().join("/"))
     };

@@ -339,3 +339,35 @@ fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
         first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
     assert!(task.starts_with("See which processes"), "{screen}");
 }
+
+/// A dimension of size 1 is the only row of each tile: 1 of 8 holds data.
+#[test]
+fn a_row_of_one_is_left_out() {
+    let (task, screen) = first_change(
+        "Ran out of memory in memory space hbm. Used 17.00G of 15.75G hbm. Exceeded hbm capacity by 1.25G.\n\
+         Total hbm usage >= 17.00G:\n    program 17.00G\n  Largest program allocations in hbm:\n  1. Size: 8.00G\n     \
+         Shape: f32[2048,1,1024,128]{0,1,3,2:T(8,128)}\n     Unpadded size: 1.00G\n     Extra memory due to padding: 7.00G (8.0x \
+         expansion)\n     XLA label: broadcast.7 = broadcast(bitcast.2), dimensions={2,3}\n     Allocation type: HLO temp\n",
+    );
+    assert_eq!(task, "Leave the dimension of size 1 out, or merge it with another");
+    assert!(screen.contains("frees up to 7.00 GiB") || screen.contains("frees 7.00 GiB"), "{screen}");
+}
+
+/// Results that are larger than a request fill the memory before it.
+#[test]
+fn results_of_a_step_come_before_a_small_request() {
+    let (task, _) = first_change(
+        "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 96.00M. That was not possible. There are 34.00M \
+         free.; (1x0x0_HBM0)\nPost Compilation Analysis: Graph output size: 20.500000 GB\n",
+    );
+    assert_eq!(task, "Return less from a step: results of a program take 20.500000 GB");
+}
+
+/// Words of launchers, without a number's `code`.
+#[test]
+fn a_container_is_killed() {
+    for words in ["Container was OOM killed by the kernel", "the pod ended (exit 137)"] {
+        let (_, screen) = first_change(words);
+        assert!(screen.starts_with("A process was killed"), "{screen}");
+    }
+}

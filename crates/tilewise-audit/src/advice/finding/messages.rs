@@ -115,14 +115,17 @@ pub enum RunTimeFinding {
         /// The size requested.
         asked: Option<PrintedSize>,
     },
+    /// The results of a program of the job take more than is asked for.
+    Returns {
+        /// The size of the results.
+        size: PrintedSize,
+    },
     /// Others hold the memory.
     OthersHold {
         /// The size requested.
         asked: Option<PrintedSize>,
         /// The size that is free.
         free: Option<PrintedSize>,
-        /// The size of the program's results, as printed.
-        returned: Option<String>,
         /// Whether programs may hold some of the memory: the message doesn't say that none is reserved.
         programs: bool,
         /// Whether steps ran before.
@@ -297,7 +300,7 @@ impl MemoryFinding {
 impl RunTimeFinding {
     pub(super) fn change(&self) -> Change {
         match self {
-            Self::Fragmented { .. } | Self::OthersHold { .. } => Change::Free,
+            Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } => Change::Free,
             Self::ServerRoom { .. } => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,

@@ -24,6 +24,7 @@ mod flat_records;
 mod gathered_pages;
 mod graphs;
 mod in_parts;
+mod kept_rows;
 mod kernel;
 mod layout_request;
 mod logits;
@@ -56,6 +57,7 @@ const RULES: &[&dyn Rule] = &[
     &flat_records::ReshapedRecords,
     &donate::ReturnedState,
     &upstream::GatheredRows,
+    &kept_rows::KeptRows,
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
     &returned_stacks::ResultsOfALoop,

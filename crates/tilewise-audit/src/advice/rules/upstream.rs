@@ -78,11 +78,19 @@ pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u
     let product = |product: u64, bound: u64| product.saturating_mul(bound);
     let columns = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).fold(1, product);
     let count = rows.iter().copied().fold(1, product);
-    let is_padded = array.bytes().saturating_mul(4) >= array.logical_bytes().saturating_mul(thresholds.padded_quarters);
     // A single column is a kept dimension of size 1, which a program's reader may want.
     let least = if evidence.program().is_some() { 2 } else { 1 };
-    ((least..=thresholds.few).contains(&columns) && !rows.is_empty() && count >= thresholds.rows && is_padded)
-        .then_some((rows, columns))
+    ((least..=thresholds.few).contains(&columns)
+        && !rows.is_empty()
+        && count >= thresholds.rows
+        && is_padded(evidence, array))
+    .then_some((rows, columns))
+}
+
+/// Whether much of an array is padding.
+pub(super) fn is_padded(evidence: &dyn Evidence, array: &dyn Held) -> bool {
+    let least = array.logical_bytes().saturating_mul(evidence.thresholds().padded_quarters);
+    array.bytes().saturating_mul(4) >= least
 }
 
 /// A program's operation on an array of rows, and its line; `None` if neither a gather nor a scatter is near, or it is a
