@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
     Recommendation, SourceLine,
-    recommendation::finding::{Finding, KeptByLoop, Library, UndonatedState},
+    recommendation::finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, UndonatedState},
 };
 
 /// Longer lines are cut.
@@ -83,6 +83,7 @@ impl Quotes {
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
             Finding::KeptByLoop(finding) => recomputed(finding, about, line),
+            Finding::LargeDimension(finding) => in_turn(finding, about, line),
             _ => None,
         };
         let lines = self.0.iter().flat_map(|(file, text)| {
@@ -137,6 +138,27 @@ fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     let is_whole = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
     let is_call = behind.starts_with([')', ',']) && is_whole;
     is_call.then(|| format!("{before}{call}({function}{}, {option}{}", &behind[..end], &behind[end..]))
+}
+
+/// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it.
+fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Option<String> {
+    if finding.gradients != GradientSums::Apart || line.trim_start().starts_with('#') {
+        return None;
+    }
+    let (before, behind) = line.split_once("jax.vmap(")?;
+    let (function, behind) = behind.split_at(closing(behind)?);
+    let given = behind.strip_prefix(")(").filter(|_| is_name(function))?;
+    let (arguments, end) = given.split_at(closing(given)?);
+    let inputs: Vec<&str> = finding.inputs.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
+    let is_batch = !inputs.is_empty() && arguments.split(", ").eq(inputs.iter().copied());
+    let is_leading = finding.inputs.iter().all(|(at, _)| *at == 0);
+    let size = (finding.size / about.parts.unwrap_or(2).max(1)).max(1);
+    let (call, all) = if inputs.len() == 1 {
+        (function.to_owned(), arguments.to_owned())
+    } else {
+        (format!("lambda args: {function}(*args)"), format!("({arguments})"))
+    };
+    (is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
 }
 
 /// `jax.lax.scan(step, …)` with the step recomputed, or its policy with nothing saved.

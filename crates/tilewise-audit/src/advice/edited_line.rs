@@ -55,7 +55,7 @@ pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, findi
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
-        Finding::UndonatedState(_) => function(program, stacks).map(alone),
+        Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,
     }
 }

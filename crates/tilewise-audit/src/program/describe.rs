@@ -303,15 +303,18 @@ impl<'f> Facts<'f> {
         let is_input = argument.is_input && argument.dimension == 0 && argument.rank > 1;
         is_input
             && !argument.axes.is_empty()
-            && argument.axes.iter().all(|axis| is_free(axis) && is_one(axis) && !self.is_summed(*axis))
+            && argument
+                .axes
+                .iter()
+                .all(|axis| is_free(axis) && is_one(axis) && !self.is_summed(*axis, |opcode| opcode != Opcode::Reduce))
     }
 
-    /// Whether a product sums over an axis, other than a gradient's.
-    fn is_summed(&self, axis: AxisId) -> bool {
+    /// Whether an operation of these sums over an axis, other than a gradient's.
+    fn is_summed(&self, axis: AxisId, is: impl Fn(Opcode) -> bool) -> bool {
         let mut ends = self.axes.events(axis).iter().filter(|event| event.kind == EventKind::Ends(FactorKind::Sum));
         ends.any(|event| {
             let at = self.flow.module().instruction(event.instruction);
-            let at = at.filter(|at| at.opcode() != Opcode::Reduce);
+            let at = at.filter(|at| is(at.opcode()));
             at.is_some_and(|at| !op_name(&at).is_some_and(|name| is_backward(&name)))
         })
     }
@@ -320,7 +323,9 @@ impl<'f> Facts<'f> {
     fn is_of_data(&self, argument: &Argument) -> bool {
         let all = &argument.axes;
         let is_of_weight = all.iter().any(|axis| self.of_weights.contains_key(axis));
-        argument.is_input && !is_of_weight && (self.is_softmax(all) || !all.iter().any(|axis| self.is_summed(*axis)))
+        let is_product = |opcode| matches!(opcode, Opcode::Dot | Opcode::Convolution);
+        let is_width = |axis: &AxisId| self.is_summed(*axis, is_product);
+        argument.is_input && !is_of_weight && (self.is_softmax(all) || !all.iter().any(is_width))
     }
 
     /// Whether a softmax goes over axes: a maximum and a sum reduce them.

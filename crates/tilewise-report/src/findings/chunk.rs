@@ -72,12 +72,17 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
+    if let Some(code) = apart(finding, parts) {
+        return words.jax(about, JAX, code);
+    }
+    let is_of_call = finding.gradients == GradientSums::None;
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => {
             let install = words.plain.is_none().then(|| INSTALL.to_owned());
             let caveats: Vec<String> = words.caveat.iter().cloned().chain(install).collect();
             let caveat = (!caveats.is_empty()).then(|| caveats.join("; "));
+            let code = if is_of_call { format!("# or all in one call:\n{code}") } else { code };
             Words { caveat, ..words.jax(about, "import tilewise as tw", code) }
         }
         (None, None) => words,
@@ -92,6 +97,10 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     match finding.gradients {
         GradientSums::Summed => format!("Do the batch of {size} in {parts} parts; add up their gradients"),
         _ if names.is_empty() => format!("Do the {size} in {parts} parts, one after the other"),
+        // A caller that chooses the number of rows has a setting for it.
+        GradientSums::None if finding.inputs.iter().all(|(at, _)| *at == 0) => {
+            format!("Take {} rows{of} in a call instead of {size}", size / parts.max(1))
+        }
         _ => format!("Do the {size} rows{of} in {parts} parts, one after the other"),
     }
 }
@@ -254,6 +263,21 @@ fn added_up(finding: &LargeDimension, xs: &str, parts: u64) -> String {
 sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
         size / parts.max(1)
     )
+}
+
+/// Code for samples that have gradients of their own, as of `jax.vmap`.
+fn apart(finding: &LargeDimension, parts: u64) -> Option<String> {
+    let names: Vec<&String> = finding.inputs.iter().flat_map(|(_, names)| names).collect();
+    let is_whole =
+        !names.is_empty() && finding.inputs.iter().all(|(at, _)| *at == 0) && names.iter().all(|name| is_name(name));
+    let (all, size) = (tuple(names.iter()), finding.size);
+    let arguments = all.trim_end_matches(',');
+    (finding.gradients == GradientSums::Apart && is_whole).then(|| {
+        format!(
+            "results = jax.lax.map(lambda one: f(*one), ({all}), batch_size={})  # in place of jax.vmap(f)({arguments}), of all {size}",
+            (size / parts.max(1)).max(1)
+        )
+    })
 }
 
 /// An unchanged step, in parts.

@@ -7,15 +7,20 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::Logits};
 
-/// Code for the loss of each token; the reduction is the program's own, such as the mean or weights for padding.
-fn code(finding: &Logits) -> String {
+/// Tokens where their number is unknown.
+const MOST: u64 = 8192;
+
+/// Code for the loss of each token, for any number of them; the reduction is the program's own, such as the mean or weights for
+/// padding.
+fn code(finding: &Logits, about: &Recommendation) -> String {
+    let shape = about.array.as_ref().and_then(|array| array.shape());
+    let elements = shape.and_then(|shape| shape.bounds()?.into_iter().reduce(u64::saturating_mul));
+    let chunk = elements.map_or(MOST, |elements| elements / finding.vocabulary.max(1)).div_ceil(finding.chunks.max(1));
     let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
-    let of_tokens = if finding.are_labels_dense {
-        "targets = jax.nn.one_hot(labels, logits.shape[-1])  # smoothed, if yours are
-    return -(targets * jax.nn.log_softmax(logits)).sum(-1)"
+    let of_token = if finding.are_labels_dense {
+        "return -(jax.nn.one_hot(label, logits.size) * jax.nn.log_softmax(logits)).sum()  # smoothed, if yours are"
     } else {
-        "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return jax.nn.logsumexp(logits, axis=-1) - picked"
+        "return jax.nn.logsumexp(logits) - logits[label]"
     };
     let head = finding.weight.as_ref().filter(|(name, _)| is_path(name));
     // Through another name than the one that the loss is differentiated by, the weight had no gradient.
@@ -26,12 +31,12 @@ fn code(finding: &Logits) -> String {
     let head = head.unwrap_or_default();
     format!(
         "{head}@jax.checkpoint
-def loss_of(chunk):  # your own loss, of each token
-    hidden, labels = chunk  # hidden: what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
+def loss_of(token):  # your own loss, of one token
+    hidden, label = token  # hidden: what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
     logits = (hidden @ head).astype(jnp.float32){cap}
-    {of_tokens}
-chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))
-losses = jax.lax.map(loss_of, chunks).reshape(labels.shape)  # of tokens that count: (losses * mask).sum() / mask.sum()"
+    {of_token}
+tokens = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (hidden, labels))
+losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(labels.shape)  # of tokens that count: (losses * mask).sum() / mask.sum()"
     )
 }
 
@@ -47,5 +52,5 @@ pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
         finding.chunks
     ))
     .task(format!("{condition}{compute} the cross entropy in {} chunks{}", finding.chunks, if finding.is_shown { " of tokens" } else { "" }))
-    .jax(about, JAX_AND_NUMPY, code(finding))
+    .jax(about, JAX_AND_NUMPY, code(finding, about))
 }

@@ -186,7 +186,10 @@ impl PeakCause {
 fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let count = group.count;
     let shape = shape(largest, None);
-    let sizes = |row: &PeakRow| row.named_dimensions().into_iter().map(|(_, size)| size).collect::<Vec<_>>();
+    let sizes = |row: &PeakRow| {
+        let sizes = row.named_dimensions().into_iter().map(|(_, size)| size);
+        (row.shape.element_type(), sizes.collect::<Vec<_>>())
+    };
     let are_alike = group.rows.iter().all(|row| sizes(row) == sizes(largest));
     let each = if are_alike { "each " } else { "the largest " };
     let arguments = || {

@@ -8,8 +8,11 @@ use crate::{
 };
 use serde::Serialize;
 use tilewise_audit::{
-    AxisName, ChangeCost, FittingSize, Recommendation, Report,
-    recommendation::{Change, finding::Finding},
+    AxisName, ChangeCost, FittingSize, Recommendation, Report, SourceLine,
+    recommendation::{
+        Change,
+        finding::{Finding, GradientSums},
+    },
 };
 
 /// A change, and the program's need after it and those before it.
@@ -161,24 +164,35 @@ pub(super) fn place(advice: &Recommendation) -> String {
     let line = file_and_line(source);
     let is_call = advice.edited.is_some();
     match &advice.finding {
-        Finding::UndonatedState(_) if is_call => {
-            let function = source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default();
-            format!("the `jit` of `{function}`, whose code is at {line}")
+        Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Summed => {
+            format!("{line}, where the gradient is taken")
         }
-        Finding::LargeDimension(_) if is_call => format!("{line}, where the gradient is taken"),
+        Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Apart => {
+            format!("{line}, in `{}`", function(source))
+        }
+        Finding::UndonatedState(_) | Finding::LargeDimension(_) if is_call => {
+            format!("the `jit` of `{}`, whose code is at {line}", function(source))
+        }
         Finding::RepeatedLayers(_) if is_call => format!("{line}, where each layer is called"),
         Finding::KeptByLoop(finding) if finding.steps.is_some() => format!("{line}, the loop"),
         _ => line,
     }
 }
 
+/// The name of a line's function.
+fn function(source: &SourceLine) -> &str {
+    source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default()
+}
+
 /// The bytes missing after all changes, in a sentence; `None` if they are enough.
-pub(super) fn shortfall(changes: &[PlannedChange<'_>], report: &Report) -> Option<Remark> {
+pub(super) fn shortfall(changes: &[PlannedChange<'_>], has_remedies: bool, report: &Report) -> Option<Remark> {
     let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
     let missing = after.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
     let take =
         report.fitting_size(after).map_or_else(|| "smaller inputs, or more devices".to_owned(), |size| fitting(&size));
-    let words = if changes.is_empty() {
+    let words = if has_remedies && changes.is_empty() {
+        format!("If that frees less than the {}: take {take}.", bytes(missing))
+    } else if changes.is_empty() {
         format!("No change is known that frees the {}: take {take}.", bytes(missing))
     } else {
         // The last change says how much that is.

@@ -116,9 +116,9 @@ impl<'a> Summary<'a> {
     pub fn of(report: &'a Report) -> Self {
         let at_once = Self::at_once(report);
         let changes = changes(report);
-        let shortfall = changes::shortfall(&changes, report);
         let is_free = changes.first().is_some_and(|first| first.fits == Some(true) && first.costs_no_compute);
         let remedies = remedies(&at_once.causes, is_free, report);
+        let shortfall = changes::shortfall(&changes, !remedies.is_empty(), report);
         Self { changes, shortfall, remedies, copies: CopySummary::of(report), ..at_once }
     }
 

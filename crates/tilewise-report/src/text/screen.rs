@@ -136,25 +136,35 @@ impl<'a> Screen<'a> {
             write_wrapped(words, style_of(*tone), ["        "; 2], width, &mut below)?;
         }
         let room = LINES - count(&below).min(LINES);
+        let is_needed = |at: usize| self.changes[..at].iter().all(|before| before.fits == Some(false));
+        // All that is needed to fit comes before code.
+        let mut needed = Vec::new();
+        for at in (1..self.changes.len()).filter(|at| is_needed(*at)) {
+            self.write_change(self.labels[2], &self.changes[at], false, &mut needed)?;
+        }
         let (mut left_out, mut code) = (Vec::new(), false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
             let label = self.labels[at.min(1) + 1];
             if at == 0 && !self.is_folded {
                 self.write_change(label, change, true, &mut own)?;
-                code = count(&lines) + count(&own) <= room;
+                code = count(&lines) + count(&own) + count(&needed) <= room;
             }
             // Later changes of two lines are written in full, too, and those that are needed.
-            let is_needed = || self.changes[..at].iter().all(|before| before.fits == Some(false));
-            let is_brief = at > 0 && !self.is_folded && (is_short(change) || is_needed());
+            let is_brief = at > 0 && !self.is_folded && (is_short(change) || is_needed(at));
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
             }
-            if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) >= room) {
+            // A line stays for the number of those that have no room.
+            let reserved = usize::from(at + 1 < self.changes.len());
+            if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) + reserved > room) {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
+                if at == 0 && !self.is_folded && change.code().is_some() {
+                    writeln!(own, "{}", styled(FAINT, "        code below"))?;
+                }
             }
-            if at > 0 && count(&lines) + count(&own) >= room {
+            if at > 0 && count(&lines) + count(&own) + reserved > room {
                 left_out.push((label, change));
             } else {
                 lines.extend(own);
@@ -170,9 +180,6 @@ impl<'a> Screen<'a> {
                 writeln!(lines, "{}{task}{}", styled(STRONG, format!("{label:<CHANGE$}")), styled(FAINT, BELOW))?;
             }
             more => writeln!(lines, "{}", styled(FAINT, format!("        {} more below", more.len())))?,
-        }
-        if !code && !self.is_folded && self.changes.first().is_some_and(|first| first.code().is_some()) {
-            writeln!(lines, "{}", styled(FAINT, "        code below"))?;
         }
         lines.extend(below);
         if count(&lines) + count(&rest) <= LINES {
@@ -247,7 +254,8 @@ impl<'a> Screen<'a> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let width = self.terminal.width;
-        let effect = if self.is_folded { String::new() } else { format!("  {}", change.effect) };
+        let is_plain = self.is_folded || change.effect.is_empty();
+        let effect = if is_plain { String::new() } else { format!("  {}", change.effect) };
         let indent = " ".repeat(CHANGE);
         if change.lead.is_empty() {
             self.write_task(label, &change.task, out)?;

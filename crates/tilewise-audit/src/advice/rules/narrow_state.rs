@@ -28,6 +28,8 @@ pub(crate) fn narrowed(
 }
 
 fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) -> Option<Proposal> {
+    let updated = program.states();
+    let bare = |array: &LiveArray<'_>| array.shape.without_layout().to_string();
     let is_of_kind = |array: &&LiveArray<'_>| {
         let name = name(&array.instruction);
         let purpose = Purpose::of_argument(&name);
@@ -35,7 +37,7 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
             WideStateKind::Cache => purpose == Purpose::Cache,
             WideStateKind::FirstMoment => purpose == Purpose::OptimizerState && has_word(&name, "mu"),
             // A gradient's small steps are lost in 16 bits.
-            WideStateKind::Weights => purpose == Purpose::Parameter && !program.has_gradient,
+            WideStateKind::Weights => purpose == Purpose::Parameter && !updated.contains(&bare(array)),
         };
         is_kind && array.element_type() == ElementType::F32
     };
