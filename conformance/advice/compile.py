@@ -24,14 +24,10 @@ from follow import followed  # noqa: E402
 from programs import Draw  # noqa: E402
 from worker import devices, text  # noqa: E402
 
-SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py", TPU / "requirements.txt"]
+SHARED = [HERE / name for name in ("compile.py", "cases/case.py", "cases/libraries.py")]
+SHARED += [TPU / name for name in ("worker.py", "programs/draw.py", "requirements.txt")]
 REQUIREMENTS = HERE / "requirements.txt"
-
-
-LIBRARIES = (
-    "libraries", "models", "trainings", "examples", "research", "networks", "serving", "published", "deployed",
-    "fields", "reproduced", "hosted", "reported", "drawn", "listed", "sampled",
-)  # fmt: skip
+LIBRARIES = "libraries models trainings research networks published reproduced reported sampled".split()
 """The modules of programs that are built from public libraries."""
 
 

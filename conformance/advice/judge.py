@@ -25,17 +25,8 @@ COMPARE = [HERE / "compare.py", HERE / "widen.py"]
 """The files that decide how results are compared."""
 FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewise/_microbatch").glob("*.py"))]
 """The files that decide how advice is followed."""
-UNSEEN = {
-    ("models",): "up to six",
-    ("trainings",): "four",
-    ("examples", "research"): "six",
-    ("networks", "serving"): "seven",
-    ("published", "deployed"): "eight",
-    ("fields", "reproduced", "hosted"): "seven",
-    ("reported",): "seven",
-    ("drawn", "listed", "sampled"): "five",
-}
-"""The modules of programs that were written after the rules, and how many of these have led to a change of rules."""
+UNSEEN = ("models", "trainings", "research", "networks", "published", "reproduced", "reported", "sampled")
+"""The modules of programs that were written after the rules, a set each. Some of each set led to a rule's change."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
 """Code that goes through the batch in parts has one of these."""
 WORKERS = 2
@@ -59,7 +50,9 @@ FOUND = 0.85
 def options():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME", action="append", help="the case of this name only; may be given again")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="the case of this name only; may be given again"
+    )
     parser.add_argument("--limit", type=float, default=600, help="seconds that one case may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts and measurements are kept")
@@ -77,60 +70,60 @@ class NotMeasured(Exception):
     """A case that the compiler, or the comparison of its results, gives no answer for."""
 
 
-def asked(options, case, advice=()):
-    """The output of `compile.py` for a case, or for advice followed; kept until something that decides it changes.
+def kept_or(options, path, digest, ask):
+    """The rows that a file keeps for a digest, or those that `ask` gives, which it keeps then.
 
-    A timeout is kept as well, until the limit is raised.
+    A timeout is kept as well, as no rows, until the limit is raised.
     """
-    lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code")}) + "\n" for given in advice)
-    digest = digest_of(case["digest"], lines, *(path.read_text() for path in FOLLOW if advice))
-    kept = options.folder / f"{case['label']}{'.followed' if advice else ''}.json"
-    if kept.exists():
-        found = json.loads(kept.read_text())
-        if found["digest"] == digest and found["rows"]:
+    if path.exists():
+        found = json.loads(path.read_text())
+        if found["digest"] == digest and (found["rows"] or found["limit"] >= options.limit):
             return found["rows"]
-        if found["digest"] == digest and found["limit"] >= options.limit:
-            raise NotMeasured(f"takes more than {found['limit']:.0f} s to compile")
     if options.as_kept:
-        raise NotMeasured("isn't compiled yet")
-    command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], options.folder]
-    command += ["--follow"] if advice else []
+        raise NotMeasured("isn't compiled yet, or its results aren't compared")
+    rows = ask()
+    path.write_text(json.dumps({"digest": digest, "rows": rows, "limit": options.limit}, indent=1))
+    return rows
+
+
+def answers(options, command, lines):
+    """The rows that a script prints; none if it takes too long."""
     try:
         done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
-        kept.write_text(json.dumps({"digest": digest, "rows": [], "limit": options.limit}))
-        raise NotMeasured(f"takes more than {options.limit:.0f} s to compile") from None
+        return []
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or not rows:
-        raise NotMeasured(f"the compiler ended with status {done.returncode}: {done.stderr[-1000:]}")
-    kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
+        raise NotMeasured(f"{command[1].name} ended with status {done.returncode}: {done.stderr[-1000:]}")
+    return rows
+
+
+def written(advice, *keys):
+    """Advice as a script reads it: a line each, with these keys."""
+    return "".join(json.dumps({key: given.get(key) for key in keys}) + "\n" for given in advice)
+
+
+def asked(options, case, advice=()):
+    """The output of `compile.py` for a case, or for advice followed; kept until something that decides it changes."""
+    lines = written(advice, "imports", "code")
+    digest = digest_of(case["digest"], lines, *(path.read_text() for path in FOLLOW if advice))
+    path = options.folder / f"{case['label']}{'.followed' if advice else ''}.json"
+    command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], options.folder]
+    command += ["--follow"] if advice else []
+    rows = kept_or(options, path, digest, lambda: answers(options, command, lines))
+    if not rows:
+        raise NotMeasured(f"takes more than {options.limit:.0f} s to compile")
     return rows
 
 
 def compared(options, case, advice):
     """The output of `compare.py` for the code of advice that computes something."""
-    lines = "".join(
-        json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice
-    )
+    lines = written(advice, "imports", "code", "sentence")
     digest = digest_of(case["digest"], lines, *(path.read_text() for path in [*COMPARE, *FOLLOW]))
-    kept = options.folder / f"{case['label']}.compared.json"
-    if kept.exists():
-        found = json.loads(kept.read_text())
-        if found["digest"] == digest:
-            return found["rows"]
-    if options.as_kept:
-        raise NotMeasured("results aren't compared yet")
     command = [sys.executable, COMPARE[0], case["name"], case["tpu"]]
-    try:
-        done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
-    except subprocess.TimeoutExpired:
-        rows = [{"same": None, "error": f"takes more than {options.limit:.0f} s to run"}] * len(advice)
-    else:
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
-        if done.returncode or len(rows) != len(advice):
-            raise NotMeasured(f"results aren't compared: {done.stderr[-1000:]}")
-    kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
-    return rows
+    late = {"same": None, "error": f"takes more than {options.limit:.0f} s to run"}
+    path = options.folder / f"{case['label']}.compared.json"
+    return kept_or(options, path, digest, lambda: answers(options, command, lines) or [late] * len(advice))
 
 
 def computes(given):
@@ -361,11 +354,12 @@ def not_measured(found):
 def summary(cases):
     """A summary of all cases, in lines, and whether they are good enough."""
     lines, is_enough = summary_of(cases)
-    sets = [("Of programs of public libraries alone, most of them written after the rules:", lambda case: case["is_public"])]
-    for modules, led in UNSEEN.items():
-        named = " and ".join(f"`cases/{module}.py`" for module in modules)
-        words = f"Of those of {named} alone, all of them written after the rules; {led} of them led to a rule's change:"
-        sets.append((words, lambda case, modules=modules: case["origin"] in modules))
+    sets = [
+        ("Of programs of public libraries alone, most of them written after the rules:", lambda case: case["is_public"])
+    ]
+    for module in UNSEEN:
+        words = f"Of those of `cases/{module}.py` alone, all of them written after the rules:"
+        sets.append((words, lambda case, module=module: case["origin"] == module))
     for words, is_of in sets:
         some = list(filter(is_of, cases))
         if 0 < len(some) < len(cases):
@@ -402,7 +396,7 @@ def summary_of(cases):
         f"{close} of {len(exact)} that promise a number, neither a bound nor an estimate, are within {CLOSE:.0%} of it; {beaten} "
         "free more than they promise as a bound, in any number of parts. What a change by hand frees is compared where no other "
         "advice comes before it.",
-        f"{near} of {len(estimates)} estimates, marked \"about\", are within {CLOSE:.0%}"
+        f'{near} of {len(estimates)} estimates, marked "about", are within {CLOSE:.0%}'
         + (f"; the least is freed to {estimates[0]:.0%}, the most to {estimates[-1]:.0%}." if estimates else "."),
         f"{changed + same} pieces of code compute something and were run on small shapes; {changed} of them change a "
         "result.",

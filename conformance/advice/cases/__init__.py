@@ -1,18 +1,12 @@
 """The programs that `cargo xtask advice` compiles: each module adds its own to `CASES`."""
 
 from . import (
-    deployed,
-    drawn,
-    examples,
-    fields,
     geometry,
     graphs,
-    hosted,
     images,
     kernels,
     language,
     libraries,
-    listed,
     machine,
     models,
     networks,
@@ -23,7 +17,6 @@ from . import (
     reproduced,
     research,
     sampled,
-    serving,
     simple,
     trainings,
 )

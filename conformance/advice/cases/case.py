@@ -7,7 +7,7 @@ from jax import ShapeDtypeStruct
 from jax.experimental.layout import Format, Layout
 from programs import Draw, Program
 
-__all__ = ["CASES", "Case", "Change", "Draw", "Program", "case", "pinned"]
+__all__ = ["CASES", "Case", "Change", "Draw", "Program", "case", "compared", "pinned"]
 
 
 @dataclass
@@ -41,6 +41,20 @@ def case(*generations: str) -> Callable:
         return make
 
     return add
+
+
+def compared(program: Program, *changes: tuple) -> Case:
+    """A case: of each change a name, the kind of advice that it is for, and a function.
+
+    The kind is followed by its target, unless that is a value. Arguments and options of `jax.jit` may follow the function;
+    they are those of the program otherwise.
+    """
+
+    def changed(name, about, function, arguments=program.arguments, jit=program.jit):
+        kind, _, target = about.partition(" ")
+        return Change(name, kind, target or "value", Program(function, arguments, jit))
+
+    return Case(program, [changed(*change) for change in changes])
 
 
 def pinned(argument: ShapeDtypeStruct, *order: int) -> ShapeDtypeStruct:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case, pinned
+from .case import Case, Draw, Program, case, compared, pinned
 
 
 @case("v5e", "v7x")
@@ -20,42 +20,10 @@ def lidar_to_world(draw: Draw) -> Case:
         return world, jnp.sqrt(sum(v * v for v in world))
 
     pose = draw.array((3, 3)), draw.array((3,))
-    return Case(
+    return compared(
         Program(moved, (draw.array((n, 3)), *pose)),
-        [Change("planes", "split", "argument", Program(planes, (*[draw.array((n,))] * 3, *pose)))],
+        ("planes", "split argument", planes, (*[draw.array((n,))] * 3, *pose)),
     )
-
-
-def overlap(a, b):
-    """Intersection over union of boxes given by corners, whose components lead."""
-    low, high = jnp.maximum(a[:2], b[:2]), jnp.minimum(a[2:], b[2:])
-    both = jnp.prod(jnp.maximum(high - low, 0), axis=0)
-    return both / (jnp.prod(a[2:] - a[:2], axis=0) + jnp.prod(b[2:] - b[:2], axis=0) - both)
-
-
-@case("v4")
-def box_assignment(draw: Draw) -> Case:
-    """The best of 20000 ground truths for each of 12000 anchors."""
-
-    def assigned(anchors, truths):
-        low = jnp.maximum(anchors[:, None, :2], truths[None, :, :2])
-        high = jnp.minimum(anchors[:, None, 2:], truths[None, :, 2:])
-        both = jnp.prod(jnp.maximum(high - low, 0), axis=-1)
-        areas = [jnp.prod(boxes[:, 2:] - boxes[:, :2], axis=-1) for boxes in (anchors, truths)]
-        score = both / (areas[0][:, None] + areas[1] - both)
-        order = jnp.argsort(score, axis=1)[:, -10:]
-        return order, jnp.take_along_axis(score, order, axis=1)
-
-    def chunked(anchors, truths):
-        def one(anchor):
-            score = overlap(anchor[:, None], truths.T)
-            order = jnp.argsort(score)[-10:]
-            return order, score[order]
-
-        return lax.map(one, anchors, batch_size=400)
-
-    arguments = draw.array((12000, 4)), draw.array((20000, 4))
-    return Case(Program(assigned, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
 
 
 @case("v6e", "v5p")
@@ -68,7 +36,7 @@ def nearest_neighbours(draw: Draw) -> Case:
         return lax.map(lambda q: lax.top_k(-jnp.sum((q - points) ** 2, axis=-1), 16), queries, batch_size=256)
 
     arguments = draw.array((30000, 3)), draw.array((8192, 3))
-    return Case(Program(nearest, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(nearest, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v5p")
@@ -90,9 +58,9 @@ def quaternion_rotations(draw: Draw) -> Case:
         return [v[i] + w * t[i] + u for i, u in enumerate(cross(axis, t))]
 
     one = draw.array((n,))
-    return Case(
+    return compared(
         Program(rotated, (draw.array((n, 4)), draw.array((n, 3)))),
-        [Change("planes", "split", "argument", Program(planes, (one, [one] * 3, [one] * 3)))],
+        ("planes", "split argument", planes, (one, [one] * 3, [one] * 3)),
     )
 
 
@@ -110,12 +78,10 @@ def pinned_boxes(draw: Draw) -> Case:
         return areas(boxes.reshape(-1, 4), scores)
 
     scores = draw.array((1_500_000,))
-    return Case(
+    return compared(
         Program(areas, (pinned(boxes), scores)),
-        [
-            Change("unpinned", "order", "argument", Program(areas, (boxes, scores))),
-            Change("flat", "reshape", "argument", Program(flat, (draw.array((6_000_000,)), scores))),
-        ],
+        ("unpinned", "order argument", areas, (boxes, scores)),
+        ("flat", "reshape argument", flat, (draw.array((6_000_000,)), scores)),
     )
 
 
@@ -150,12 +116,10 @@ def kalman_tracks(draw: Draw) -> Case:
     model = [draw.array(shape) for shape in ((4, 4), (2, 4), (4, 4), (2, 2))]
     state = [draw.array(shape) for shape in ((n, 4), (n, 4, 4), (n, 2))]
     last = [draw.array(shape) for shape in ((4, n), (4, 4, n), (2, n))]
-    return Case(
+    return compared(
         Program(step, (*state, *model)),
-        [
-            Change("chunked", "chunk", "value", Program(chunked, (*state, *model))),
-            Change("tracks_last", "transpose", "argument", Program(tracks_last, (*last, *model))),
-        ],
+        ("chunked", "chunk", chunked),
+        ("tracks_last", "transpose argument", tracks_last, (*last, *model)),
     )
 
 
@@ -178,12 +142,10 @@ def voxel_means(draw: Draw) -> Case:
         return [jax.ops.segment_sum(c, voxel, voxels) / count for c in features]
 
     voxel = draw.array((n,), jnp.int32)
-    return Case(
+    return compared(
         Program(means, (draw.array((n, 6)), voxel)),
-        [
-            Change("columns", "split", "upstream", Program(columns, (draw.array((n, 6)), voxel))),
-            Change("planes", "split", "argument", Program(planes, ([draw.array((n,))] * 6, voxel))),
-        ],
+        ("columns", "split upstream", columns),
+        ("planes", "split argument", planes, ([draw.array((n,))] * 6, voxel)),
     )
 
 
@@ -226,39 +188,7 @@ def bundle_adjustment(draw: Draw) -> Case:
 
     arguments = [draw.array(shape) for shape in ((cameras, 6), (n, 3), (n, 2))]
     arguments = (*arguments, draw.array((n,), jnp.int32))
-    return Case(
-        Program(normal, arguments),
-        [
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-            Change("columns", "split", "upstream", Program(columns, arguments)),
-        ],
-    )
-
-
-@case("v5p")
-def pair_potential(draw: Draw) -> Case:
-    """Energy and forces of all pairs of 9000 particles."""
-    n = 9000
-
-    def energy(x):
-        d = x[:, None] - x[None]
-        r2 = jnp.sum(d * d, axis=-1) + jnp.eye(n)
-        return jnp.sum(r2**-6 - r2**-3)
-
-    def chunked(x):
-        @jax.checkpoint
-        def rows(total, i):
-            d = lax.dynamic_slice_in_dim(x, i * 250, 250)[:, None] - x[None]
-            r2 = jnp.sum(d * d, axis=-1) + (jnp.arange(n) == (i * 250 + jnp.arange(250))[:, None])
-            return total + jnp.sum(r2**-6 - r2**-3), None
-
-        return lax.scan(rows, 0.0, jnp.arange(n // 250))[0]
-
-    arguments = (draw.array((n, 3)),)
-    return Case(
-        Program(jax.value_and_grad(energy), arguments),
-        [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
-    )
+    return compared(Program(normal, arguments), ("chunked", "chunk", chunked), ("columns", "split upstream", columns))
 
 
 @case("v5e")
@@ -281,10 +211,8 @@ def flat_records(draw: Draw) -> Case:
         return area, jnp.stack(columns, 1).reshape(-1)
 
     flat, shift = draw.array((4 * n,)), draw.array((2,))
-    return Case(
+    return compared(
         Program(clipped, (flat, shift)),
-        [
-            Change("strided", "split", "argument", Program(strided, (flat, shift))),
-            Change("columns", "split", "argument", Program(of_columns, ([draw.array((n,))] * 4, shift))),
-        ],
+        ("strided", "split argument", strided),
+        ("columns", "split argument", of_columns, ([draw.array((n,))] * 4, shift)),
     )

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case
+from .case import Case, Draw, Program, case, compared
 
 
 def over_edges(nodes, width, step, edges, chunks, dtype=jnp.float32):
@@ -35,13 +35,7 @@ def message_passing(draw: Draw) -> Case:
 
     index = draw.array((edges,), jnp.int32)
     arguments = (draw.array((nodes, width)), draw.array((width, width)), index, index)
-    return Case(
-        Program(layer, arguments),
-        [
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-            Change("columns", "split", "upstream", Program(columns, arguments)),
-        ],
-    )
+    return compared(Program(layer, arguments), ("chunked", "chunk", chunked), ("columns", "split upstream", columns))
 
 
 @case("v5e")
@@ -59,34 +53,27 @@ def gnn_large(draw: Draw) -> Case:
         return jnp.stack([jnp.zeros(nodes).at[e[:, 1]].add(m) for m in messages], axis=-1)
 
     def chunked(x, e, w):
-        def part(e):
-            return f(x, e, w)
-
-        return over_edges(nodes, width, part, (e,), 16)
+        return over_edges(nodes, width, lambda e: f(x, e, w), (e,), 16)
 
     arguments = (draw.array((nodes, width)), draw.array((edges, 2), jnp.int32), draw.array((width, width)))
-    return Case(
-        Program(f, arguments),
-        [
-            Change("columns", "split", "upstream", Program(columns, arguments)),
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-        ],
-    )
+    return compared(Program(f, arguments), ("columns", "split upstream", columns), ("chunked", "chunk", chunked))
 
 
 @case("v6e")
 def graph_attention(draw: Draw) -> Case:
     nodes, edges, heads, width = 40_000, 800_000, 4, 8
 
-    def layer(h, a, source, target):
+    def scored(h, a, source, target):
         pair = jnp.concatenate([h[source], h[target]], axis=-1)
-        score = jnp.exp(jax.nn.leaky_relu(jnp.einsum("ehd,hd->eh", pair, a)))
+        return jnp.exp(jax.nn.leaky_relu(jnp.einsum("ehd,hd->eh", pair, a)))
+
+    def layer(h, a, source, target):
+        score = scored(h, a, source, target)
         total = jax.ops.segment_sum(score, target, nodes)
         return jax.ops.segment_sum(h[source] * score[..., None], target, nodes) / total[..., None]
 
     def parts(h, a, source, target):
-        pair = jnp.concatenate([h[source], h[target]], axis=-1)
-        score = jnp.exp(jax.nn.leaky_relu(jnp.einsum("ehd,hd->eh", pair, a)))
+        score = scored(h, a, source, target)
         rows = jax.ops.segment_sum((h[source] * score[..., None]).reshape(-1, heads * width), target, nodes)
         return jnp.concatenate([rows, jax.ops.segment_sum(score, target, nodes)], axis=1)
 
@@ -107,13 +94,7 @@ def graph_attention(draw: Draw) -> Case:
 
     index = draw.array((edges,), jnp.int32)
     arguments = (draw.array((nodes, heads, width)), draw.array((heads, 2 * width)), index, index)
-    return Case(
-        Program(layer, arguments),
-        [
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-            Change("columns", "split", "upstream", Program(columns, arguments)),
-        ],
-    )
+    return compared(Program(layer, arguments), ("chunked", "chunk", chunked), ("columns", "split upstream", columns))
 
 
 @case("v4")
@@ -130,16 +111,15 @@ def page_rank(draw: Draw) -> Case:
     def chunked(rank, degree, source, target):
         def step(_, rank):
             share = rank / degree
-            total = over_edges(
-                nodes, 1, lambda s, t: jax.ops.segment_sum(share[s], t, nodes)[:, None], (source, target), 20
-            )
+            part = lambda s, t: jax.ops.segment_sum(share[s], t, nodes)[:, None]  # noqa: E731
+            total = over_edges(nodes, 1, part, (source, target), 20)
             return 0.15 / nodes + 0.85 * total[:, 0]
 
         return lax.fori_loop(0, 20, step, rank)
 
     value, index = draw.array((nodes,)), draw.array((edges,), jnp.int32)
     arguments = (value, value, index, index)
-    return Case(Program(ranked, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(ranked, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v5e")
@@ -147,11 +127,16 @@ def face_normals(draw: Draw) -> Case:
     """Normals of the triangles of a mesh, added up at its vertices."""
     vertices, faces = 300_000, 600_000
 
-    def normals(x, face):
-        a, b, c = (x[face[:, i]] for i in range(3))
+    def added(corners, face):
+        a, b, c = corners
         normal = jnp.cross(b - a, c - a)
-        total = sum(jax.ops.segment_sum(normal, face[:, i], vertices) for i in range(3))
+        return sum(jax.ops.segment_sum(normal, face[:, i], vertices) for i in range(3))
+
+    def unit(total):
         return total / jnp.linalg.norm(total, axis=-1, keepdims=True)
+
+    def normals(x, face):
+        return unit(added((x[face[:, i]] for i in range(3)), face))
 
     def columns(x, face):
         corner = [[c[face[:, i]] for c in jnp.unstack(x, axis=1)] for i in range(3)]
@@ -161,28 +146,17 @@ def face_normals(draw: Draw) -> Case:
         return jnp.stack(total, axis=1) / jnp.sqrt(sum(t * t for t in total))[:, None]
 
     def gathers(x, face):
-        a, b, c = (jnp.stack([c[face[:, i]] for c in jnp.unstack(x, axis=1)], 1) for i in range(3))
-        normal = jnp.cross(b - a, c - a)
-        total = sum(jax.ops.segment_sum(normal, face[:, i], vertices) for i in range(3))
-        return total / jnp.linalg.norm(total, axis=-1, keepdims=True)
+        return unit(added((jnp.stack([c[face[:, i]] for c in jnp.unstack(x, axis=1)], 1) for i in range(3)), face))
 
     def chunked(x, face):
-        def part(face):
-            a, b, c = (x[face[:, i]] for i in range(3))
-            normal = jnp.cross(b - a, c - a)
-            return sum(jax.ops.segment_sum(normal, face[:, i], vertices) for i in range(3))
-
-        total = over_edges(vertices, 3, part, (face,), 16)
-        return total / jnp.linalg.norm(total, axis=-1, keepdims=True)
+        return unit(over_edges(vertices, 3, lambda face: added((x[face[:, i]] for i in range(3)), face), (face,), 16))
 
     arguments = (draw.array((vertices, 3)), draw.array((faces, 3), jnp.int32))
-    return Case(
+    return compared(
         Program(normals, arguments),
-        [
-            Change("columns", "split", "upstream", Program(columns, arguments)),
-            Change("gathers", "split", "upstream", Program(gathers, arguments)),
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-        ],
+        ("columns", "split upstream", columns),
+        ("gathers", "split upstream", gathers),
+        ("chunked", "chunk", chunked),
     )
 
 
@@ -202,7 +176,4 @@ def knowledge_graph(draw: Draw) -> Case:
     dtype = jnp.bfloat16
     tables = draw.array((entities, width), dtype), draw.array((relations, width), dtype)
     arguments = (*tables, draw.array((triples, 3), jnp.int32))
-    return Case(
-        Program(jax.grad(loss, (0, 1)), arguments),
-        [Change("chunked", "chunk", "value", Program(jax.grad(chunked, (0, 1)), arguments))],
-    )
+    return compared(Program(jax.grad(loss, (0, 1)), arguments), ("chunked", "chunk", jax.grad(chunked, (0, 1))))

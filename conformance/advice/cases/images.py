@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental.layout import Format, Layout
 
-from .case import Case, Change, Draw, Program, case, pinned
+from .case import Case, Draw, Program, case, compared, pinned
 
 NHWC = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
 
@@ -23,12 +23,10 @@ def pinned_images(draw: Draw) -> Case:
         x = (images - jnp.tile(mean, 224)) * 0.017
         return x.astype(jnp.bfloat16), jnp.stack([jnp.mean(x[..., c::3], axis=(1, 2)) for c in range(3)], axis=1)
 
-    return Case(
+    return compared(
         Program(normalised, (pinned(images), mean)),
-        [
-            Change("unpinned", "order", "argument", Program(normalised, (images, mean))),
-            Change("flat", "reshape", "argument", Program(flat, (draw.array((32, 224, 672)), mean))),
-        ],
+        ("unpinned", "order argument", normalised, (images, mean)),
+        ("flat", "reshape argument", flat, (draw.array((32, 224, 672)), mean)),
     )
 
 
@@ -54,10 +52,7 @@ def convolution_stem(draw: Draw) -> Case:
         draw.array((32, 1000)),
     ]
     arguments = weights, draw.array((batch, 224, 224, 3), jnp.uint8), draw.array((batch,), jnp.int32)
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
-    )
+    return compared(Program(jax.value_and_grad(loss), arguments), ("chunked", "chunk", jax.value_and_grad(chunked)))
 
 
 @case("v5e", "v7x")
@@ -72,12 +67,10 @@ def mask_column(draw: Draw) -> Case:
     def flat(x, mask, age):
         return jnp.sum(x * mask[:, None], axis=-1) + age, jnp.sum(mask * age)
 
-    return Case(
+    return compared(
         Program(scored, (x, pinned(column), pinned(column))),
-        [
-            Change("unpinned", "order", "argument", Program(scored, (x, column, column))),
-            Change("flat", "reshape", "argument", Program(flat, (x, *[draw.array((n,))] * 2))),
-        ],
+        ("unpinned", "order argument", scored, (x, column, column)),
+        ("flat", "reshape argument", flat, (x, *[draw.array((n,))] * 2)),
     )
 
 
@@ -92,12 +85,10 @@ def pinned_grey(draw: Draw) -> Case:
     def flat(images):
         return grey(images)[..., 0]
 
-    return Case(
+    return compared(
         Program(grey, (images,), {"out_shardings": Format(Layout((0, 1, 2, 3)), draw.sharding)}),
-        [
-            Change("unpinned", "order", "result", Program(grey, (images,))),
-            Change("flat", "reshape", "result", Program(flat, (images,))),
-        ],
+        ("unpinned", "order result", grey, (images,), {}),
+        ("flat", "reshape result", flat, (images,), {}),
     )
 
 
@@ -114,7 +105,7 @@ def sorted_responses(draw: Draw) -> Case:
         return lax.map(lambda image: quantiles(image[None], w, bias)[0], images, batch_size=4)
 
     arguments = draw.array((batch, pixels)), draw.array((features,)), draw.array((features,))
-    return Case(Program(quantiles, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(quantiles, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v5p")
@@ -133,10 +124,8 @@ def image_patches(draw: Draw) -> Case:
     def chunked(images, w):
         return lax.map(lambda x: embedded(x, w), images.reshape(16, -1, 224, 224, 3)).reshape(-1, 196, 768)
 
-    return Case(
+    return compared(
         Program(embedded, (images, w)),
-        [
-            Change("loaded", "reshape", "argument", Program(loaded, (draw.array((128, 196, 768), jnp.bfloat16), w))),
-            Change("chunked", "chunk", "value", Program(chunked, (images, w))),
-        ],
+        ("loaded", "reshape argument", loaded, (draw.array((128, 196, 768), jnp.bfloat16), w)),
+        ("chunked", "chunk", chunked),
     )

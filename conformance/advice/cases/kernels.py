@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-from .case import Case, Change, Draw, Program, case
+from .case import Case, Draw, Program, case, compared
 
 ROWS = 1024
 
@@ -41,9 +41,9 @@ def box_kernel(draw: Draw) -> Case:
     def columns(boxes, shift):
         return call(kernel, (boxes, shift), 1, [(4, n)])[0]
 
-    return Case(
+    return compared(
         Program(rows, (draw.array((n, 4)), draw.array((1, 4)))),
-        [Change("columns", "transpose", "kernel", Program(columns, (draw.array((4, n)), draw.array((4, 1)))))],
+        ("columns", "transpose kernel", columns, (draw.array((4, n)), draw.array((4, 1)))),
     )
 
 
@@ -68,12 +68,10 @@ def rotation_kernel(draw: Draw) -> Case:
         return columns(points.T, scale.T)
 
     arguments = (draw.array((n, 3)), draw.array((1, 3)))
-    return Case(
+    return compared(
         Program(rows, arguments),
-        [
-            Change("columns", "transpose", "kernel", Program(columns, (draw.array((3, n)), draw.array((3, 1))))),
-            Change("inner", "transpose", "kernel", Program(inner, arguments)),
-        ],
+        ("columns", "transpose kernel", columns, (draw.array((3, n)), draw.array((3, 1)))),
+        ("inner", "transpose kernel", inner),
     )
 
 
@@ -88,4 +86,4 @@ def square_kernel(draw: Draw) -> Case:
     def gated(x, y):
         return call(kernel, (x, y), 0, [(n, 1024)])[0]
 
-    return Case(Program(gated, (draw.array((n, 1024)),) * 2), [])
+    return compared(Program(gated, (draw.array((n, 1024)),) * 2))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case
+from .case import Case, Draw, Program, case, compared
 
 
 def cross_entropy(logits, labels):
@@ -37,39 +37,10 @@ def vocabulary_loss(draw: Draw) -> Case:
     dtype = jnp.bfloat16
     arguments = draw.array((tokens, width), dtype), draw.array((width, vocabulary), dtype)
     arguments = (*arguments, draw.array((tokens,), jnp.int32))
-    return Case(
+    return compared(
         Program(jax.value_and_grad(loss, (0, 1)), arguments),
-        [
-            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked, (0, 1)), arguments)),
-            Change("narrow", "narrow", "value", Program(jax.value_and_grad(narrow, (0, 1)), arguments)),
-        ],
-    )
-
-
-@case("v6e")
-def token_classifier(draw: Draw) -> Case:
-    """One-hot labels of 1100 classes."""
-    tokens, width, classes = 200_000, 64, 1100
-
-    def loss(w, x, labels):
-        one_hot = jax.nn.one_hot(labels, classes)
-        return -jnp.mean(jnp.sum(one_hot * jax.nn.log_softmax(x @ w), axis=-1))
-
-    def chunked(w, x, labels):
-        step = jax.checkpoint(lambda total, chunk: (total + loss(w, *chunk), None))
-        return lax.scan(step, 0.0, (x.reshape(50, -1, width), labels.reshape(50, -1)))[0] / 50
-
-    def narrow(w, x, labels):
-        logits = x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)
-        return cross_entropy(logits, labels) / tokens
-
-    arguments = (draw.array((width, classes)), draw.array((tokens, width)), draw.array((tokens,), jnp.int32))
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [
-            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments)),
-            Change("narrow", "narrow", "value", Program(jax.value_and_grad(narrow), arguments)),
-        ],
+        ("chunked", "chunk", jax.value_and_grad(chunked, (0, 1))),
+        ("narrow", "narrow value", jax.value_and_grad(narrow, (0, 1))),
     )
 
 
@@ -92,13 +63,7 @@ def attention_scores(draw: Draw) -> Case:
         return attend(q, k, v, jnp.bfloat16)
 
     arguments = (draw.array((length, heads, width), jnp.bfloat16),) * 3
-    return Case(
-        Program(attend, arguments),
-        [
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-            Change("narrow", "narrow", "value", Program(narrow, arguments)),
-        ],
-    )
+    return compared(Program(attend, arguments), ("chunked", "chunk", chunked), ("narrow", "narrow value", narrow))
 
 
 @case("v6e")
@@ -113,10 +78,7 @@ def attention_gradient(draw: Draw) -> Case:
         return lax.scan(step, 0.0, q.reshape(16, -1, heads, width))[0]
 
     arguments = (draw.array((length, heads, width), jnp.bfloat16),) * 3
-    return Case(
-        Program(jax.grad(loss, (0, 1, 2)), arguments),
-        [Change("chunked", "chunk", "value", Program(jax.grad(chunked, (0, 1, 2)), arguments))],
-    )
+    return compared(Program(jax.grad(loss, (0, 1, 2)), arguments), ("chunked", "chunk", jax.grad(chunked, (0, 1, 2))))
 
 
 @case("v6e", "v5e")
@@ -134,9 +96,8 @@ def cache_undonated(draw: Draw) -> Case:
     cache = draw.array((layers, batch, length, heads, width), jnp.bfloat16)
     token = draw.array((layers, batch, heads, width), jnp.bfloat16)
     arguments = (cache, cache, token, token, token, draw.array((), jnp.int32))
-    return Case(
-        Program(step, arguments),
-        [Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": (0, 1)}))],
+    return compared(
+        Program(step, arguments), ("donated", "donate argument", step, arguments, {"donate_argnums": (0, 1)})
     )
 
 
@@ -172,9 +133,11 @@ def scanned_heads(draw: Draw) -> Case:
         return params, cache, cache, draw.array((rows, width), jnp.bfloat16), draw.array((), jnp.int32)
 
     jit = {"donate_argnums": (1, 2)}
-    program = Program(step_of(lambda x: x, lambda x: x), arguments(heads, depth), jit)
     merged = step_of(lambda x: x.reshape(rows, length, heads, depth), lambda x: x.reshape(rows, width))
-    return Case(program, [Change("merged", "reshape", "argument", Program(merged, arguments(width), jit))])
+    return compared(
+        Program(step_of(lambda x: x, lambda x: x), arguments(heads, depth), jit),
+        ("merged", "reshape argument", merged, arguments(width)),
+    )
 
 
 @case("v5e")
@@ -211,14 +174,10 @@ def paged_cache(draw: Draw) -> Case:
     dtype = jnp.bfloat16
     rest = draw.array((batch, length), jnp.int32), draw.array((batch, heads, width), dtype)
     arguments = (draw.array((pages, 16, heads, width), dtype), *rest)
-    return Case(
+    return compared(
         Program(attended, arguments),
-        [
-            Change(
-                "flat", "reshape", "argument", Program(flat, (draw.array((pages, 16, heads * width), dtype), *rest))
-            ),
-            Change("chunked", "chunk", "value", Program(chunked, arguments)),
-        ],
+        ("flat", "reshape argument", flat, (draw.array((pages, 16, heads * width), dtype), *rest)),
+        ("chunked", "chunk", chunked),
     )
 
 
@@ -261,12 +220,10 @@ def scanned_layers(draw: Draw) -> Case:
         return loss(weights, x, jax.checkpoint(block))
 
     arguments = layer_weights(draw, (layers,), width, dtype), draw.array((batch, length, width), dtype)
-    return Case(
+    return compared(
         Program(jax.value_and_grad(loss), arguments),
-        [
-            Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments)),
-            Change("accumulated", "chunk", "value", Program(accumulated(loss), arguments)),
-        ],
+        ("remat", "checkpoint loop", jax.value_and_grad(remat)),
+        ("accumulated", "chunk", accumulated(loss)),
     )
 
 
@@ -284,12 +241,10 @@ def unrolled_layers(draw: Draw) -> Case:
         return loss(weights, x, jax.checkpoint(block))
 
     arguments = [layer_weights(draw, (), width, dtype)] * layers, draw.array((batch, length, width), dtype)
-    return Case(
+    return compared(
         Program(jax.value_and_grad(loss), arguments),
-        [
-            Change("remat", "checkpoint", "value", Program(jax.value_and_grad(remat), arguments)),
-            Change("accumulated", "chunk", "value", Program(accumulated(loss), arguments)),
-        ],
+        ("remat", "checkpoint", jax.value_and_grad(remat)),
+        ("accumulated", "chunk value", accumulated(loss)),
     )
 
 
@@ -315,13 +270,11 @@ def embedding_sgd(draw: Draw) -> Case:
 
     index = draw.array((batch,), jnp.int32)
     arguments = (draw.array((words, width)), index, index)
-    return Case(
+    return compared(
         Program(step, arguments),
-        [
-            Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": 0})),
-            Change("columns", "split", "argument", Program(columns, ([draw.array((words,))] * width, index, index))),
-            Change("gathered", "split", "upstream", Program(gathered, arguments)),
-        ],
+        ("donated", "donate argument", step, arguments, {"donate_argnums": 0}),
+        ("columns", "split argument", columns, ([draw.array((words,))] * width, index, index)),
+        ("gathered", "split upstream", gathered),
     )
 
 
@@ -337,7 +290,7 @@ def bag_of_words(draw: Draw) -> Case:
         return lax.map(lambda row: jnp.mean(table[row], axis=0), words, batch_size=256) @ w
 
     arguments = (draw.array((words, width)), draw.array((batch, bag), jnp.int32), draw.array((width, 10)))
-    return Case(Program(pooled, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(pooled, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v6e")
@@ -358,4 +311,4 @@ def nucleus_sampling(draw: Draw) -> Case:
 
     dtype = jnp.bfloat16
     arguments = (draw.array((batch, width), dtype), draw.array((width, vocabulary), dtype), draw.array((batch,)))
-    return Case(Program(sampled, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(sampled, arguments), ("chunked", "chunk", chunked))

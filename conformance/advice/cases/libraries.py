@@ -1,8 +1,8 @@
 """Training steps, caches, samplers and searches of public libraries. Weights are shapes: nothing is downloaded."""
 
 import functools
+from typing import Any
 
-import blackjax
 import diffrax
 import equinox
 import flax.linen as nn
@@ -16,14 +16,14 @@ import optax
 from jax import lax
 from numpyro import distributions
 
-from .case import Case, Change, Draw, Program, case
+from .case import Case, Draw, Program, case, compared
 
 KEY = jax.random.key(0)
 
 
-def shaped(draw: Draw, tree):
-    """The arrays of a tree on the device."""
-    return jax.tree.map(lambda leaf: draw.array(leaf.shape, leaf.dtype), tree)
+def normalized(x, small=1e-6):
+    """Rows of mean square one."""
+    return x * lax.rsqrt((x.astype(jnp.float32) ** 2).mean(-1, keepdims=True) + small).astype(x.dtype)
 
 
 def step_of(loss, optimizer):
@@ -63,31 +63,34 @@ def accumulated(loss, parts):
 
 
 def trained(draw: Draw, loss, params, batch, changes, optimizer=None, donated=True) -> Case:
-    """A training step, and the same with other losses: `changes` has a name, a kind and a loss for each."""
+    """A training step, and the same with other losses.
+
+    `changes` has a name, a kind of advice with its target, and a loss for each. Where nothing is donated, a step that
+    donates its parameters and its state is one more change: the function and its arguments are the same, and only
+    the options of `jax.jit` differ.
+    """
     optimizer = optimizer or optax.adam(1e-3)
-    state = jax.eval_shape(optimizer.init, params)
-    arguments = (shaped(draw, params), shaped(draw, state), *batch)
-    jit = {"donate_argnums": (0, 1)} if donated else {}
-    others = [
-        Change(name, kind, "value", Program(step_of(other, optimizer), arguments, jit)) for name, kind, other in changes
-    ]
-    program = Program(step_of(loss, optimizer), arguments, jit)
+    arguments = (*draw.like((params, jax.eval_shape(optimizer.init, params))), *batch)
+    jit = {"donate_argnums": (0, 1)}
+    program = Program(step_of(loss, optimizer), arguments, jit if donated else {})
+    others = [(name, about, step_of(other, optimizer)) for name, about, other in changes]
     if not donated:
-        others.append(
-            Change("donated", "donate", "argument", Program(program.function, arguments, {"donate_argnums": (0, 1)}))
-        )
-    return Case(program, others)
+        others.append(("donated", "donate argument", program.function, arguments, jit))
+    return compared(program, *others)
 
 
 class Block(nn.Module):
-    """A layer of a transformer."""
+    """A layer of a transformer, normalized before each half."""
+
+    heads: int = 8
+    dtype: Any = jnp.bfloat16
 
     @nn.compact
     def __call__(self, x):
-        y = nn.LayerNorm(dtype=jnp.bfloat16)(x)
-        x = x + nn.MultiHeadDotProductAttention(num_heads=8, dtype=jnp.bfloat16)(y, y)
-        y = nn.Dense(4 * x.shape[-1], dtype=jnp.bfloat16)(nn.LayerNorm(dtype=jnp.bfloat16)(x))
-        return x + nn.Dense(x.shape[-1], dtype=jnp.bfloat16)(nn.gelu(y))
+        y = nn.LayerNorm(dtype=self.dtype)(x)
+        x = x + nn.MultiHeadDotProductAttention(self.heads, dtype=self.dtype)(y, y)
+        y = nn.Dense(4 * x.shape[-1], dtype=self.dtype)(nn.LayerNorm(dtype=self.dtype)(x))
+        return x + nn.Dense(x.shape[-1], dtype=self.dtype)(nn.gelu(y))
 
 
 class Decoder(nn.Module):
@@ -109,18 +112,15 @@ def flax_decoder(draw: Draw) -> Case:
     """Flax: of a small vocabulary, so that scores and activations fill the memory."""
     tokens = draw.array((16, 1024), jnp.int32)
 
-    def loss_of(model):
-        def loss(params, tokens):
-            logits = model.apply(params, tokens)
-            return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], tokens[:, 1:]).mean()
-
-        return loss
+    def loss(model, params, tokens):
+        logits = model.apply(params, tokens)
+        return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], tokens[:, 1:]).mean()
 
     model = Decoder(256)
     params = jax.eval_shape(model.init, KEY, tokens)
-    remat = loss_of(Decoder(256, layer=nn.remat(Block)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss_of(model), 8))]
-    return trained(draw, loss_of(model), params, (tokens,), changes)
+    remat = functools.partial(loss, Decoder(256, layer=nn.remat(Block)))
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(functools.partial(loss, model), 8))]
+    return trained(draw, functools.partial(loss, model), params, (tokens,), changes)
 
 
 @case("v5e")
@@ -178,11 +178,8 @@ def haiku_lstm(draw: Draw) -> Case:
 
     (net, loss), (_, remat) = loss_of(False), loss_of(True)
     params = jax.eval_shape(net.init, KEY, x)
-    found = trained(
-        draw, loss, params, (x, y), [("accumulated", "chunk", accumulated(loss, 8)), ("remat", "checkpoint", remat)]
-    )
-    found.changes[1].target = "loop"
-    return found
+    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("remat", "checkpoint loop", remat)]
+    return trained(draw, loss, params, (x, y), changes)
 
 
 @case("v5e")
@@ -201,15 +198,9 @@ def jraph_network(draw: Draw) -> Case:
             graph = (haiku.remat(layer) if is_recomputed else layer)(graph)
         return haiku.Linear(1)(graph.nodes)
 
-    graph = jraph.GraphsTuple(
-        nodes=draw.array((nodes, 9)),
-        edges=draw.array((edges, 3)),
-        senders=draw.array((edges,), jnp.int32),
-        receivers=draw.array((edges,), jnp.int32),
-        globals=draw.array((graphs, 1)),
-        n_node=draw.array((graphs,), jnp.int32),
-        n_edge=draw.array((graphs,), jnp.int32),
-    )
+    numbers = {"nodes": (nodes, 9), "edges": (edges, 3), "globals": (graphs, 1)}
+    places = {"senders": (edges,), "receivers": (edges,), "n_node": (graphs,), "n_edge": (graphs,)}
+    graph = jraph.GraphsTuple(**draw.named(numbers), **draw.named(places, jnp.int32))
 
     def loss_of(is_recomputed):
         net = haiku.without_apply_rng(haiku.transform(functools.partial(network, is_recomputed=is_recomputed)))
@@ -225,9 +216,7 @@ def jraph_network(draw: Draw) -> Case:
 def equinox_mlp(draw: Draw) -> Case:
     """Equinox: a vmapped network of six layers, nothing donated."""
     model = equinox.filter_eval_shape(lambda: equinox.nn.MLP(64, 8, 512, 6, key=KEY))
-    params, static = equinox.partition(model, equinox.is_array_like)
-    static = equinox.filter_eval_shape(lambda: equinox.nn.MLP(64, 8, 512, 6, key=KEY))
-    params, static = equinox.partition(static, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+    params, static = equinox.partition(model, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
     def loss(params, x, y):
         return jnp.mean((jax.vmap(equinox.combine(params, static))(x) - y) ** 2)
@@ -273,28 +262,7 @@ def mctx_search(draw: Draw) -> Case:
         return lax.map(lambda part: search(w, part), parts).reshape(batch, actions)
 
     arguments = draw.array((width, actions)), draw.array((batch, width))
-    return Case(Program(search, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
-
-
-@case("v5e")
-def blackjax_hmc(draw: Draw) -> Case:
-    """BlackJAX: a step of Hamiltonian Monte Carlo for 256 chains of a regression."""
-    chains, rows, width = 256, 16384, 64
-
-    def step(keys, positions, x, y):
-        def log_density(w):
-            return -jnp.sum(jax.nn.softplus(-y * (x @ w))) - 0.5 * w @ w
-
-        kernel = blackjax.hmc(log_density, 1e-3, jnp.ones(width), 4)
-        return jax.vmap(lambda key, position: kernel.step(key, kernel.init(position))[0].position)(keys, positions)
-
-    def chunked(keys, positions, x, y):
-        parts = keys.reshape(8, -1, 2), positions.reshape(8, -1, width)
-        return lax.map(lambda part: step(*part, x, y), parts).reshape(chains, width)
-
-    keys = draw.array((chains, 2), jnp.uint32)
-    arguments = keys, draw.array((chains, width)), draw.array((rows, width)), draw.array((rows,))
-    return Case(Program(step, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(search, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v6e")
@@ -323,7 +291,7 @@ def numpyro_density(draw: Draw) -> Case:
 
     params = {"scale": draw.array((chains,)), "slope": draw.array((chains, groups))}
     arguments = params, draw.array((rows,)), draw.array((rows,), jnp.int32), draw.array((rows,))
-    return Case(Program(gradient, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(gradient, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v5e")
@@ -344,10 +312,8 @@ def diffrax_network(draw: Draw) -> Case:
 
     together = functools.partial(loss, vmap=lambda run: run)
     batch = draw.array((16384, 64)), draw.array((16384, 64))
-    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch", together)]
-    found = trained(draw, loss, params, batch, changes)
-    found.changes[1].target = "loop"
-    return found
+    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch loop", together)]
+    return trained(draw, loss, params, batch, changes)
 
 
 @case("v6e")
@@ -358,7 +324,7 @@ def transformers_cache(draw: Draw) -> Case:
     config = transformers.GPT2Config(n_embd=512, n_layer=2, n_head=8, vocab_size=8000)
     model = transformers.FlaxGPT2LMHeadModel(config, _do_init=False, dtype=jnp.bfloat16)
     params = jax.tree.map(lambda leaf: draw.array(leaf.shape, jnp.bfloat16), model.params_shape_tree)
-    cache = shaped(draw, jax.eval_shape(lambda: model.init_cache(16, 1024)))
+    cache = draw.like(jax.eval_shape(lambda: model.init_cache(16, 1024)))
 
     def step(params, cache, token, position, mask):
         out = model(token, attention_mask=mask, position_ids=position, past_key_values=cache, params=params)
@@ -366,10 +332,7 @@ def transformers_cache(draw: Draw) -> Case:
 
     token = draw.array((16, 1), jnp.int32)
     arguments = params, cache, token, token, draw.array((16, 1024), jnp.int32)
-    return Case(
-        Program(step, arguments),
-        [Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": 1}))],
-    )
+    return compared(Program(step, arguments), ("donated", "donate argument", step, arguments, {"donate_argnums": 1}))
 
 
 @case("v4")

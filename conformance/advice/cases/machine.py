@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case, pinned
+from .case import Case, Draw, Program, case, compared, pinned
 
 
 @case("v5e")
@@ -29,10 +29,7 @@ def sharded_loss(draw: Draw) -> Case:
         draw.sharded(mesh, (tokens, width), "data", dtype=jnp.bfloat16),
         draw.sharded(mesh, (tokens,), "data", dtype=jnp.int32),
     )
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
-    )
+    return compared(Program(jax.value_and_grad(loss), arguments), ("chunked", "chunk", jax.value_and_grad(chunked)))
 
 
 @case("v4")
@@ -45,9 +42,8 @@ def sharded_adam(draw: Draw) -> Case:
         return w - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
 
     arguments = (draw.sharded(mesh, (8192, 4096), "model"),) * 4
-    return Case(
-        Program(step, arguments),
-        [Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": (0, 1, 2)}))],
+    return compared(
+        Program(step, arguments), ("donated", "donate argument", step, arguments, {"donate_argnums": (0, 1, 2)})
     )
 
 
@@ -61,10 +57,7 @@ def sharded_pinned_ids(draw: Draw) -> Case:
         mixed = (ids * 0x9E37 + 17) % 8191
         return jnp.sum(mixed * weight, axis=-1), jnp.max(mixed, axis=0)
 
-    return Case(
-        Program(hashed, (pinned(ids), weight)),
-        [Change("unpinned", "order", "argument", Program(hashed, (ids, weight)))],
-    )
+    return compared(Program(hashed, (pinned(ids), weight)), ("unpinned", "order argument", hashed, (ids, weight)))
 
 
 @case("v5p")
@@ -81,10 +74,8 @@ def sharded_features(draw: Draw) -> Case:
         return [a + 0.1 * b for a, b in zip(x, velocity, strict=True)], sum(b * b for b in velocity)
 
     rows, column = draw.sharded(mesh, (n, 3), "data"), draw.sharded(mesh, (n,), "data")
-    return Case(
+    return compared(
         Program(moved, (rows, rows)),
-        [
-            Change("donated", "donate", "argument", Program(moved, (rows, rows), {"donate_argnums": 0})),
-            Change("planes", "split", "argument", Program(planes, ([column] * 3, [column] * 3))),
-        ],
+        ("donated", "donate argument", moved, (rows, rows), {"donate_argnums": 0}),
+        ("planes", "split argument", planes, ([column] * 3, [column] * 3)),
     )

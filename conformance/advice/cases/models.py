@@ -11,8 +11,8 @@ import optax
 from flax import nnx
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case
-from .libraries import KEY, accumulated, shaped, trained
+from .case import Case, Draw, case
+from .libraries import KEY, accumulated, trained
 
 
 @case("v6e")
@@ -45,47 +45,7 @@ def nnx_transformer(draw: Draw) -> Case:
 
     batch = draw.array((16, 1024, width), jnp.bfloat16), draw.array((16, 1024, width), jnp.bfloat16)
     remat = functools.partial(loss, wrap=jax.checkpoint)
-    found = trained(draw, loss, stacked, batch, [("remat", "checkpoint", remat)])
-    found.changes[0].target = "loop"
-    return found
-
-
-@case("v4")
-def equinox_convolutions(draw: Draw) -> Case:
-    """Equinox: a network for one picture, vmapped over 256."""
-
-    class Network(equinox.Module):
-        convolutions: list
-        pool: equinox.nn.MaxPool2d
-        head: equinox.nn.Linear
-
-        def __init__(self, key):
-            sizes = [(3, 32), (32, 64), (64, 128)]
-            keys = jax.random.split(key, 4)
-            self.convolutions = [
-                equinox.nn.Conv2d(*size, 3, padding=1, key=key) for size, key in zip(sizes, keys[1:], strict=True)
-            ]
-            self.pool = equinox.nn.MaxPool2d(2, 2)
-            self.head = equinox.nn.Linear(128, 10, key=keys[0])
-
-        def __call__(self, x, wrap):
-            for convolution in self.convolutions:
-                x = wrap(lambda x, convolution=convolution: self.pool(jax.nn.relu(convolution(x))))(x)
-            return self.head(x.mean((1, 2)))
-
-    shapes = equinox.filter_eval_shape(Network, KEY)
-    params, static = equinox.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
-
-    def loss(params, x, y, wrap=lambda layer: layer):
-        model = equinox.combine(params, static)
-        logits = jax.vmap(lambda x: model(x, wrap))(x)
-        return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
-
-    remat = functools.partial(loss, wrap=jax.checkpoint)
-    batch = draw.array((256, 3, 64, 64)), draw.array((256,), jnp.int32)
-    return trained(
-        draw, loss, params, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
-    )
+    return trained(draw, loss, stacked, batch, [("remat", "checkpoint loop", remat)])
 
 
 @case("v5e")
@@ -102,56 +62,13 @@ def flax_gru(draw: Draw) -> Case:
 
     x, y = draw.array((128, 400, 32)), draw.array((128,), jnp.int32)
 
-    def loss_of(model):
-        def loss(params, x, y):
-            return optax.softmax_cross_entropy_with_integer_labels(model.apply(params, x), y).mean()
-
-        return loss
+    def loss(model, params, x, y):
+        return optax.softmax_cross_entropy_with_integer_labels(model.apply(params, x), y).mean()
 
     params = jax.eval_shape(Classifier(nn.GRUCell).init, KEY, x)
-    loss, remat = loss_of(Classifier(nn.GRUCell)), loss_of(Classifier(nn.remat(nn.GRUCell)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
-    found = trained(draw, loss, params, (x, y), changes)
-    found.changes[0].target = "loop"
-    return found
-
-
-@case("v6e")
-def flax_generation(draw: Draw) -> Case:
-    """Flax: a loop that generates 16 tokens with a cache, which the caller keeps."""
-
-    class Layer(nn.Module):
-        @nn.compact
-        def __call__(self, x):
-            y = nn.LayerNorm(dtype=jnp.bfloat16)(x)
-            x = x + nn.MultiHeadDotProductAttention(8, dtype=jnp.bfloat16, decode=True)(y)
-            return x + nn.Dense(512, dtype=jnp.bfloat16)(nn.gelu(nn.Dense(2048, dtype=jnp.bfloat16)(x)))
-
-    class Model(nn.Module):
-        @nn.compact
-        def __call__(self, tokens):
-            x = nn.Embed(8000, 512, dtype=jnp.bfloat16)(tokens)
-            for _ in range(3):
-                x = Layer()(x)
-            return nn.Dense(8000, dtype=jnp.bfloat16)(x)
-
-    model = Model()
-    variables = jax.eval_shape(model.init, KEY, draw.array((16, 2048), jnp.int32))
-    params, cache = shaped(draw, variables["params"]), shaped(draw, variables["cache"])
-
-    def generate(params, cache, token):
-        def step(carry, _):
-            cache, token = carry
-            logits, found = model.apply({"params": params, "cache": cache}, token, mutable=["cache"])
-            token = jnp.argmax(logits[:, -1:], -1).astype(jnp.int32)
-            return (found["cache"], token), token[:, 0]
-
-        (cache, _), tokens = lax.scan(step, (cache, token), None, 16)
-        return tokens.T, cache
-
-    arguments = params, cache, draw.array((16, 1), jnp.int32)
-    donated = Program(generate, arguments, {"donate_argnums": 1})
-    return Case(Program(generate, arguments), [Change("donated", "donate", "argument", donated)])
+    whole, remat = (functools.partial(loss, Classifier(cell)) for cell in (nn.GRUCell, nn.remat(nn.GRUCell)))
+    changes = [("remat", "checkpoint loop", remat), ("accumulated", "chunk", accumulated(whole, 8))]
+    return trained(draw, whole, params, (x, y), changes)
 
 
 class Convolution(nn.Module):
@@ -182,16 +99,13 @@ def segmented_graph(draw: Draw) -> Case:
     graph = draw.array((nodes, 32)), draw.array((edges,), jnp.int32), draw.array((edges,), jnp.int32)
     graph = *graph, draw.array((edges,))
 
-    def loss_of(model):
-        def loss(params, *batch):
-            *graph, y = batch
-            return jnp.mean((model.apply(params, *graph) - y) ** 2)
-
-        return loss
+    def loss(model, params, *batch):
+        *graph, y = batch
+        return jnp.mean((model.apply(params, *graph) - y) ** 2)
 
     params = jax.eval_shape(Network(Convolution).init, KEY, *graph)
-    changes = [("remat", "checkpoint", loss_of(Network(nn.remat(Convolution))))]
-    return trained(draw, loss_of(Network(Convolution)), params, (*graph, draw.array((nodes,))), changes)
+    changes = [("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Convolution))))]
+    return trained(draw, functools.partial(loss, Network(Convolution)), params, (*graph, draw.array((nodes,))), changes)
 
 
 @case("v5e")
@@ -223,10 +137,8 @@ def diffrax_samples(draw: Draw) -> Case:
         return jnp.mean((run(params, y) - target) ** 2)
 
     batch = draw.array((8192, 32)), draw.array((8192, 32))
-    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch", together)]
-    found = trained(draw, loss, params, batch, changes)
-    found.changes[1].target = "loop"
-    return found
+    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch loop", together)]
+    return trained(draw, loss, params, batch, changes)
 
 
 @case("v6e")

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case, pinned
+from .case import Case, Draw, Program, case, compared
 
 
 def adam(state, gradient):
@@ -21,15 +21,12 @@ def adam_odd(draw: Draw) -> Case:
     shapes = {"offsets": (700_000, 3), "table": (120_000, 10), "dense": (1000, 1000), "tail": (300, 7, 5)}
 
     def args(shapes):
-        tree = {name: draw.array(shape) for name, shape in shapes.items()}
+        tree = draw.named(shapes)
         return (tree, tree, tree), tree
 
     flat = {name: (int(jnp.prod(jnp.array(shape))),) for name, shape in shapes.items()}
     donated = {"donate_argnums": 0}
-    return Case(
-        Program(adam, args(shapes), donated),
-        [Change("flat", "reshape", "argument", Program(adam, args(flat), donated))],
-    )
+    return compared(Program(adam, args(shapes), donated), ("flat", "reshape argument", adam, args(flat)))
 
 
 @case("v5e", "v7x")
@@ -37,48 +34,7 @@ def adam_undonated(draw: Draw) -> Case:
     """State without padding that is returned anew."""
     tree = {"up": draw.array((4096, 4096)), "down": draw.array((4096, 1024)), "bias": draw.array((4096,))}
     arguments = ((tree, tree, tree), tree)
-    return Case(
-        Program(adam, arguments),
-        [Change("donated", "donate", "argument", Program(adam, arguments, {"donate_argnums": 0}))],
-    )
-
-
-@case("v6e")
-def ema_weights(draw: Draw) -> Case:
-    """A moving average of weights in bf16, kept in f32."""
-
-    def averaged(average, weights):
-        return jax.tree.map(lambda a, w: 0.999 * a + 0.001 * w.astype(jnp.float32), average, weights)
-
-    def tree(dtype):
-        return [draw.array((2048, 8192), dtype), draw.array((8192, 2048), dtype)]
-
-    arguments = (tree(jnp.float32), tree(jnp.bfloat16))
-    return Case(
-        Program(averaged, arguments),
-        [Change("donated", "donate", "argument", Program(averaged, arguments, {"donate_argnums": 0}))],
-    )
-
-
-@case("v5e")
-def adapters_pinned(draw: Draw) -> Case:
-    """Low-rank adapters of 96 layers, rank 4, in a pinned layout."""
-    shape = (96, 4096, 4)
-    row_major = [pinned(draw.array(shape))] * 4
-
-    def step(w, m, v, g):
-        return adam((w, m, v), g)
-
-    def run(arguments):
-        return Program(step, tuple(arguments), {"donate_argnums": (0, 1, 2)})
-
-    return Case(
-        run(row_major),
-        [
-            Change("unpinned", "order", "argument", run([draw.array(shape)] * 4)),
-            Change("flat", "reshape", "argument", run([draw.array((96, 4096 * 4))] * 4)),
-        ],
-    )
+    return compared(Program(adam, arguments), ("donated", "donate argument", adam, arguments, {"donate_argnums": 0}))
 
 
 @case("v5p", "v4")
@@ -104,7 +60,7 @@ def sparse_gradients(draw: Draw) -> Case:
         return lax.scan(add, jnp.zeros(w.shape), (x.reshape(16, -1, width), y.reshape(16, -1, width)))[0]
 
     arguments = draw.array((width, width)), draw.array((batch, width)), draw.array((batch, width))
-    return Case(Program(summed, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(summed, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v6e")
@@ -119,34 +75,6 @@ def heat_equation(draw: Draw) -> Case:
         return lax.fori_loop(0, 100, step, field)
 
     arguments = (draw.array((6144, 6144)),)
-    return Case(
-        Program(evolved, arguments),
-        [Change("donated", "donate", "argument", Program(evolved, arguments, {"donate_argnums": 0}))],
-    )
-
-
-@case("v5e")
-def replay_buffer(draw: Draw) -> Case:
-    """A ring of transitions, written at one place."""
-    capacity, batch = 1_000_000, 4096
-
-    def added(ring, rows, at):
-        return lax.dynamic_update_slice(ring, rows, (at, 0))
-
-    def planes(ring, rows, at):
-        return [lax.dynamic_update_slice(r, c, (at,)) for r, c in zip(ring, rows, strict=True)]
-
-    at = draw.array((), jnp.int32)
-    arguments = (draw.array((capacity, 20)), draw.array((batch, 20)), at)
-    return Case(
-        Program(added, arguments),
-        [
-            Change("donated", "donate", "argument", Program(added, arguments, {"donate_argnums": 0})),
-            Change(
-                "planes",
-                "split",
-                "argument",
-                Program(planes, ([draw.array((capacity,))] * 20, [draw.array((batch,))] * 20, at)),
-            ),
-        ],
+    return compared(
+        Program(evolved, arguments), ("donated", "donate argument", evolved, arguments, {"donate_argnums": 0})
     )

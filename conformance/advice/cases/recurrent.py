@@ -5,103 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental.layout import Format, Layout
 
-from .case import Case, Change, Draw, Program, case
-
-
-def lstm(weights, carry, x):
-    h, c = carry
-    i, f, g, o = jnp.split(x @ weights["in"] + h @ weights["hidden"] + weights["bias"], 4, axis=-1)
-    c = jax.nn.sigmoid(f + 1) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    h = jax.nn.sigmoid(o) * jnp.tanh(c)
-    return (h, c), h
-
-
-@case("v5e", "v4")
-def lstm_forecast(draw: Draw) -> Case:
-    length, batch, inputs, width = 1024, 20, 24, 90
-
-    def loss(weights, x, y, step=lstm):
-        start = (jnp.zeros((batch, width)),) * 2
-        _, h = lax.scan(lambda carry, x: step(weights, carry, x), start, x)
-        return jnp.mean((h @ weights["out"] - y) ** 2)
-
-    def remat(weights, x, y):
-        return loss(weights, x, y, jax.checkpoint(lstm))
-
-    def chunked(weights, x, y):
-        @jax.checkpoint
-        def part(carry, xy):
-            carry, h = lax.scan(lambda carry, x: lstm(weights, carry, x), carry, xy[0])
-            return carry, jnp.sum((h @ weights["out"] - xy[1]) ** 2)
-
-        parts = jax.tree.map(lambda v: v.reshape(32, -1, *v.shape[1:]), (x, y))
-        _, losses = lax.scan(part, (jnp.zeros((batch, width)),) * 2, parts)
-        return jnp.sum(losses) / y.size
-
-    shapes = {"in": (inputs, 4 * width), "hidden": (width, 4 * width), "bias": (4 * width,), "out": (width, 1)}
-    weights = {name: draw.array(shape) for name, shape in shapes.items()}
-    arguments = (weights, draw.array((length, batch, inputs)), draw.array((length, batch, 1)))
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [
-            Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments)),
-            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments)),
-        ],
-    )
-
-
-@case("v6e")
-def gru_language(draw: Draw) -> Case:
-    """Recurrent states in bf16, and a vocabulary of 5000."""
-    length, batch, width, words, dtype = 512, 32, 256, 5000, jnp.bfloat16
-
-    def cell(weights, h, x):
-        z, r = jnp.split(jax.nn.sigmoid(jnp.concatenate([x, h], -1) @ weights["gates"]), 2, axis=-1)
-        new = jnp.tanh(jnp.concatenate([x, r * h], -1) @ weights["new"])
-        h = (1 - z) * h + z * new
-        return h, h
-
-    def token_loss(weights, h, labels):
-        logits = jnp.dot(h, weights["out"], preferred_element_type=jnp.float32)
-        return jnp.sum(jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, labels[..., None], -1)[..., 0])
-
-    def states(weights, tokens, step):
-        _, h = lax.scan(lambda h, x: step(weights, h, x), jnp.zeros((batch, width), dtype), weights["table"][tokens])
-        return h
-
-    def loss(weights, tokens, labels):
-        return token_loss(weights, states(weights, tokens, cell), labels) / labels.size
-
-    def chunked(weights, tokens, labels):
-        step = jax.checkpoint(lambda total, chunk: (total + token_loss(weights, *chunk), None))
-        chunks = states(weights, tokens, cell).reshape(32, -1, batch, width), labels.reshape(32, -1, batch)
-        return lax.scan(step, 0.0, chunks)[0] / labels.size
-
-    def narrow(weights, tokens, labels):
-        logits = (states(weights, tokens, cell) @ weights["out"]).astype(jnp.float32)
-        picked = jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]
-        return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
-
-    def remat(weights, tokens, labels):
-        return token_loss(weights, states(weights, tokens, jax.checkpoint(cell)), labels) / labels.size
-
-    shapes = {
-        "table": (words, width),
-        "gates": (2 * width, 2 * width),
-        "new": (2 * width, width),
-        "out": (width, words),
-    }
-    weights = {name: draw.array(shape, dtype) for name, shape in shapes.items()}
-    tokens = draw.array((length, batch), jnp.int32)
-    arguments = (weights, tokens, tokens)
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [
-            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments)),
-            Change("narrow", "narrow", "value", Program(jax.value_and_grad(narrow), arguments)),
-            Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments)),
-        ],
-    )
+from .case import Case, Draw, Program, case, compared
 
 
 @case("v5p", "v6e")
@@ -129,9 +33,8 @@ def neural_ode(draw: Draw) -> Case:
         return loss(weights, x, jax.checkpoint(rk4))
 
     arguments = [draw.array((width, width))] * 3, draw.array((batch, width))
-    return Case(
-        Program(jax.value_and_grad(loss), arguments),
-        [Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments))],
+    return compared(
+        Program(jax.value_and_grad(loss), arguments), ("remat", "checkpoint loop", jax.value_and_grad(remat))
     )
 
 
@@ -156,12 +59,10 @@ def rollout_columns(draw: Draw) -> Case:
 
     arguments = (draw.array((batch, 128)), draw.array((128, 128)))
     row_major = Format(Layout((0, 1, 2)), draw.sharding)
-    return Case(
+    return compared(
         Program(rolled, arguments, {"out_shardings": (None, row_major)}),
-        [
-            Change("unpinned", "order", "result", Program(rolled, arguments)),
-            Change("flat", "reshape", "result", Program(flat, arguments)),
-        ],
+        ("unpinned", "order result", rolled, arguments, {}),
+        ("flat", "reshape result", flat, arguments, {}),
     )
 
 
@@ -190,7 +91,7 @@ def linear_attention_states(draw: Draw) -> Case:
         return lax.scan(part, (zero, zero), chunks)[0][1] / length
 
     arguments = (draw.array((length, batch, width)),) * 2
-    return Case(Program(mixed, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(mixed, arguments), ("chunked", "chunk", chunked))
 
 
 @case("v7x")
@@ -216,4 +117,4 @@ def viterbi(draw: Draw) -> Case:
         return part.swapaxes(0, 1).reshape(length - 1, batch)
 
     arguments = (draw.array((length, batch, tags)), draw.array((tags, tags)))
-    return Case(Program(decoded, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return compared(Program(decoded, arguments), ("chunked", "chunk", chunked))

@@ -1,21 +1,16 @@
-"""A fourth set of training steps after public code, written before any advice on it was seen."""
+"""A fourth set of programs after public code, written before any advice on it was seen."""
 
 import functools
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
-from jax.scipy.ndimage import map_coordinates
 
-from .case import Case, Change, Draw, Program, case
-from .libraries import KEY, accumulated, shaped, trained
-
-
-def normalized(x):
-    """Rows of mean square one."""
-    return x * lax.rsqrt((x.astype(jnp.float32) ** 2).mean(-1, keepdims=True) + 1e-6).astype(x.dtype)
+from .case import Case, Draw, Program, case, compared
+from .libraries import KEY, Block, accumulated, normalized, trained
 
 
 @case("v4")
@@ -63,32 +58,16 @@ def patched_channels(draw: Draw) -> Case:
             x = nn.Dense(ahead)(x.reshape(rows, channels, -1)).swapaxes(1, 2)
             return (x - shift) / (scale + 1e-10) * spread + mean
 
-    def loss_of(network):
-        def loss(params, x, y):
-            found, _ = network.apply(params, x, mutable=["batch_stats"])
-            return ((found - y) ** 2).mean()
-
-        return loss
+    def loss(network, params, x, y):
+        found, _ = network.apply(params, x, mutable=["batch_stats"])
+        return ((found - y) ** 2).mean()
 
     batch = draw.array((rows, length, channels)), draw.array((rows, ahead, channels))
     params = {"params": jax.eval_shape(Network().init, KEY, batch[0])["params"]}
-    remat = loss_of(Network(nn.remat(Layer)))
-    in_parts = loss_of(Network(functools.partial(Layer, True)))
+    remat = functools.partial(loss, Network(nn.remat(Layer)))
+    in_parts = functools.partial(loss, Network(functools.partial(Layer, True)))
     changes = [("remat", "checkpoint", remat), ("in_parts", "chunk", in_parts)]
-    return trained(draw, loss_of(Network()), params, batch, changes, optax.adam(1e-4))
-
-
-class Attended(nn.Module):
-    """A layer of a vision transformer."""
-
-    heads: int
-
-    @nn.compact
-    def __call__(self, x):
-        y = nn.LayerNorm(dtype=jnp.bfloat16)(x)
-        x = x + nn.MultiHeadDotProductAttention(self.heads, dtype=jnp.bfloat16)(y, y)
-        y = nn.gelu(nn.Dense(4 * x.shape[-1], dtype=jnp.bfloat16)(nn.LayerNorm(dtype=jnp.bfloat16)(x)))
-        return x + nn.Dense(x.shape[-1], dtype=jnp.bfloat16)(y)
+    return trained(draw, functools.partial(loss, Network()), params, batch, changes, optax.adam(1e-4))
 
 
 @case("v5p")
@@ -97,7 +76,7 @@ def distilled_crops(draw: Draw) -> Case:
     rows, width, prototypes, crops = 64, 384, 65536, 8
 
     class Network(nn.Module):
-        layer: type = Attended
+        layer: type = Block
 
         @nn.compact
         def __call__(self, groups):
@@ -119,7 +98,7 @@ def distilled_crops(draw: Draw) -> Case:
             x = nn.Dense(256)(x)
             return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
 
-    def compared(head, taught, center, said, told):
+    def scored(head, taught, center, said, told):
         """Of vectors with crops first: the summed loss and the summed logits of the teacher."""
         student = said @ (head / jnp.linalg.norm(head, axis=0)) / 0.1
         teacher = told @ (taught / jnp.linalg.norm(taught, axis=0))
@@ -143,7 +122,7 @@ def distilled_crops(draw: Draw) -> Case:
 
             def loss(params):
                 said = network.apply(params["network"], [large, small]).reshape(2 + crops, rows, -1)
-                compare = functools.partial(compared, params["head"], teacher["head"], center)
+                compare = functools.partial(scored, params["head"], teacher["head"], center)
                 total, seen = each(compare, said, told)
                 return total / rows, seen
 
@@ -164,12 +143,13 @@ def distilled_crops(draw: Draw) -> Case:
     large, small = draw.array((2 * rows, 224, 224, 3)), draw.array((crops * rows, 96, 96, 3))
     params = {"network": jax.eval_shape(Network().init, KEY, [large]), "head": draw.array((256, prototypes))}
     state = jax.eval_shape(optax.adamw(5e-4).init, params)
-    arguments = shaped(draw, params), shaped(draw, params), draw.array((prototypes,)), shaped(draw, state), large, small
+    arguments = draw.like(params), draw.like(params), draw.array((prototypes,)), draw.like(state), large, small
     jit = {"donate_argnums": (0, 1, 2, 3)}
-    remat = Program(step_of(Network(nn.remat(Attended)), at_once), arguments, jit)
-    chunked = Program(step_of(Network(), in_rows), arguments, jit)
-    changes = [Change("remat", "checkpoint", "value", remat), Change("chunked", "chunk", "value", chunked)]
-    return Case(Program(step_of(Network(), at_once), arguments, jit), changes)
+    return compared(
+        Program(step_of(Network(), at_once), arguments, jit),
+        ("remat", "checkpoint", step_of(Network(nn.remat(Block)), at_once)),
+        ("chunked", "chunk value", step_of(Network(), in_rows)),
+    )
 
 
 @case("v6e")
@@ -205,82 +185,29 @@ def heard_waves(draw: Draw) -> Case:
             mask = self.param("mask", nn.initializers.uniform(), (width,)).astype(jnp.bfloat16)
             x = jnp.where(is_hidden[..., None], mask, nn.Dense(width, dtype=jnp.bfloat16)(x))
             x = x + nn.gelu(nn.Conv(width, (128,), feature_group_count=16, dtype=jnp.bfloat16)(x))
-            x = Attended(12)(x)
+            x = Block(12, name="Attended_0")(x)
             return nn.Dense(256)(x.astype(jnp.float32)), codes
 
     def like(x, y):
         lengths = jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(y, axis=-1)
         return (x * y).sum(-1) / jnp.maximum(lengths, 1e-8)
 
-    def loss_of(network):
-        def loss(params, sound, is_hidden, others):
-            found, codes = network.apply(params, sound, is_hidden)
-            negatives = jax.vmap(lambda codes, at: codes[at])(codes, others)
-            aims = jnp.concatenate([codes[:, :, None], negatives], 2)
-            logits = like(found[:, :, None], aims) / 0.1
-            return (-jax.nn.log_softmax(logits)[..., 0] * is_hidden).mean()
-
-        return loss
+    def loss(network, params, sound, is_hidden, others):
+        found, codes = network.apply(params, sound, is_hidden)
+        negatives = jax.vmap(lambda codes, at: codes[at])(codes, others)
+        aims = jnp.concatenate([codes[:, :, None], negatives], 2)
+        logits = like(found[:, :, None], aims) / 0.1
+        return (-jax.nn.log_softmax(logits)[..., 0] * is_hidden).mean()
 
     batch = draw.array((rows, samples)), draw.array((rows, frames), jnp.bool_)
     params = jax.eval_shape(Network().init, KEY, *batch)
     batch = *batch, draw.array((rows, frames, wrong), jnp.int32)
-    whole = loss_of(Network())
+    whole = functools.partial(loss, Network())
     changes = [
-        ("remat", "checkpoint", loss_of(Network(nn.remat(Listener)))),
+        ("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Listener)))),
         ("accumulated", "chunk", accumulated(whole, 8)),
     ]
     return trained(draw, whole, params, batch, changes, optax.adamw(5e-4))
-
-
-@case("v5e")
-def drawn_negatives(draw: Draw) -> Case:
-    """After generative-recommenders' `SampledSoftmaxLoss` on HSTU: items that were not chosen, drawn for each place."""
-    rows, length, width, heads, items, wrong = 128, 211, 50, 2, 26744, 128
-
-    def normal(x):
-        return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-6)
-
-    def layer(weights, x):
-        u, v, q, k = jnp.split(jax.nn.silu(normal(x) @ weights["uvqk"]), 4, -1)
-        u, v, q, k = (part.reshape(rows, length, heads, -1) for part in (u, v, q, k))
-        places = jnp.arange(length)[:, None] - jnp.arange(length)
-        scores = jax.nn.silu(jnp.einsum("bqhd,bkhd->bhqk", q, k) + weights["place"][places + length - 1]) / length
-        found = jnp.einsum("bhqk,bkhd->bqhd", jnp.where(places >= 0, scores, 0), v)
-        return x + (u * normal(found)).reshape(x.shape) @ weights["out"]
-
-    def unit(x):
-        return x / jnp.maximum(jnp.linalg.norm(x, axis=-1, keepdims=True), 1e-6)
-
-    def lost(table, x, right, key):
-        drawn = jax.random.randint(key, (length, wrong), 1, items)
-        aims = jnp.concatenate([table[right][:, None], table[drawn]], 1)
-        logits = jnp.einsum("td,tnd->tn", unit(x), unit(aims)) / 0.05
-        is_same = jnp.pad(drawn == right[:, None], ((0, 0), (1, 0)))
-        return -jax.nn.log_softmax(jnp.where(is_same, -5e4, logits))[:, 0]
-
-    def loss_of(each):
-        def loss(params, seen, right, mask, keys):
-            x = params["items"][seen] * width**0.5 + params["places"]
-            for weights in params["layers"]:
-                x = layer(weights, x)
-            found = each(functools.partial(lost, params["items"]), x, right, keys)
-            return (found * mask).sum() / mask.sum()
-
-        return loss
-
-    def at_once(lose, *rows):
-        return jax.vmap(lose)(*rows)
-
-    def in_rows(lose, *rows):
-        return lax.map(jax.checkpoint(lambda row: lose(*row)), rows)
-
-    shapes = {"uvqk": (width, 4 * width), "out": (width, width), "place": (2 * length,)}
-    layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
-    params = {"layers": layers, "items": draw.array((items, width)), "places": draw.array((length, width))}
-    tokens = draw.array((rows, length), jnp.int32)
-    batch = tokens, tokens, draw.array((rows, length)), draw.array((rows, 2), jnp.uint32)
-    return trained(draw, loss_of(at_once), params, batch, [("in_rows", "chunk", loss_of(in_rows))])
 
 
 @case("v5e")
@@ -325,18 +252,15 @@ def mixed_modes(draw: Draw) -> Case:
             x = nn.Dense(fields * 64, use_bias=False)(x).reshape(*x.shape[:3], 8, 8, fields)
             return x.swapaxes(2, 3).reshape(len(x), tall, wide, fields)
 
-    def loss_of(network):
-        def loss(params, now, after):
-            apart = jnp.sqrt(((network.apply(params, now) - after) ** 2).sum((1, 2, 3)))
-            return (apart / jnp.sqrt((after**2).sum((1, 2, 3)))).mean()
-
-        return loss
+    def loss(network, params, now, after):
+        apart = jnp.sqrt(((network.apply(params, now) - after) ** 2).sum((1, 2, 3)))
+        return (apart / jnp.sqrt((after**2).sum((1, 2, 3)))).mean()
 
     batch = draw.array((rows, tall, wide, fields)), draw.array((rows, tall, wide, fields))
     params = jax.eval_shape(Network().init, KEY, batch[0])
-    whole = loss_of(Network())
+    whole = functools.partial(loss, Network())
     changes = [
-        ("remat", "checkpoint", loss_of(Network(nn.remat(Block)))),
+        ("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Block)))),
         ("accumulated", "chunk", accumulated(whole, rows)),
     ]
     return trained(draw, whole, params, batch, changes)
@@ -370,186 +294,154 @@ def implicit_filters(draw: Draw) -> Case:
         y = jax.nn.gelu(normalized(x) @ weights["up"].astype(x.dtype))
         return x + y @ weights["down"].astype(x.dtype)
 
-    def loss_of(wrap):
-        def loss(params, tokens, targets):
-            x = params["embedding"].astype(jnp.bfloat16)[tokens]
-            for weights in params["layers"]:
-                x = wrap(layer)(weights, x)
-            logits = normalized(x).astype(jnp.float32) @ params["embedding"].T
-            return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
-
-        return loss
+    def loss(wrap, params, tokens, targets):
+        x = params["embedding"].astype(jnp.bfloat16)[tokens]
+        for weights in params["layers"]:
+            x = wrap(layer)(weights, x)
+        logits = normalized(x).astype(jnp.float32) @ params["embedding"].T
+        return optax.softmax_cross_entropy_with_integer_labels(logits, targets).mean()
 
     shapes = {"in": (width, 3 * width), "short": (3, 3 * width), "bias": (width,), "out": (width, width)}
     shapes |= {"first": (5, inner), "second": (inner, inner), "third": (inner, inner), "last": (inner, width)}
     shapes |= {"up": (width, 4 * width), "down": (4 * width, width)}
-    layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
+    layers = [draw.named(shapes) for _ in range(2)]
     params = {"layers": layers, "embedding": draw.array((vocabulary, width))}
     batch = draw.array((rows, length), jnp.int32), draw.array((rows, length), jnp.int32)
-    whole = loss_of(lambda layer: layer)
-    changes = [("remat", "checkpoint", loss_of(jax.checkpoint)), ("accumulated", "chunk", accumulated(whole, rows))]
+    whole = functools.partial(loss, lambda layer: layer)
+    changes = [
+        ("remat", "checkpoint", functools.partial(loss, jax.checkpoint)),
+        ("accumulated", "chunk", accumulated(whole, rows)),
+    ]
     return trained(draw, whole, params, batch, changes, optax.adamw(6e-4))
 
 
-@case("v5p")
-def policy_entropy(draw: Draw) -> Case:
-    """After verl's `DataParallelPPOActor.update_policy`: likelihoods and entropies of answers, from the same logits."""
-    rows, asked, answered, width, heads, groups, inner, vocabulary = 4, 256, 512, 896, 14, 2, 4864, 151936
-    length, depth = asked + answered, width // heads
-
-    def rotated(x):
-        angles = jnp.outer(jnp.arange(length), 1e6 ** (-jnp.arange(0, depth, 2) / depth))[:, None]
-        left, right = jnp.split(x.astype(jnp.float32), 2, -1)
-        turned = left * jnp.cos(angles) - right * jnp.sin(angles), right * jnp.cos(angles) + left * jnp.sin(angles)
-        return jnp.concatenate(turned, -1).astype(x.dtype)
-
-    def layer(weights, x):
-        y = normalized(x)
-        q, k, v = ((y @ weights[name] + weights["bias_" + name]).reshape(rows, length, -1, depth) for name in "qkv")
-        q = rotated(q).reshape(rows, length, groups, heads // groups, depth)
-        scores = jnp.einsum("bqgnd,bkgd->bgnqk", q, rotated(k)).astype(jnp.float32) / depth**0.5
-        scores = jnp.where(jnp.tril(jnp.ones((length, length), bool)), scores, -1e30)
-        found = jnp.einsum("bgnqk,bkgd->bqgnd", jax.nn.softmax(scores).astype(x.dtype), v)
-        x = x + found.reshape(x.shape) @ weights["o"]
-        y = normalized(x)
-        return x + (jax.nn.silu(y @ weights["gate"]) * (y @ weights["up"])) @ weights["down"]
-
-    def read(head, x, answer):
-        logits = (x @ head.T).astype(jnp.float32)
-        chance = jnp.take_along_axis(jax.nn.log_softmax(logits), answer[..., None], -1)[..., 0]
-        share = jax.nn.softmax(logits)
-        return chance, jax.nn.logsumexp(logits, -1) - (share * logits).sum(-1)
-
-    def loss_of(wrap, each):
-        def loss(params, tokens, answer, before, reference, gains, mask):
-            params = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), params)
-            x = params["embedding"][tokens]
-            for weights in params["layers"]:
-                x = wrap(layer)(weights, x)
-            x = normalized(x)[:, asked - 1 : -1]
-            chance, surprise = each(lambda x, answer: read(params["embedding"], x, answer), x, answer)
-            ratio = jnp.exp(jnp.clip(chance - before, -20, 20))
-            pushed = jnp.maximum(-gains * ratio, -gains * jnp.clip(ratio, 0.8, 1.28))
-            apart = jnp.exp(reference - chance) - (reference - chance) - 1
-            return ((pushed - 0.001 * surprise + 0.001 * apart) * mask).sum() / mask.sum()
-
-        return loss
-
-    def at_once(read, x, answer):
-        return read(x, answer)
-
-    def in_parts(read, *given):
-        parts = jax.tree.map(lambda leaf: leaf.reshape(-1, 128, *leaf.shape[2:]), given)
-        found = lax.map(jax.checkpoint(lambda part: read(*part)), parts)
-        return jax.tree.map(lambda leaf: leaf.reshape(rows, answered), found)
-
-    def same(layer):
-        return layer
-
-    shapes = {"q": (width, width), "k": (width, groups * depth), "v": (width, groups * depth), "o": (width, width)}
-    shapes |= {"bias_q": (width,), "bias_k": (groups * depth,), "bias_v": (groups * depth,)}
-    shapes |= {"gate": (width, inner), "up": (width, inner), "down": (inner, width)}
-    layers = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
-    params = {"layers": layers, "embedding": draw.array((vocabulary, width))}
-    batch = draw.array((rows, length), jnp.int32), draw.array((rows, answered), jnp.int32)
-    batch = *batch, *[draw.array((rows, answered)) for _ in range(4)]
-    changes = [
-        ("in_parts", "chunk", loss_of(same, in_parts)),
-        ("remat", "checkpoint", loss_of(jax.checkpoint, at_once)),
-    ]
-    return trained(draw, loss_of(same, at_once), params, batch, changes, optax.adamw(1e-6))
-
-
 @case("v7x")
-def refined_flow(draw: Draw) -> Case:
-    """After RAFT's `RAFT.forward`: likeness of all pairs of places, looked up twelve times by a recurrent unit."""
-    rows, tall, wide, steps, reach = 4, 320, 448, 12, 4
+def gathered_experts(draw: Draw) -> Case:
+    """After gpt-oss's `MLPBlock`: each token of a prompt takes copies of the weights of its four experts."""
+    tokens, width, inner, experts, chosen = 16, 2880, 2880, 32, 4
 
-    class Residual(nn.Module):
-        width: int
+    def mixed(weights, x):
+        y = normalized(x) * weights["norm"]
+        logits, which = lax.top_k(y @ weights["router"] + weights["router_bias"], chosen)
+        share = jax.nn.softmax(logits.astype(jnp.float32)).astype(x.dtype)
+        y = jnp.einsum("beck,bk->bec", weights["up"][which], y) + weights["up_bias"][which]
+        gate, wide = jnp.minimum(y[..., ::2], 7), jnp.clip(y[..., 1::2], -7, 7)
+        y = gate * jax.nn.sigmoid(1.702 * gate) * (wide + 1)
+        y = jnp.einsum("beck,bek->bec", weights["down"][which], y) + weights["down_bias"][which]
+        return x + jnp.einsum("bec,be->bc", y, share)
 
-        @nn.compact
-        def __call__(self, x):
-            y = nn.relu(nn.InstanceNorm()(nn.Conv(self.width, (3, 3), 2)(x)))
-            y = nn.relu(nn.InstanceNorm()(nn.Conv(self.width, (3, 3))(y)))
-            return nn.relu(nn.Conv(self.width, (1, 1), 2)(x) + y)
+    def by_token(weights, x):
+        return lax.map(lambda row: mixed(weights, row[None])[0], x)
 
-    class Encoder(nn.Module):
-        width: int
-
-        @nn.compact
-        def __call__(self, x):
-            x = nn.relu(nn.InstanceNorm()(nn.Conv(64, (7, 7), 2)(x)))
-            return nn.Conv(self.width, (1, 1))(Residual(128)(Residual(96)(x)))
-
-    class Update(nn.Module):
-        @nn.compact
-        def __call__(self, hidden, given, near, flow):
-            near = nn.relu(nn.Conv(192, (3, 3))(nn.relu(nn.Conv(256, (1, 1))(near))))
-            moved = nn.relu(nn.Conv(64, (3, 3))(nn.relu(nn.Conv(128, (7, 7))(flow))))
-            moved = nn.relu(nn.Conv(126, (3, 3))(jnp.concatenate([near, moved], -1)))
-            x = jnp.concatenate([given, moved, flow], -1)
-            for shape in ((1, 5), (5, 1)):
-                both = jnp.concatenate([hidden, x], -1)
-                gate, reset = (nn.sigmoid(nn.Conv(128, shape)(both)) for _ in range(2))
-                fresh = nn.tanh(nn.Conv(128, shape)(jnp.concatenate([reset * hidden, x], -1)))
-                hidden = (1 - gate) * hidden + gate * fresh
-            mask = nn.Conv(576, (1, 1))(nn.relu(nn.Conv(256, (3, 3))(hidden)))
-            return hidden, 0.25 * mask, nn.Conv(2, (3, 3))(nn.relu(nn.Conv(256, (3, 3))(hidden)))
-
-    features, context, update = Encoder(256), Encoder(256), Update()
-
-    def looked_up(pyramid, places):
-        around = jnp.stack(jnp.meshgrid(*2 * [jnp.arange(-reach, reach + 1)], indexing="ij"), -1).reshape(-1, 2)
-        found = []
-        for level, alike in enumerate(pyramid):
-            at = (places.reshape(-1, 1, 2) / 2**level + around).transpose(0, 2, 1)
-            found.append(jax.vmap(lambda alike, at: map_coordinates(alike, list(at), 1))(alike, at))
-        return jnp.concatenate(found, -1).reshape(*places.shape[:3], -1)
-
-    def enlarged(flow, mask):
-        count, small, short, _ = flow.shape
-        mask = jax.nn.softmax(mask.reshape(count, small, short, 9, 8, 8), 3)
-        padded = jnp.pad(8 * flow, ((0, 0), (1, 1), (1, 1), (0, 0)))
-        near = jnp.stack([padded[:, i : i + small, j : j + short] for i in range(3) for j in range(3)], 3)
-        found = jnp.einsum("bhwnyx,bhwnc->bhywxc", mask, near)
-        return found.reshape(count, 8 * small, 8 * short, 2)
-
-    def loss_of(wrap):
-        def loss(params, first, second, aim):
-            left, right = jnp.split(features.apply(params["features"], jnp.concatenate([first, second])), 2)
-            alike = jnp.einsum("bhwc,byxc->bhwyx", left, right) / 256**0.5
-            alike = alike.reshape(-1, *alike.shape[3:])
-            pyramid = [alike]
-            for _ in range(3):
-                pyramid.append(nn.avg_pool(pyramid[-1][..., None], (2, 2), (2, 2))[..., 0])
-            hidden, given = jnp.split(context.apply(params["context"], first), 2, -1)
-            start = jnp.stack(jnp.meshgrid(jnp.arange(tall / 8), jnp.arange(wide / 8), indexing="ij"), -1)
-            start = jnp.broadcast_to(start, (len(first), *start.shape))
-
-            def step(state, weight):
-                hidden, places = state
-                places = lax.stop_gradient(places)
-                near = looked_up(pyramid, places)
-                hidden, mask, moved = update.apply(params["update"], hidden, nn.relu(given), near, places - start)
-                places = places + moved
-                return (hidden, places), weight * jnp.abs(enlarged(places - start, mask) - aim).mean()
-
-            weights = 0.8 ** jnp.arange(steps - 1, -1, -1.0)
-            return lax.scan(wrap(step), (nn.tanh(hidden), start), weights)[1].sum()
-
-        return loss
-
-    picture = draw.array((rows, tall, wide, 3))
-    small = [draw.array((rows, tall // 8, wide // 8, width)) for width in (128, 128, 324, 2)]
-    params = {
-        "features": jax.eval_shape(features.init, KEY, picture),
-        "context": jax.eval_shape(context.init, KEY, picture),
+    shapes = {
+        "norm": (width,),
+        "router": (width, experts),
+        "router_bias": (experts,),
+        "up": (experts, 2 * inner, width),
     }
-    params["update"] = jax.eval_shape(update.init, KEY, *small)
-    whole = loss_of(lambda step: step)
-    changes = [("remat", "checkpoint", loss_of(jax.checkpoint))]
-    batch = picture, picture, draw.array((rows, tall, wide, 2))
-    found = trained(draw, whole, params, batch, changes, optax.adamw(4e-4))
-    found.changes[0].target = "loop"
-    return found
+    shapes |= {"up_bias": (experts, 2 * inner), "down": (experts, width, inner), "down_bias": (experts, width)}
+    weights = draw.named(shapes, jnp.bfloat16)
+    arguments = weights, draw.array((tokens, width), jnp.bfloat16)
+    return compared(Program(mixed, arguments), ("by_token", "chunk", by_token))
+
+
+@case("v4")
+def colliding_fluids(draw: Draw) -> Case:
+    """After XLB's `IncompressibleNavierStokesStepper`: 19 populations a cell collide, bounce back and stream by rolls."""
+    size = 224
+    ways = np.array(
+        [(i, j, k) for i in (0, 1, -1) for j in (0, 1, -1) for k in (0, 1, -1) if abs(i) + abs(j) + abs(k) < 3]
+    )
+    weights = np.array([(1 / 3, 1 / 18, 1 / 36)[abs(way).sum()] for way in ways], np.float32)
+    opposite = np.array([next(n for n, other in enumerate(ways) if (other == -way).all()) for way in ways])
+
+    def collided(populations, is_wall, omega):
+        density = populations.sum(0)
+        speed = jnp.tensordot(jnp.asarray(ways.T, jnp.float32), populations, 1) / density
+        along = jnp.tensordot(jnp.asarray(ways, jnp.float32), speed, 1)
+        square = 1.5 * (speed**2).sum(0)
+        settled = density * weights[:, None, None, None] * (1 + along * (3 + 4.5 * along) - square)
+        after = populations - omega * (populations - settled)
+        return jnp.where(is_wall, populations[opposite], after)
+
+    def step_of(collide):
+        def step(populations, is_wall, omega):
+            after = collide(populations, is_wall, omega)
+            return jnp.stack([jnp.roll(after[number], way, (0, 1, 2)) for number, way in enumerate(ways)])
+
+        return step
+
+    def in_slabs(populations, is_wall, omega):
+        def slab(number, after):
+            cut = lax.dynamic_slice_in_dim(populations, number * 16, 16, 1)
+            wall = lax.dynamic_slice_in_dim(is_wall, number * 16, 16)
+            return lax.dynamic_update_slice_in_dim(after, collided(cut, wall, omega), number * 16, 1)
+
+        return lax.fori_loop(0, size // 16, slab, jnp.zeros_like(populations))
+
+    arguments = draw.array((19, size, size, size)), draw.array((size, size, size), jnp.bool_), draw.array(())
+    return compared(
+        Program(step_of(collided), arguments),
+        ("donated", "donate argument", step_of(collided), arguments, {"donate_argnums": (0,)}),
+        ("in_slabs", "chunk", step_of(in_slabs)),
+    )
+
+
+@case("v5p")
+def repeated_layers(draw: Draw) -> Case:
+    """After Praxis's `StackedTransformerRepeated`: tokens in a loop, layers in a loop in it, which stacks their caches anew."""
+    rows, length, count, width, heads, depth, fresh = 64, 2048, 6, 1024, 16, 128, 8
+
+    def attended(weights, keys, values, x, at):
+        """With one key and value for all heads, and scores that fall with the distance."""
+        y = normalized(x)
+        q = jnp.einsum("bw,whd->bhd", y, weights["q"])
+        keys, values = (
+            lax.dynamic_update_slice(old, (y @ weights[name])[:, None], (0, at, 0))
+            for name, old in (("k", keys), ("v", values))
+        )
+        apart = at - jnp.arange(length)
+        slope = 2.0 ** (-8 * (1 + jnp.arange(heads)) / heads)
+        scores = jnp.einsum("bhd,btd->bht", q, keys).astype(jnp.float32) / depth**0.5 - slope[:, None] * apart
+        found = jax.nn.softmax(jnp.where(apart >= 0, scores, -1e30)).astype(x.dtype)
+        x = x + jnp.einsum("bht,btd->bhd", found, values).reshape(rows, -1) @ weights["o"]
+        return x + jax.nn.gelu(normalized(x) @ weights["up"]) @ weights["down"], keys, values
+
+    def stacked(params, caches, x, at):
+        def layer(x, given):
+            x, *cache = attended(*given, x, at)
+            return x, cache
+
+        return lax.scan(layer, x, (params["layers"], *caches))
+
+    def carried(params, caches, x, at):
+        def layer(carry, given):
+            x, *caches = carry
+            number, weights = given
+            x, *cache = attended(weights, *[whole[number] for whole in caches], x, at)
+            return (x, *[whole.at[number].set(part) for whole, part in zip(caches, cache, strict=True)]), None
+
+        (x, *caches), _ = lax.scan(layer, (x, *caches), (jnp.arange(count), params["layers"]))
+        return x, caches
+
+    def generator(step_of):
+        def generate(params, caches, token, at):
+            def step(state, _):
+                caches, token, at = state
+                x, caches = step_of(params, caches, params["embedding"][token], at)
+                token = jnp.argmax(normalized(x) @ params["embedding"].T, -1)
+                return (caches, token, at + 1), token
+
+            (caches, _, _), found = lax.scan(step, (caches, token, at), None, fresh)
+            return caches, found.T
+
+        return generate
+
+    shapes = {"q": (count, width, heads, depth), "k": (count, width, depth), "v": (count, width, depth)}
+    shapes |= {"o": (count, heads * depth, width), "up": (count, width, 4 * width), "down": (count, 4 * width, width)}
+    params = {"layers": draw.named(shapes, jnp.bfloat16)}
+    params["embedding"] = draw.array((32000, width), jnp.bfloat16)
+    caches = [draw.array((count, rows, length, depth), jnp.bfloat16) for _ in "kv"]
+    arguments = params, caches, draw.array((rows,), jnp.int32), draw.array((), jnp.int32)
+    jit = {"donate_argnums": (1,)}
+    return compared(Program(generator(stacked), arguments, jit), ("carried", "carry loop", generator(carried)))

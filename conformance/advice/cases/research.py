@@ -1,21 +1,74 @@
-"""Training steps and inference after code of research groups, rebuilt small in JAX, each with its source named."""
+"""The first set of programs after public code, of libraries' examples and of research groups, each with its source named."""
 
 import functools
 
+import equinox
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case
-from .libraries import KEY, Block, accumulated, shaped, step_of, trained
+from .case import Case, Draw, Program, case, compared
+from .libraries import KEY, accumulated, trained
+
+
+@case("v4")
+def equinox_scores(draw: Draw) -> Case:
+    """After Equinox's `score_based_diffusion`, without its norms: a mixer of one picture, vmapped, a key for each."""
+
+    class Mixer(equinox.Module):
+        layers: list
+        read: equinox.nn.Conv2d
+        write: equinox.nn.ConvTranspose2d
+
+        def __init__(self, key):
+            keys = jax.random.split(key, 10)
+            self.read = equinox.nn.Conv2d(2, 64, 4, stride=4, key=keys[0])
+            self.write = equinox.nn.ConvTranspose2d(64, 1, 4, stride=4, key=keys[1])
+            self.layers = [
+                (equinox.nn.MLP(64, 64, 512, 1, key=one), equinox.nn.MLP(64, 64, 512, 1, key=other))
+                for one, other in zip(keys[2:6], keys[6:], strict=True)
+            ]
+
+        def __call__(self, t, y, wrap):
+            y = self.read(jnp.concatenate([y, jnp.full_like(y, t)]))
+            shape = y.shape
+            y = y.reshape(shape[0], -1)
+            for patches, hidden in self.layers:
+
+                def layer(y, patches=patches, hidden=hidden):
+                    y = y + jax.vmap(patches)(y)
+                    return y + jax.vmap(hidden)(y.T).T
+
+                y = wrap(layer)(y)
+            return self.write(y.reshape(shape))
+
+    shapes = equinox.filter_eval_shape(Mixer, KEY)
+    params, static = equinox.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+    rows = 4096
+
+    def loss(params, pictures, key, wrap=lambda layer: layer):
+        model = equinox.combine(params, static)
+
+        def one(y, t, key):
+            keep, noise = jnp.exp(-0.5 * t), jax.random.normal(key, y.shape)
+            spread = jnp.sqrt(jnp.maximum(1 - keep**2, 1e-5))
+            return jnp.mean((model(t, keep * y + spread * noise, wrap) + noise / spread) ** 2) * spread
+
+        low, keys = jax.random.split(key)
+        times = jax.random.uniform(low, (rows,), maxval=10 / rows) + 10 / rows * jnp.arange(rows)
+        return jax.vmap(one)(pictures, times, jax.random.split(keys, rows)).mean()
+
+    batch = draw.array((rows, 1, 32, 32)), draw.array((2,), jnp.uint32)
+    remat = functools.partial(loss, wrap=jax.checkpoint)
+    return trained(draw, loss, params, batch, [("remat", "checkpoint", remat)])
 
 
 class Encoder(nn.Module):
-    """A layer of a vision transformer."""
+    """A layer of a transformer, normalized before each half, in the precision of its input."""
 
-    heads: int
+    heads: int = 6
 
     @nn.compact
     def __call__(self, x):
@@ -59,10 +112,12 @@ def vision_sharpness(draw: Draw) -> Case:
         return update_fn
 
     params = jax.eval_shape(Vision().init, KEY, x)
-    arguments = shaped(draw, params), shaped(draw, jax.eval_shape(optimizer.init, params)), x, y
+    arguments = draw.like(params), draw.like(jax.eval_shape(optimizer.init, params)), x, y
     jit = {"donate_argnums": (0, 1)}
-    remat = Program(step_of_model(Vision(nn.remat(Encoder))), arguments, jit)
-    return Case(Program(step_of_model(Vision()), arguments, jit), [Change("remat", "checkpoint", "value", remat)])
+    return compared(
+        Program(step_of_model(Vision()), arguments, jit),
+        ("remat", "checkpoint", step_of_model(Vision(nn.remat(Encoder)))),
+    )
 
 
 @case("v6e")
@@ -92,53 +147,6 @@ def contrastive_views(draw: Draw) -> Case:
     params = jax.eval_shape(model.init, KEY, one)
     remat = functools.partial(loss, wrap=jax.checkpoint)
     return trained(draw, loss, params, (one, other), [("remat", "checkpoint", remat)])
-
-
-class Language(nn.Module):
-    """A language model of two layers."""
-
-    vocabulary: int
-
-    @nn.compact
-    def __call__(self, tokens, head=True):
-        x = nn.Embed(self.vocabulary, 512, dtype=jnp.bfloat16)(tokens)
-        for number in range(2):
-            x = Block(name=f"layer_{number}")(x)
-        logits = nn.Dense(self.vocabulary, use_bias=False, dtype=jnp.bfloat16)
-        return logits(x).astype(jnp.float32) if head else x
-
-
-@case("v6e")
-def direct_preference(draw: Draw) -> Case:
-    """After TRL's DPO trainer: chosen and rejected answers in one batch, beside a reference model's likelihoods."""
-    model = Language(32000)
-    pairs, length = 16, 512
-    tokens, answer = draw.array((2 * pairs, length), jnp.int32), draw.array((2 * pairs, length))
-    before = draw.array((2 * pairs,))
-
-    def preferred(likelihood, before):
-        gain = likelihood - before
-        return -jax.nn.log_sigmoid(0.1 * (gain[:pairs] - gain[pairs:])).mean()
-
-    def loss(params, tokens, answer, before):
-        chances = nn.log_softmax(model.apply(params, tokens)[:, :-1])
-        found = jnp.take_along_axis(chances, tokens[:, 1:, None], -1)[..., 0]
-        return preferred((found * answer[:, 1:]).sum(-1), before)
-
-    def chunked(params, tokens, answer, before):
-        hidden = model.apply(params, tokens, head=False)
-        head = params["params"]["Dense_0"]["kernel"].astype(jnp.bfloat16)
-
-        @jax.checkpoint
-        def of_row(row):
-            hidden, tokens, answer = row
-            chances = nn.log_softmax((hidden[:-1] @ head).astype(jnp.float32))
-            return (jnp.take_along_axis(chances, tokens[1:, None], -1)[:, 0] * answer[1:]).sum()
-
-        return preferred(lax.map(of_row, (hidden, tokens, answer)), before)
-
-    params = jax.eval_shape(model.init, KEY, tokens)
-    return trained(draw, loss, params, (tokens, answer, before), [("chunked", "chunk", chunked)])
 
 
 @case("v5e")
@@ -178,58 +186,6 @@ def radiance_field(draw: Draw) -> Case:
     return trained(draw, loss, params, batch, changes)
 
 
-@case("v4")
-def world_model(draw: Draw) -> Case:
-    """After DreamerV3's state space model, without sampling: steps of time in a loop, with the pictures it predicts."""
-    batch, length, width = 64, 64, 512
-
-    class Cell(nn.Module):
-        @nn.compact
-        def __call__(self, carry, now):
-            deter, stoch = carry
-            seen, action = now
-            x = nn.silu(nn.Dense(width)(jnp.concatenate([stoch, action], -1)))
-            deter, _ = nn.GRUCell(width)(deter, x)
-            prior = nn.Dense(1024)(nn.silu(nn.Dense(width)(deter)))
-            logits = nn.Dense(1024)(nn.silu(nn.Dense(width)(jnp.concatenate([deter, seen], -1))))
-            stoch = nn.softmax(logits.reshape(-1, 32, 32)).reshape(-1, 1024)
-            return (deter, stoch), (deter, stoch, prior, logits)
-
-    class World(nn.Module):
-        cell: type = Cell
-
-        @nn.compact
-        def __call__(self, pictures, actions):
-            x = pictures.reshape(-1, 32, 32, 3)
-            for channels in (32, 64, 128):
-                x = nn.silu(nn.Conv(channels, (4, 4), 2)(x))
-            seen = x.reshape(length, batch, -1)
-            run = nn.scan(self.cell, variable_broadcast="params", split_rngs={"params": False})
-            zero = jnp.zeros((batch, width)), jnp.zeros((batch, 1024))
-            _, (deter, stoch, prior, logits) = run(name="cell")(zero, (seen, actions))
-            x = nn.Dense(4 * 4 * 128)(jnp.concatenate([deter, stoch], -1)).reshape(-1, 4, 4, 128)
-            for channels in (64, 32):
-                x = nn.silu(nn.ConvTranspose(channels, (4, 4), (2, 2))(x))
-            return nn.ConvTranspose(3, (4, 4), (2, 2))(x), prior, logits
-
-    def loss_of(model):
-        def loss(params, pictures, actions):
-            found, prior, logits = model.apply(params, pictures, actions)
-            prior, logits = (nn.log_softmax(x.reshape(length, batch, 32, 32)) for x in (prior, logits))
-            apart = (jnp.exp(logits) * (logits - prior)).sum((-1, -2))
-            lost = ((found.reshape(pictures.shape) - pictures) ** 2).sum((-1, -2, -3))
-            return (lost + jnp.maximum(apart, 1.0)).mean()
-
-        return loss
-
-    pictures, actions = draw.array((length, batch, 32, 32, 3)), draw.array((length, batch, 6))
-    params = jax.eval_shape(World().init, KEY, pictures, actions)
-    remat = loss_of(World(nn.remat(Cell)))
-    found = trained(draw, loss_of(World()), params, (pictures, actions), [("remat", "checkpoint", remat)])
-    found.changes[0].target = "loop"
-    return found
-
-
 @case("v6e")
 def prefill_scores(draw: Draw) -> Case:
     """After MaxText's `dot_product` attention: a prompt's scores, with a soft cap, and the cache that it fills."""
@@ -262,82 +218,9 @@ def prefill_scores(draw: Draw) -> Case:
 
     shapes = {"q": (width, heads * depth), "k": (width, groups * depth), "v": (width, groups * depth)}
     shapes |= {"o": (heads * depth, width), "up": (width, 4 * width), "down": (4 * width, width)}
-    params = [{name: draw.array(shape, jnp.bfloat16) for name, shape in shapes.items()} for _ in range(layers)]
+    params = [draw.named(shapes, jnp.bfloat16) for _ in range(layers)]
     arguments = params, draw.array((length, width), jnp.bfloat16)
-    change = Change("in_parts", "chunk", "value", Program(prefill_of(in_parts), arguments))
-    return Case(Program(prefill_of(attend), arguments), [change])
-
-
-@case("v5p")
-def selective_states(draw: Draw) -> Case:
-    """After Mamba's selective scan: a state for each channel, by an associative scan along the sequence."""
-    rows, length, width, states = 8, 1024, 512, 16
-
-    def layer(weights, x):
-        inner, gate = jnp.split(x @ weights["in"], 2, -1)
-        step = jax.nn.softplus(inner @ weights["step"])
-        into, out = inner @ weights["into"], inner @ weights["out_of"]
-        decay = jnp.exp(step[..., None] * -jnp.exp(weights["a"]))
-        driven = (step * inner)[..., None] * into[..., None, :]
-
-        def joined(left, right):
-            return left[0] * right[0], right[0] * left[1] + right[1]
-
-        _, state = lax.associative_scan(joined, (decay, driven), axis=1)
-        found = jnp.einsum("bldn,bln->bld", state, out) * jax.nn.silu(gate)
-        return x + found @ weights["back"]
-
-    def loss(params, x, y, wrap=lambda layer: layer):
-        for weights in params:
-            x = wrap(layer)(weights, x)
-        return jnp.mean((x - y) ** 2)
-
-    shapes = {"in": (width, 2 * width), "step": (width, width), "into": (width, states), "out_of": (width, states)}
-    shapes |= {"a": (width, states), "back": (width, width)}
-    params = [{name: draw.array(shape) for name, shape in shapes.items()} for _ in range(2)]
-    batch = draw.array((rows, length, width)), draw.array((rows, length, width))
-    remat = functools.partial(loss, wrap=jax.checkpoint)
-    return trained(
-        draw, loss, params, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
-    )
-
-
-@case("v5e")
-def mesh_network(draw: Draw) -> Case:
-    """After DeepMind's `meshgraphnets`: messages along the edges of one mesh, five times."""
-    nodes, edges, width = 40000, 240000, 128
-
-    class Steps(nn.Module):
-        @nn.compact
-        def __call__(self, node, edge, sender, receiver):
-            def network(x):
-                return nn.LayerNorm()(nn.Dense(width)(nn.relu(nn.Dense(width)(x))))
-
-            message = edge + network(jnp.concatenate([node[sender], node[receiver], edge], -1))
-            arrived = jax.ops.segment_sum(message, receiver, nodes)
-            return node + network(jnp.concatenate([node, arrived], -1)), message
-
-    class Network(nn.Module):
-        step: type = Steps
-
-        @nn.compact
-        def __call__(self, node, edge, sender, receiver):
-            node, edge = nn.Dense(width)(node), nn.Dense(width)(edge)
-            for number in range(5):
-                node, edge = self.step(name=f"step_{number}")(node, edge, sender, receiver)
-            return nn.Dense(3)(node)
-
-    def loss_of(model):
-        def loss(params, node, edge, sender, receiver, after):
-            return jnp.mean((model.apply(params, node, edge, sender, receiver) - after) ** 2)
-
-        return loss
-
-    batch = draw.array((nodes, 12)), draw.array((edges, 7)), *[draw.array((edges,), jnp.int32)] * 2
-    params = jax.eval_shape(Network().init, KEY, *batch)
-    remat = loss_of(Network(nn.remat(Steps)))
-    arguments = *batch, draw.array((nodes, 3))
-    return trained(draw, loss_of(Network()), params, arguments, [("remat", "checkpoint", remat)])
+    return compared(Program(prefill_of(attend), arguments), ("in_parts", "chunk", prefill_of(in_parts)))
 
 
 @case("v4")
@@ -364,16 +247,13 @@ def volume_overlap(draw: Draw) -> Case:
                 x = nn.relu(nn.GroupNorm(8)(nn.Conv(self.width, (3, 3, 3))(x)))
             return x
 
-    def loss_of(model, each):
-        def loss(params, x, y):
-            def sums(x, y):
-                chance, truth = nn.softmax(model.apply(params, x)), jax.nn.one_hot(y, 4)
-                return (chance * truth).sum((0, 1, 2, 3)), (chance + truth).sum((0, 1, 2, 3))
+    def loss(model, each, params, x, y):
+        def sums(x, y):
+            chance, truth = nn.softmax(model.apply(params, x)), jax.nn.one_hot(y, 4)
+            return (chance * truth).sum((0, 1, 2, 3)), (chance + truth).sum((0, 1, 2, 3))
 
-            both, all_of = each(sums, x, y)
-            return 1 - ((2 * both + 1e-5) / (all_of + 1e-5)).mean()
-
-        return loss
+        both, all_of = each(sums, x, y)
+        return 1 - ((2 * both + 1e-5) / (all_of + 1e-5)).mean()
 
     def at_once(sums, x, y):
         return sums(x, y)
@@ -384,34 +264,8 @@ def volume_overlap(draw: Draw) -> Case:
 
     batch = draw.array((8, 48, 48, 48, 1)), draw.array((8, 48, 48, 48), jnp.int32)
     params = jax.eval_shape(Volumes().init, KEY, batch[0])
-    changes = [("remat", "checkpoint", loss_of(Volumes(True), at_once)), ("in_turn", "chunk", loss_of(Volumes(), in_turn))]
-    return trained(draw, loss_of(Volumes(), at_once), params, batch, changes)
-
-
-@case("v6e")
-def adversarial_critic(draw: Draw) -> Case:
-    """After WGAN-GP's penalty on a critic of convolutions: a gradient of a gradient."""
-
-    def critic(params, x):
-        for weight in params["layers"]:
-            x = jax.nn.leaky_relu(
-                lax.conv_general_dilated(x, weight, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-            )
-        return x.reshape(x.shape[0], -1) @ params["out"]
-
-    def loss(params, real, fake, mix):
-        between = mix[:, None, None, None] * real + (1 - mix[:, None, None, None]) * fake
-        slope = jax.grad(lambda x: critic(params, x).sum())(between)
-        norm = jnp.sqrt((slope**2).sum((1, 2, 3)) + 1e-12)
-        return critic(params, fake).mean() - critic(params, real).mean() + 10 * jnp.mean((norm - 1) ** 2)
-
-    sizes = [(3, 64), (64, 128), (128, 256)]
-    params = {"layers": [draw.array((4, 4, *size)) for size in sizes], "out": draw.array((8 * 8 * 256, 1))}
-    batch = draw.array((512, 64, 64, 3)), draw.array((512, 64, 64, 3)), draw.array((512,))
-    optimizer = optax.adam(1e-4)
-    state = jax.eval_shape(optimizer.init, params)
-    arguments = params, shaped(draw, state), *batch
-    in_parts = step_of(accumulated(loss, 8), optimizer)
-    jit = {"donate_argnums": (0, 1)}
-    changes = [Change("accumulated", "chunk", "value", Program(in_parts, arguments, jit))]
-    return Case(Program(step_of(loss, optimizer), arguments, jit), changes)
+    changes = [
+        ("remat", "checkpoint", functools.partial(loss, Volumes(True), at_once)),
+        ("in_turn", "chunk", functools.partial(loss, Volumes(), in_turn)),
+    ]
+    return trained(draw, functools.partial(loss, Volumes(), at_once), params, batch, changes)

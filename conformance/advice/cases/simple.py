@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from .case import Case, Draw, Program, case
+from .case import Case, Draw, Program, case, compared
 
 
 @case("v5e", "v7x")
@@ -12,9 +12,8 @@ def dense_layer(draw: Draw) -> Case:
         return jax.nn.relu(x @ w + bias)
 
     dtype = jnp.bfloat16
-    return Case(
-        Program(layer, (draw.array((8192, 4096), dtype), draw.array((4096, 4096), dtype), draw.array((4096,), dtype))),
-        [],
+    return compared(
+        Program(layer, (draw.array((8192, 4096), dtype), draw.array((4096, 4096), dtype), draw.array((4096,), dtype)))
     )
 
 
@@ -24,7 +23,7 @@ def axpy_donated(draw: Draw) -> Case:
         return a * x + y
 
     big = draw.array((64 << 20,))
-    return Case(Program(axpy, (draw.array(()), big, big), {"donate_argnums": 2}), [])
+    return compared(Program(axpy, (draw.array(()), big, big), {"donate_argnums": 2}))
 
 
 @case("v6e")
@@ -32,7 +31,7 @@ def spectrum(draw: Draw) -> Case:
     def power(x):
         return jnp.abs(jnp.fft.rfft(x)) ** 2
 
-    return Case(Program(power, (draw.array((4096, 4096)),)), [])
+    return compared(Program(power, (draw.array((4096, 4096)),)))
 
 
 @case("v5p")
@@ -43,7 +42,7 @@ def residual_convolution(draw: Draw) -> Case:
         )
 
     x, w = draw.array((32, 56, 56, 256), jnp.bfloat16), draw.array((3, 3, 256, 256), jnp.bfloat16)
-    return Case(Program(layer, (x, w), {"donate_argnums": 0}), [])
+    return compared(Program(layer, (x, w), {"donate_argnums": 0}))
 
 
 @case("v5e")
@@ -51,7 +50,7 @@ def column_means(draw: Draw) -> Case:
     def means(x):
         return jnp.mean(x, axis=0), jnp.std(x, axis=0)
 
-    return Case(Program(means, (draw.array((300_000, 256)),)), [])
+    return compared(Program(means, (draw.array((300_000, 256)),)))
 
 
 @case("v6e")
@@ -61,4 +60,4 @@ def points_read_once(draw: Draw) -> Case:
     def extent(points):
         return jnp.min(points, axis=0), jnp.max(points, axis=0)
 
-    return Case(Program(extent, (draw.array((8, 4_000_000)),)), [])
+    return compared(Program(extent, (draw.array((8, 4_000_000)),)))

@@ -8,39 +8,8 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
-from .case import Case, Change, Draw, Program, case
-from .libraries import KEY, accumulated, shaped, step_of, trained
-
-
-@case("v5p")
-def mixture_of_experts(draw: Draw) -> Case:
-    """Optax: two layers of sixteen experts, each token sent to two of them by one-hot matrices."""
-    groups, tokens, width, experts, hidden, capacity = 8, 2048, 512, 16, 2048, 320
-
-    def layer(weights, x):
-        gates = jax.nn.softmax((x @ weights["gate"]).astype(jnp.float32))
-        best, which = lax.top_k(gates, 2)
-        chosen = jax.nn.one_hot(which, experts)
-        place = jnp.cumsum(chosen.sum(2), 1)[:, :, None] * chosen - 1
-        dispatch = jax.nn.one_hot(place, capacity, dtype=jnp.bfloat16)
-        combine = jnp.einsum("gtk,gtkec->gtec", best.astype(jnp.bfloat16), dispatch)
-        sent = jnp.einsum("gtec,gtd->gecd", (combine > 0).astype(jnp.bfloat16), x)
-        found = jax.nn.gelu(jnp.einsum("gecd,edh->gech", sent, weights["up"]))
-        found = jnp.einsum("gech,ehd->gecd", found, weights["down"])
-        return x + jnp.einsum("gtec,gecd->gtd", combine, found)
-
-    def loss(params, x, y, wrap=lambda layer: layer):
-        for weights in params:
-            x = wrap(layer)(weights, x)
-        return jnp.mean((x - y).astype(jnp.float32) ** 2)
-
-    weights = {"gate": (width, experts), "up": (experts, width, hidden), "down": (experts, hidden, width)}
-    params = [{name: draw.array(shape, jnp.bfloat16) for name, shape in weights.items()}] * 2
-    batch = draw.array((groups, tokens, width), jnp.bfloat16), draw.array((groups, tokens, width), jnp.bfloat16)
-    remat = functools.partial(loss, wrap=jax.checkpoint)
-    return trained(
-        draw, loss, params, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
-    )
+from .case import Case, Draw, Program, case, compared
+from .libraries import KEY, accumulated, step_of, trained
 
 
 class Convolved(nn.Module):
@@ -86,34 +55,16 @@ def flax_diffusion(draw: Draw) -> Case:
     """Flax: a U-Net learns to remove noise."""
     x, noise, time = draw.array((32, 64, 64, 3)), draw.array((32, 64, 64, 3)), draw.array((32,))
 
-    def loss_of(model):
-        def loss(params, x, noise, time):
-            keep = jnp.cos(time)[:, None, None, None]
-            noisy = keep * x + jnp.sqrt(1 - keep**2) * noise
-            return jnp.mean((model.apply(params, noisy, time) - noise) ** 2)
-
-        return loss
+    def loss(model, params, x, noise, time):
+        keep = jnp.cos(time)[:, None, None, None]
+        noisy = keep * x + jnp.sqrt(1 - keep**2) * noise
+        return jnp.mean((model.apply(params, noisy, time) - noise) ** 2)
 
     model = UNet()
     params = jax.eval_shape(model.init, KEY, x, time)
-    remat = loss_of(UNet(block=nn.remat(Convolved)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss_of(model), 2))]
-    return trained(draw, loss_of(model), params, (x, noise, time), changes)
-
-
-@case("v5e")
-def optax_groups(draw: Draw) -> Case:
-    """Optax: two optimizers for two groups of parameters, and nothing is donated."""
-    params = {"body": {"w": draw.array((4096, 3000)), "v": draw.array((3000, 4096))}, "head": draw.array((4096, 1000))}
-    labels = {"body": "slow", "head": "fast"}
-    optimizer = optax.multi_transform({"slow": optax.adamw(1e-4), "fast": optax.sgd(1e-2, 0.9)}, labels)
-
-    def loss(params, x, y):
-        hidden = x + jax.nn.relu(x @ params["body"]["w"]) @ params["body"]["v"]
-        return optax.softmax_cross_entropy_with_integer_labels(hidden @ params["head"], y).mean()
-
-    batch = draw.array((512, 4096)), draw.array((512,), jnp.int32)
-    return trained(draw, loss, params, batch, [], optimizer, donated=False)
+    remat = functools.partial(loss, UNet(block=nn.remat(Convolved)))
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(functools.partial(loss, model), 2))]
+    return trained(draw, functools.partial(loss, model), params, (x, noise, time), changes)
 
 
 @case("v5p")
@@ -147,11 +98,7 @@ def vmapped_ensemble(draw: Draw) -> Case:
 
     arguments = many(params), many(state), draw.array((rows, 256)), draw.array((rows, 1))
     jit = {"donate_argnums": (0, 1)}
-    changes = [
-        Change("mapped", "chunk", "value", Program(mapped, arguments, jit)),
-        Change("accumulated", "chunk", "value", Program(halved, arguments, jit)),
-    ]
-    return Case(Program(train, arguments, jit), changes)
+    return compared(Program(train, arguments, jit), ("mapped", "chunk", mapped), ("accumulated", "chunk value", halved))
 
 
 @case("v4")
@@ -214,8 +161,6 @@ def ppo_update(draw: Draw) -> Case:
 
     rows = [draw.array((steps, agents), dtype) for dtype in (jnp.int32, *[jnp.float32] * 3)]
     orders = draw.array((4, steps * agents), jnp.int32)
-    arguments = shaped(draw, params), shaped(draw, state), draw.array((steps, agents, width)), *rows, orders
+    arguments = draw.like(params), draw.like(state), draw.array((steps, agents, width)), *rows, orders
     jit = {"donate_argnums": (0, 1)}
-    return Case(
-        Program(update, arguments, jit), [Change("chunked", "chunk", "loop", Program(chunked, arguments, jit))]
-    )
+    return compared(Program(update, arguments, jit), ("chunked", "chunk loop", chunked))

@@ -96,6 +96,10 @@ class Draw:
         """Arguments as those of the tree."""
         return jax.tree.map(lambda leaf: self.array(leaf.shape, dtype or leaf.dtype, leaf.sharding), tree)
 
+    def named(self, shapes: dict[str, tuple], dtype: Any = jnp.float32) -> dict[str, jax.ShapeDtypeStruct]:
+        """Arguments of these shapes, each by its name."""
+        return {name: self.array(shape, dtype) for name, shape in shapes.items()}
+
     def mesh(self, **axes: int) -> Mesh:
         """A mesh of the first devices."""
         count = int(np.prod(list(axes.values())))
