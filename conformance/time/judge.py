@@ -15,19 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "tpu"), str(HERE)]
+sys.path.append(str(HERE.parent / "tpu"))
 
 import worker  # noqa: E402, as the compiler reads the surroundings that it sets
-
-# `tpu/` has programs of its own.
-sys.modules.pop("programs", None)
-sys.path.remove(str(HERE))
-sys.path.insert(0, str(HERE))
-
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 from jax.experimental import topologies  # noqa: E402
-from programs import PROGRAMS  # noqa: E402
+from rebuilt import PROGRAMS  # noqa: E402
 
 RANGES = {
     "matmul": (0.75, 1.30),
@@ -56,7 +50,9 @@ def sharding(tpu, program):
     devices = worker.devices(tpu)
     if program.both_cores:
         topology = worker.TOPOLOGIES[tpu]
-        devices = topologies.get_topology_desc(platform="tpu", topology_name=topology, chip_config_name="megacore").devices
+        devices = topologies.get_topology_desc(
+            platform="tpu", topology_name=topology, chip_config_name="megacore"
+        ).devices
     if not program.mesh:
         return jax.sharding.SingleDeviceSharding(devices[0])
     mesh = jax.sharding.Mesh(np.array(devices).reshape(*program.mesh.values()), tuple(program.mesh))
