@@ -8,17 +8,13 @@ that are to, or a program holds or moves more than before.
 import csv
 import sys
 from collections import Counter
-from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-import jax  # noqa: E402
-from judging import MIB, audited, options  # noqa: E402
-from copied import PROGRAMS  # noqa: E402
-from follow import followed  # noqa: E402
-from programs import Draw  # noqa: E402
-from worker import devices  # noqa: E402
+import jax
+from judging import HERE, MIB, audited, options  # It also says where the other modules are.
+from copied import PROGRAMS
+from follow import followed
+from programs import Draw
+from worker import devices
 
 GONE = 0.8
 """The least share of the copies with a fix that must go."""

@@ -7,19 +7,15 @@ standard error. The exit status is 1 if too few of the copied bytes go, any prog
 """
 
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
-from judging import MIB, audited, options  # noqa: E402
-from boundaries import BOUNDARIES, Boundary  # noqa: E402
-from follow import followed  # noqa: E402
-from jax.experimental.pallas import tpu as pltpu  # noqa: E402
-from programs import Draw, Program  # noqa: E402
-from worker import devices  # noqa: E402
+import jax
+import numpy as np
+from judging import HERE, MIB, audited, options  # It also says where the other modules are.
+from boundaries import BOUNDARIES, Boundary
+from follow import followed
+from jax.experimental.pallas import tpu as pltpu
+from programs import Draw, Program
+from worker import devices
 
 GONE = 0.7
 """The least share of the copied bytes that must go."""
@@ -76,7 +72,10 @@ def difference(known):
     given = filled(one, np.random.default_rng(0))
     taken = [array.reshape(leaf.shape) for array, leaf in zip(given, other.arguments, strict=True)]
     with pltpu.force_tpu_interpret_mode():
-        results = [jax.tree.leaves(jax.jit(program.function)(*arguments)) for program, arguments in ((one, given), (other, taken))]
+        results = [
+            jax.tree.leaves(jax.jit(program.function)(*arguments))
+            for program, arguments in ((one, given), (other, taken))
+        ]
     for expected, found in zip(*results, strict=True):
         if not np.allclose(np.float64(expected).ravel(), np.float64(found).ravel(), rtol=2e-2, atol=2e-2):
             return "a result differs"
@@ -111,7 +110,18 @@ def is_harmed(row):
 
 def table(rows):
     """The lines of a Markdown table."""
-    heads = ["case", "thread", "forced by", "remedy", "MiB copied at kernels", "after", "in all", "after", "MiB held", "after"]
+    heads = [
+        "case",
+        "thread",
+        "forced by",
+        "remedy",
+        "MiB copied at kernels",
+        "after",
+        "in all",
+        "after",
+        "MiB held",
+        "after",
+    ]
     yield f"| {' | '.join(heads)} |"
     yield f"| --- | --- | --- | --- |{' ---: |' * 6}"
     for row in rows:
@@ -143,7 +153,9 @@ def main():
     print(words)
     if chosen.write:
         note = "<!-- Renewed by `cargo xtask advice --boundaries --write`. -->"
-        (HERE / "BOUNDARIES.md").write_text(f"# Copies at kernels, before and after the first remedy\n\n{note}\n\n{words}\n")
+        (HERE / "BOUNDARIES.md").write_text(
+            f"# Copies at kernels, before and after the first remedy\n\n{note}\n\n{words}\n"
+        )
     was, left = (sum(row[key][0] for row in rows) for key in ("was", "is"))
     sys.exit(left > (1 - GONE) * was or any(is_harmed(row) or row["wrong"] for row in rows))
 

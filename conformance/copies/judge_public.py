@@ -6,6 +6,7 @@ found by other means: from each instruction that copies or transposes, forward o
 a kernel. The table goes to standard output; the exit status is 1 if an instruction is missing or invented.
 """
 
+import itertools
 import os
 import re
 import sys
@@ -23,7 +24,18 @@ from public_kernels import PUBLIC  # noqa: E402
 TPU = "v6e"
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([\w-]+)\((.*?)\)(?:, |$)", re.MULTILINE)
 NAME = re.compile(r"%([\w.-]+)")
-PASSING = {"bitcast", "get-tuple-element", "tuple", "copy", "copy-start", "copy-done", "transpose", "reshape", "pad", "convert"}
+PASSING = {
+    "bitcast",
+    "get-tuple-element",
+    "tuple",
+    "copy",
+    "copy-start",
+    "copy-done",
+    "transpose",
+    "reshape",
+    "pad",
+    "convert",
+}
 """Opcodes that hand an array on, whatever they do to its layout."""
 MOVING = {"copy", "copy-start", "transpose", "reshape", "pad"}
 """Those of them that may move elements."""
@@ -62,14 +74,17 @@ def in_text(text):
     found = {}
     for computation in re.split(r"\n(?=\S)", text):
         rows = {
-            name: (shape, opcode, NAME.findall(operands)) for name, shape, opcode, operands in INSTRUCTION.findall(computation)
+            name: (shape, opcode, NAME.findall(operands))
+            for name, shape, opcode, operands in INSTRUCTION.findall(computation)
         }
         users = {}
         for name, (_, _, operands) in rows.items():
             for operand in operands:
                 users.setdefault(operand, []).append(name)
         is_kernel = {
-            name for name in rows if rows[name][1] == "custom-call" and "tpu_custom_call" in computation_line(computation, name)
+            name
+            for name in rows
+            if rows[name][1] == "custom-call" and "tpu_custom_call" in computation_line(computation, name)
         }
 
         def reaches(name, next_ones, seen):
@@ -105,7 +120,10 @@ def said(report):
     """The instructions between kernels and the rest that are said to move elements."""
     arrays = [array for kernel in report.kernels for array in (*kernel.operands, *kernel.results)]
     return {
-        change.instruction for array in arrays for change in array.between if change.is_relayout and change.opcode in MOVING
+        change.instruction
+        for array in arrays
+        for change in array.between
+        if change.is_relayout and change.opcode in MOVING
     }
 
 
@@ -121,43 +139,30 @@ def judged(name, turn):
 def main():
     """All of them, or those whose names begin as the arguments do."""
     chosen = [name for name in PUBLIC if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))]
+    print("| kernel | library | arguments | arrays at kernels | moved, in the text | named | with a remedy |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
+    moved = named = invented = 0
+    for name, turn in itertools.product(chosen, (False, True)):
+        kind = "exchanged" if turn else "as they are"
+        lead = f"| {name} | {PUBLIC[name].library} | {kind} |"
+        try:
+            text, words, report = judged(name, turn)
+        except Exception as error:
+            print(f"{lead} {type(error).__name__}: {' '.join(str(error).split())[:120]} | | | |", flush=True)
+            continue
+        arrays = [array for kernel in report.kernels for array in (*kernel.operands, *kernel.results)]
+        copied = [array for array in arrays if array.copied_bytes]
+        for other in sorted(words ^ set(text)):
+            where = "only said" if other in words else f"only in the text: {text[other]}"
+            print(name, kind, where, other, file=sys.stderr, flush=True)
+        right, remedied = len(words & set(text)), sum(array.remedy is not None for array in copied)
+        moved, named, invented = moved + len(text), named + right, invented + len(words - set(text))
+        print(f"{lead} {len(arrays)} | {len(text)} | {right} | {remedied} of {len(copied)} |", flush=True)
     print(
-        "| kernel | library | arguments | arrays at kernels | moved, in the text | named | with a remedy |\n| --- | --- | --- | ---: | ---: | ---: | ---: |"
+        f"\nOf {moved} instructions that move an array at a kernel {named} are named; {invented} are named that the text "
+        "doesn't have there."
     )
-    sums = [0, 0, 0, 0, 0]
-    for name in chosen:
-        for turn in (False, True):
-            kind = "exchanged" if turn else "as they are"
-            try:
-                text, words, report = judged(name, turn)
-            except Exception as error:
-                print(
-                    f"| {name} | {PUBLIC[name].library} | {kind} | {type(error).__name__}: {' '.join(str(error).split())[:120]} | | | |",
-                    flush=True,
-                )
-                continue
-            arrays = [array for kernel in report.kernels for array in (*kernel.operands, *kernel.results)]
-            copied = [array for array in arrays if array.copied_bytes]
-            right = len(words & set(text))
-            for other in sorted(words ^ set(text)):
-                print(
-                    name,
-                    kind,
-                    "only said" if other in words else f"only in the text: {text[other]}",
-                    other,
-                    file=sys.stderr,
-                    flush=True,
-                )
-            row = [len(arrays), len(text), right, sum(array.remedy is not None for array in copied), len(words - set(text))]
-            sums = [a + b for a, b in zip(sums, row, strict=True)]
-            print(
-                f"| {name} | {PUBLIC[name].library} | {kind} | {row[0]} | {row[1]} | {row[2]} | {row[3]} of {len(copied)} |",
-                flush=True,
-            )
-    print(
-        f"\nOf {sums[1]} instructions that move an array at a kernel {sums[2]} are named; {sums[4]} are named that the text doesn't have there."
-    )
-    sys.exit(sums[1] != sums[2] or sums[4] > 0)
+    sys.exit(moved != named or invented > 0)
 
 
 if __name__ == "__main__":

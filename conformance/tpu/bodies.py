@@ -89,18 +89,17 @@ def record(count, generations, is_asked):
                     seen.add(what)
                     row = dict(zip(ROW, (name, words, str(at), library, tpu), strict=True))
                     old = before.get(tuple(row.values()))
-                    sizes = [old[size] for size in SIZES] if old else asked(found, tpu) if is_asked and is_new and not keys else None
+                    sizes = (
+                        [old[size] for size in SIZES]
+                        if old
+                        else asked(found, tpu)
+                        if is_asked and is_new and not keys
+                        else None
+                    )
                     if sizes is not None:
                         writer.writerow(row | dict(zip(SIZES, sizes, strict=True)) | asdict(found.body))
             except Exception as error:
-                print(
-                    name,
-                    words,
-                    tpu,
-                    type(error).__name__,
-                    str(error)[:100],
-                    file=sys.stderr,
-                )
+                print(name, words, tpu, type(error).__name__, str(error)[:100], file=sys.stderr)
             file.flush()
             if number % 20 == 0:
                 jax.clear_caches()
@@ -113,19 +112,15 @@ def quantile(parts, extra, weights, tau):
     count, width = parts.shape
     cost = np.concatenate([np.zeros(width), weights * tau, weights * (1 - tau)])
     equal = np.hstack([parts, np.eye(count), -np.eye(count)])
-    return linprog(
-        cost,
-        A_eq=equal,
-        b_eq=extra,
-        bounds=[(0, None)] * (width + 2 * count),
-        method="highs",
-    ).x[:width]
+    return linprog(cost, A_eq=equal, b_eq=extra, bounds=[(0, None)] * (width + 2 * count), method="highs").x[:width]
 
 
 def fit():
     """Prints how shares do on facts that they weren't learned from, and those learned from all."""
     with FACTS.open() as file:
-        rows = [{key: value if key in ROW else int(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        rows = [
+            {key: value if key in ROW else int(value) for key, value in row.items()} for row in csv.DictReader(file)
+        ]
     # What is declared and isn't allocated says nothing of the body.
     rows = [row for row in rows if row["used_bytes"] >= max(row["declared_bytes"], 1)]
     bodies = [Body(**{name: row[name] for name in Body.__dataclass_fields__}) for row in rows]
@@ -140,18 +135,13 @@ def fit():
         return parts @ quantile(parts[learned], extra[learned], weights[learned], TAU)
 
     def said(which, bound, tested):
-        below, room = (
-            (extra <= bound + 1)[tested].mean(),
-            np.median(((bound - extra) / total)[tested]),
+        below, room = ((extra <= bound + 1)[tested].mean(), np.median(((bound - extra) / total)[tested]))
+        print(
+            f"{which}: {below:.1%} of {tested.sum()} take no more; {room:.1%} of its bytes are to spare in the median"
         )
-        print(f"{which}: {below:.1%} of {tested.sum()} take no more; {room:.1%} of its bytes are to spare in the median")
 
     half = np.random.default_rng(0).random(len(rows)) < 0.5
-    said(
-        "generated bodies, learned from the other half",
-        most(half),
-        ~half & (libraries == ""),
-    )
+    said("generated bodies, learned from the other half", most(half), ~half & (libraries == ""))
     # Libraries have copies of each other's kernels, by our names.
     families = np.array([row["kernel"].partition("_")[2] if row["library"] else "" for row in rows])
     for what, groups in (("library", libraries), ("kernel, of any library", families)):
@@ -161,11 +151,7 @@ def fit():
         said(f"libraries' bodies, learned without that {what}", unseen, libraries != "")
     shares = quantile(parts, extra, weights, TAU)
     for which in ("generated", "libraries'"):
-        said(
-            f"{which} bodies, learned from all",
-            parts @ shares,
-            (libraries == "") == (which == "generated"),
-        )
+        said(f"{which} bodies, learned from all", parts @ shares, (libraries == "") == (which == "generated"))
     print({part: round(float(share), 2) for part, share in zip(bodies[0].parts, shares, strict=True)})
 
 
@@ -173,7 +159,9 @@ def table():
     """Prints the libraries' kernels on a v6e, each with its first choice, and how all bodies did."""
     rows = [row for row in known().values() if row["library"]]
     first = {name: next(words for words, _ in public.bodies()) for name, public in PUBLIC.items()}
-    print("| kernel | declared | at most | compiler | within | the body takes |\n| --- | ---: | ---: | ---: | --- | ---: |")
+    print(
+        "| kernel | declared | at most | compiler | within | the body takes |\n| --- | ---: | ---: | ---: | --- | ---: |"
+    )
     errors, within, exact, beyond = [], [], 0, {}
     for row in rows:
         declared, used = int(row["declared_bytes"]), int(row["used_bytes"])
@@ -200,11 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("verb", choices=("record", "describe", "fit", "table"))
     parser.add_argument("count", nargs="?", type=int, default=300, help="how many bodies to generate")
-    parser.add_argument(
-        "--tpu",
-        default="v6e,v7x",
-        help="the generations that libraries' kernels are compiled for",
-    )
+    parser.add_argument("--tpu", default="v6e,v7x", help="the generations that libraries' kernels are compiled for")
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore")
     if chosen.verb in ("fit", "table"):

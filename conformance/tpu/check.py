@@ -27,17 +27,12 @@ EXACT = ["argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"]
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("count", type=int, help="how many programs")
-    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
+    parser = parser_of(__doc__, "programs")
     parser.add_argument("--class", dest="name", help="compile programs of this class only")
     parser.add_argument("--generation", help="compile for this generation of TPU only")
     parser.add_argument("--cpu", action="store_true", help="compile for this machine's CPU, and compare offsets, too")
-    parser.add_argument("--seconds", type=float, help="begin no program after so many seconds")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one program may take to compile")
-    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where the texts that differ stay")
-    parser.add_argument("--result", type=Path, help="where the counts are written, too")
     return parser.parse_args()
 
 
@@ -103,15 +98,10 @@ def plan(options, classes):
             if options.generation not in generations:
                 continue
             generation = options.generation
-        label = f"{name}.{generation}.{options.seed}-{number}"
+        seed = f"{options.seed}-{number}"
+        label = f"{name}.{generation}.{seed}"
         path = str(options.folder / f"{label}.hlo")
-        yield {
-            "class": name,
-            "generation": generation,
-            "seed": f"{options.seed}-{number}",
-            "label": label,
-            "path": path,
-        }
+        yield {"class": name, "generation": generation, "seed": seed, "label": label, "path": path}
 
 
 def audit(options, job):
@@ -200,11 +190,11 @@ def ask_all(jobs, options, script):
     waiting, done = queue.Queue(), queue.Queue()
     for job in enumerate(jobs):
         waiting.put(job)
-    end = time.monotonic() + options.seconds if options.seconds else None
+    end = time.monotonic() + options.seconds
 
     def work():
         worker = Worker(options.limit, script)
-        while end is None or time.monotonic() < end:
+        while time.monotonic() < end:
             try:
                 number, job = waiting.get_nowait()
             except queue.Empty:

@@ -7,7 +7,7 @@ constraints, which JAX can't put on booleans, and by the compiler's options.
 
 import re
 
-from worker import devices, serve  # It also says what the compiler should assume.
+from worker import TYPES, devices, serve  # It also says what the compiler should assume.
 
 import jax
 import jax.numpy as jnp
@@ -15,19 +15,6 @@ from jax._src.mesh import AbstractDevice
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-TYPES = {
-    "f32": jnp.float32,
-    "s32": jnp.int32,
-    "bf16": jnp.bfloat16,
-    "s16": jnp.int16,
-    "s8": jnp.int8,
-    "u8": jnp.uint8,
-    "f8e4m3fn": jnp.float8_e4m3fn,
-    "f8e5m2": jnp.float8_e5m2,
-    "s4": jnp.int4,
-    "u4": jnp.uint4,
-    "pred": jnp.bool_,
-}
 # XLA moves nothing to VMEM of its own accord; which of the two counts differs by generation.
 IN_HBM = {"xla_vf_vmem_memory_space_assignment": False, "xla_gf_vmem_memory_space_assignment": False}
 SPACES = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM, "any": pl.ANY}
@@ -40,7 +27,9 @@ def spec(operand, ranked):
 
     def index_map(*values):
         steps, scalars = values[:ranked], values[ranked:]
-        read = [scalars[0][steps[axis]] if operand["by_scalar"] else steps[axis] for axis in operand["index"] if axis >= 0]
+        read = [
+            scalars[0][steps[axis]] if operand["by_scalar"] else steps[axis] for axis in operand["index"] if axis >= 0
+        ]
         read = iter(read)
         return tuple(0 if axis < 0 else next(read) for axis in operand["index"])
 

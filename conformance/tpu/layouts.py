@@ -12,31 +12,12 @@ import subprocess
 import time
 
 from check import SHARE, parser_of, tell, write_result
-from worker import TOPOLOGIES, devices  # It also says what the compiler should assume.
+from worker import TOPOLOGIES, TYPES, devices  # It also says what the compiler should assume.
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Format, Layout
 
-TYPES = {
-    "pred": np.bool_,
-    "s4": jnp.int4,
-    "u4": jnp.uint4,
-    "s8": np.int8,
-    "u8": np.uint8,
-    "s16": np.int16,
-    "u16": np.uint16,
-    "s32": np.int32,
-    "u32": np.uint32,
-    "f8e4m3fn": jnp.float8_e4m3fn,
-    "f8e5m2": jnp.float8_e5m2,
-    "bf16": jnp.bfloat16,
-    "f16": np.float16,
-    "f32": np.float32,
-    "c64": np.complex64,
-}
-TYPES |= {f"f6{kind}": getattr(jnp, f"float6_{kind}") for kind in ("e2m3fn", "e3m2fn") if hasattr(jnp, f"float6_{kind}")}
 NOT_EARLY = {"s4", "u4", "f8e4m3fn", "f8e5m2"}
 """What v2, v3 and v4 compute with nothing of."""
 ARGUMENTS = 12
@@ -48,7 +29,9 @@ def shape(choice):
     """Bounds of up to five dimensions, of 2^24 elements at most."""
     while True:
         near = [1, 2, 3, 4, 7, 8, 9, 12, 16, 17, 100, 127, 128, 129, 256, 1000, 4096]
-        bounds = tuple(choice.choice([choice.choice(near), choice.randrange(1, 3000)]) for _ in range(choice.randrange(1, 6)))
+        bounds = tuple(
+            choice.choice([choice.choice(near), choice.randrange(1, 3000)]) for _ in range(choice.randrange(1, 6))
+        )
         if np.prod(bounds, dtype=float) <= 1 << 24:
             return bounds
 

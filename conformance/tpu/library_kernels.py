@@ -4,7 +4,6 @@ Prints two Markdown tables: of the kernels, and of nine choices of blocks for a 
 fit. Needs the Python package with its compiler: `pip install './python[tpu]'`. Arguments choose kernels by how their names begin.
 """
 
-import functools
 import os
 import re
 import statistics
@@ -12,67 +11,39 @@ import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 
-import jax
 import jax.numpy as jnp
 import tilewise as tw
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
-from jax.experimental.pallas.ops.tpu.flash_attention import BlockSizes, flash_attention
-from jax.experimental.pallas.ops.tpu.megablox.gmm import gmm
-from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
-from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
-from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash
-from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+from public_kernels import PUBLIC, array
 
 GENERATIONS = ["v5e", "v6e"]
 
 
-def array(*shape, dtype=jnp.bfloat16):
-    return jax.ShapeDtypeStruct(shape, dtype)
+def jax_own(name, *options, **more):
+    """What makes a kernel of JAX's, for values of these options."""
+    return lambda *values: PUBLIC[f"jax_{name}"].make(**dict(zip(options, values, strict=True)), **more)
 
 
-def flash(q, k):
-    sizes = BlockSizes(block_q=q, block_k_major=k, block_k=k, block_b=1)
-    x = array(1, 8, 4096, 128)
-    return functools.partial(flash_attention, block_sizes=sizes), (x, x, x)
-
-
-def grouped(m, k, n):
-    call = functools.partial(gmm, preferred_element_type=jnp.bfloat16, tiling=(m, k, n))
-    return call, (array(4096, 4096), array(8, 4096, 4096), array(8, dtype=jnp.int32))
-
-
-def paged(pages):
-    keys = array(8, 512, 16, 128)
-    call = functools.partial(paged_attention, pages_per_compute_block=pages)
-    return call, (array(16, 32, 128), keys, keys, array(16, dtype=jnp.int32), array(16, 64, dtype=jnp.int32))
-
-
-def ragged(pages, queries):
-    call = functools.partial(ragged_paged_attention, num_kv_pages_per_block=pages, num_queries_per_block=queries)
-    counts = (
-        array(24, dtype=jnp.int32),
-        array(24, 64, dtype=jnp.int32),
-        array(25, dtype=jnp.int32),
-        array(1, dtype=jnp.int32),
-    )
-    return call, (array(256, 32, 128), array(300, 16, 16, 128), *counts)
-
-
-def split(q, kv):
-    mask = masks.MultiHeadMask([masks.CausalMask((2048, 2048)) for _ in range(8)])
-    sizes = splash.BlockSizes(block_q=q, block_kv=kv, block_kv_compute=kv)
-    kernel = splash.make_splash_mha(mask, block_sizes=sizes, head_shards=1, q_seq_shards=1)
-    x = array(8, 2048, 128)
-    return (lambda q, k, v: kernel(q, k, v)), (x, x, x)
+def grouped(*tiles):
+    return PUBLIC["jax_grouped_product"].make(tiles=tiles, k=4096, n=4096)
 
 
 KERNELS = {
-    "flash attention, block_q, block_k": (flash, [(256, 256), (512, 512), (1024, 1024), (2048, 1024)]),
+    "flash attention, block_q, block_k": (
+        jax_own("flash", "q", "k", length=4096),
+        [(256, 256), (512, 512), (1024, 1024), (2048, 1024)],
+    ),
     "grouped product, m, k, n": (grouped, [(128, 128, 128), (256, 512, 512), (512, 512, 512), (512, 1024, 1024)]),
-    "paged attention, pages": (paged, [(4,), (8,), (16,), (32,)]),
-    "ragged paged attention, pages, queries": (ragged, [(4, 16), (8, 32), (16, 64), (32, 128)]),
-    "splash attention, block_q, block_kv": (split, [(256, 256), (512, 512), (512, 1024), (1024, 1024)]),
+    "paged attention, pages": (jax_own("paged_attention", "pages"), [(4,), (8,), (16,), (32,)]),
+    "ragged paged attention, pages, queries": (
+        jax_own("ragged_paged_attention", "pages", "queries"),
+        [(4, 16), (8, 32), (16, 64), (32, 128)],
+    ),
+    "splash attention, block_q, block_kv": (
+        jax_own("splash", "q", "kv"),
+        [(256, 256), (512, 512), (512, 1024), (1024, 1024)],
+    ),
 }
 
 

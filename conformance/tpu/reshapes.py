@@ -15,8 +15,8 @@ import subprocess
 import time
 
 from check import parser_of, tell, write_result
-from layouts import ARRAY, NOT_EARLY, TYPES, predicted
-from worker import TOPOLOGIES, devices  # It also says what the compiler should assume.
+from layouts import ARRAY, NOT_EARLY, predicted
+from worker import TOPOLOGIES, TYPES, devices  # It also says what the compiler should assume.
 
 import jax
 import jax.numpy as jnp

@@ -43,30 +43,16 @@ def ragged_dot():
         call = functools.partial(gmm, precision=jax.lax.Precision.DEFAULT, out_dtype=bf16, **options)
         return call, array(m, k), array(8, k, n), ints(8)
 
-    return make, {
-        "tile_m": powers(128, 1024),
-        "tile_k": powers(128, k),
-        "tile_n": powers(128, n),
-        "buffers": [2, 3, 4],
-    }
+    return make, {"tile_m": powers(128, 1024), "tile_k": powers(128, k), "tile_n": powers(128, n), "buffers": [2, 3, 4]}
 
 
 def flash_attention():
-    from tpu_inference.kernels.flash_attention.kernel import (
-        BlockSizes,
-        SegmentIds,
-        flash_attention,
-    )
+    from tpu_inference.kernels.flash_attention.kernel import BlockSizes, SegmentIds, flash_attention
 
     def make(block_q, block_k_major, block_k, block_b):
         if block_k_major % block_k or 2560 % block_k_major or (block_k == 2560 and block_k_major != 2560):
             raise tw.Skip("the tuner leaves it out")
-        sizes = BlockSizes(
-            block_q=block_q,
-            block_k_major=block_k_major,
-            block_k=block_k,
-            block_b=block_b,
-        )
+        sizes = BlockSizes(block_q=block_q, block_k_major=block_k_major, block_k=block_k, block_b=block_b)
 
         def call(q, k, v, ids):
             return flash_attention(q, k, v, segment_ids=SegmentIds(ids, ids), block_sizes=sizes)
@@ -75,12 +61,7 @@ def flash_attention():
         return call, x, x, x, ints(8, 2560)
 
     keys = [128, 256, 512, 640, 1280, 2560]
-    space = {
-        "block_q": [32, 64, 128, 256, 512, 640],
-        "block_k_major": keys,
-        "block_k": keys,
-        "block_b": [1, 2, 4, 8],
-    }
+    space = {"block_q": [32, 64, 128, 256, 512, 640], "block_k_major": keys, "block_k": keys, "block_b": [1, 2, 4, 8]}
     return make, space
 
 
@@ -97,13 +78,7 @@ def grouped_product():
             return call(x, w, sizes, rhs_scale=scale)
 
         weights = array(groups, k, n, dtype=jnp.float8_e4m3fn)
-        return (
-            scaled,
-            array(m, k),
-            weights,
-            ints(groups),
-            array(groups, 1, 1, n, dtype=f32),
-        )
+        return (scaled, array(m, k), weights, ints(groups), array(groups, 1, 1, n, dtype=f32))
 
     tiles = powers(128, 1024)
     return make, {"tm": [64, 128], "tk": tiles, "tn": tiles, "bucket_base": [64, 128]}
@@ -127,11 +102,7 @@ def spaces(chosen):
     """The first table."""
     print("| library | space | choices | left out | of these the compiler takes | refused, of a sample of the others |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    all_spaces = {
-        "tokamax": ragged_dot,
-        "tpu-inference": flash_attention,
-        "tpu-inference, gmm_v2": grouped_product,
-    }
+    all_spaces = {"tokamax": ragged_dot, "tpu-inference": flash_attention, "tpu-inference, gmm_v2": grouped_product}
     for library, space in all_spaces.items():
         if chosen and space.__name__ not in chosen:
             continue
@@ -143,14 +114,8 @@ def spaces(chosen):
         wrong = sum(not is_refused(make, choice) for choice in out)
         refused = sum(is_refused(make, choice) for choice in sample)
         count = len(out) + len(left)
-        cells = [
-            library,
-            space.__name__,
-            count,
-            f"{len(out)} ({len(out) / count:.0%})",
-            f"{wrong} of {len(out)}",
-            f"{refused} of {len(sample)}",
-        ]
+        cells = [library, space.__name__, count, f"{len(out)} ({len(out) / count:.0%})"]
+        cells += [f"{wrong} of {len(out)}", f"{refused} of {len(sample)}"]
         print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
@@ -160,16 +125,9 @@ def quantized(module):
     kernel = importlib.import_module(f"{module}.kernel").quantized_matmul_kernel
     for key, value in table.items():
         if key.w_q_dtype == "int8" and key.x_q_dtype == "int8":
-            given = (
-                array(key.n_batch, key.n_in),
-                array(key.n_out, key.n_in, dtype=i8),
-                array(key.n_out, dtype=f32),
-            )
-            yield (
-                {6: "v6e", 7: "v7x"}[key.tpu_version],
-                functools.partial(kernel, x_q_dtype=i8, tuned_value=value),
-                given,
-            )
+            given = (array(key.n_batch, key.n_in), array(key.n_out, key.n_in, dtype=i8), array(key.n_out, dtype=f32))
+            call = functools.partial(kernel, x_q_dtype=i8, tuned_value=value)
+            yield {6: "v6e", 7: "v7x"}[key.tpu_version], call, given
 
 
 def paged():
@@ -178,23 +136,13 @@ def paged():
     kernel = importlib.import_module(f"{place}.kernel").ragged_paged_attention
     seen = set()
     for kind, table in importlib.import_module(f"{place}.tuned_block_sizes").TUNED_BLOCK_SIZES.items():
-        for (_, _, heads, kv_heads, width, page, _, length), (
-            pages,
-            queries,
-        ) in table.items():
+        for (_, _, heads, kv_heads, width, page, _, length), (pages, queries) in table.items():
             shape = kind, heads, kv_heads, width, page, pages, queries
             if shape in seen:
                 continue
             seen.add(shape)
             cache = array(300, page, 2 * kv_heads, width)
-            given = (
-                array(512, heads, width),
-                cache,
-                ints(24),
-                ints(24, max(length // page, pages)),
-                ints(25),
-                ints(1),
-            )
+            given = (array(512, heads, width), cache, ints(24), ints(24, max(length // page, pages)), ints(25), ints(1))
             sizes = {"num_kv_pages_per_block": pages, "num_queries_per_block": queries}
             # The limit that its caller asks for.
             call = functools.partial(kernel, **sizes, vmem_limit_bytes=100 << 20)
@@ -210,25 +158,17 @@ def tables():
         "sglang-jax": "sgl_jax.srt.kernels.quantized_matmul.quantized_matmul_kernels",
     }
     tuned = [(library, "quantized products", quantized(place)) for library, place in places.items()]
-    for library, name, choices in [
-        *tuned,
-        ("tpu-inference", "ragged paged attention", paged()),
-    ]:
+    for library, name, choices in [*tuned, ("tpu-inference", "ragged paged attention", paged())]:
         counts = {}
         for tpu, function, arguments in choices:
-            found = tw.suggest_blocks(
-                lambda one, call=(function, *arguments): call,
-                tpu=tpu,
-                space={"one": [1]},
-            )
+            found = tw.suggest_blocks(lambda one, call=(function, *arguments): call, tpu=tpu, space={"one": [1]})
             counts.setdefault(tpu, []).append(found)
         for tpu, rows in counts.items():
             out = sum(bool(found.removed) for found in rows)
-            doubtful = sum(choice.verdict not in ("probably_fits", "declared_fits") for found in rows for choice in found)
-            print(
-                f"| {library} | {name} | {tpu} | {len(rows)} | {out} | {doubtful} |",
-                flush=True,
+            doubtful = sum(
+                choice.verdict not in ("probably_fits", "declared_fits") for found in rows for choice in found
             )
+            print(f"| {library} | {name} | {tpu} | {len(rows)} | {out} | {doubtful} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ os.environ |= {
 }
 
 import jax
+import jax.numpy as jnp
 from jax.experimental import topologies
 from programs import CLASSES, Draw
 
@@ -41,6 +42,28 @@ TOPOLOGIES = {
     "v6e": "v6e:2x2",
     "v7x": "tpu7x:2x2x1",
 }
+
+TYPES = {
+    "pred": jnp.bool_,
+    "s4": jnp.int4,
+    "u4": jnp.uint4,
+    "s8": jnp.int8,
+    "u8": jnp.uint8,
+    "s16": jnp.int16,
+    "u16": jnp.uint16,
+    "s32": jnp.int32,
+    "u32": jnp.uint32,
+    "f8e4m3fn": jnp.float8_e4m3fn,
+    "f8e5m2": jnp.float8_e5m2,
+    "bf16": jnp.bfloat16,
+    "f16": jnp.float16,
+    "f32": jnp.float32,
+    "c64": jnp.complex64,
+}
+TYPES |= {
+    f"f6{kind}": getattr(jnp, f"float6_{kind}") for kind in ("e2m3fn", "e3m2fn") if hasattr(jnp, f"float6_{kind}")
+}
+"""JAX's element types by XLA's names."""
 
 SIZES = {
     "argument_bytes": "argument_size_in_bytes",

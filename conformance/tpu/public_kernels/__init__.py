@@ -4,21 +4,7 @@ and maxtext where their checkouts are on the path (`PYTHONPATH=tpu-inference:sgl
 Nothing of them is kept here: only how each is called. What they import to serve or to train, and no kernel needs, is stood in for.
 """
 
-from . import attention, others, products, serving, stand_ins
+from . import attention, others, products, serving, stand_ins  # noqa: F401 - each adds its own
 from .registry import PUBLIC, Public, array, bf16, f8, f32, i8, ints
 
-__all__ = [
-    "PUBLIC",
-    "Public",
-    "array",
-    "attention",
-    "bf16",
-    "f8",
-    "f32",
-    "i8",
-    "ints",
-    "others",
-    "products",
-    "serving",
-    "stand_ins",
-]
+__all__ = ["PUBLIC", "Public", "array", "bf16", "f8", "f32", "i8", "ints"]

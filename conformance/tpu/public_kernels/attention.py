@@ -59,10 +59,7 @@ def splash(make, module, q=None, kv=None, compute=None):
     sizes = {"block_q": q, "block_kv": kv, "block_kv_compute": compute or kv}
     mask, options = module.mask_lib.CausalMask((2048, 2048)), {"q_seq_shards": 1}
     if "head_shards" in inspect.signature(make).parameters:
-        mask, options = (
-            module.mask_lib.MultiHeadMask([mask] * 8),
-            {**options, "head_shards": 1},
-        )
+        mask, options = (module.mask_lib.MultiHeadMask([mask] * 8), {**options, "head_shards": 1})
         options |= {"block_sizes": module.BlockSizes(**sizes)} if q else {}
     elif q:
         options["config"] = module.SplashConfig(**sizes)
@@ -72,11 +69,7 @@ def splash(make, module, q=None, kv=None, compute=None):
 
 
 @public(
-    "paged_attention",
-    {"jax": f"{JAX}.paged_attention:paged_attention"},
-    {"pages": 16},
-    {"pages": 4},
-    {"pages": 32},
+    "paged_attention", {"jax": f"{JAX}.paged_attention:paged_attention"}, {"pages": 16}, {"pages": 4}, {"pages": 32}
 )
 def paged_attention(attention, _, pages):
     """Attention of one token over pages of keys and values."""
@@ -102,14 +95,7 @@ def ragged_paged_attention(attention, _, pages, queries, heads=32, kv_heads=8, p
     """Attention of sequences of different lengths, over pages."""
     call = functools.partial(attention, num_kv_pages_per_block=pages, num_queries_per_block=queries)
     cache = array(300, page, 2 * kv_heads, 128)
-    return call, (
-        array(256, heads, 128),
-        cache,
-        ints(24),
-        ints(24, 64),
-        ints(25),
-        ints(1),
-    )
+    return call, (array(256, heads, 128), cache, ints(24), ints(24, 64), ints(25), ints(1))
 
 
 @public(
@@ -133,17 +119,7 @@ def ragged_paged_attention_3(attention, module, heads=32, kv_heads=8, page=128):
     def call(q, k, v, cache, *tables):
         return attention(q, k, v, cache, *tables, *([None] if more else []))
 
-    return call, (
-        array(256, heads, dim),
-        new,
-        new,
-        cache,
-        ints(16),
-        ints(16 * 16),
-        ints(17),
-        *more,
-        ints(3),
-    )
+    return call, (array(256, heads, dim), new, new, cache, ints(16), ints(16 * 16), ints(17), *more, ints(3))
 
 
 @public(
@@ -162,10 +138,7 @@ def latent_attention(attention, module, pages, queries):
     """Attention over compressed keys and values."""
     cache = array(*module.get_kv_cache_shape(256, 64, 576, bf16))
     each = (lambda size: (size,) * 3) if attention.__module__.endswith("v2.kernel") else (lambda size: size)
-    sizes = {
-        "num_kv_pages_per_block": each(pages),
-        "num_queries_per_block": each(queries),
-    }
+    sizes = {"num_kv_pages_per_block": each(pages), "num_queries_per_block": each(queries)}
     call = functools.partial(attention, **sizes, vmem_limit_bytes=64 << 20)
     more = (ints(17),) if "cu_kv_lens" in inspect.signature(attention).parameters else ()
     # Of one of them, heads come first.
@@ -188,20 +161,12 @@ def varlen_attention(attention, _, q, kv):
 
 
 @public(
-    "ragged_attention",
-    {"maxtext": f"{MAXTEXT}.attention.ragged_attention:ragged_mqa"},
-    {"block": 256},
-    {"block": 512},
+    "ragged_attention", {"maxtext": f"{MAXTEXT}.attention.ragged_attention:ragged_mqa"}, {"block": 256}, {"block": 512}
 )
 def ragged_attention(attention, _, block):
     """Attention of one token of each sequence."""
     keys = array(8, 2048, 128)
-    return functools.partial(attention, block_size=block), (
-        array(8, 16, 128),
-        keys,
-        keys,
-        ints(8),
-    )
+    return functools.partial(attention, block_size=block), (array(8, 16, 128), keys, keys, ints(8))
 
 
 @public(
@@ -236,55 +201,25 @@ def cache_update_fused(update, _, slices):
 )
 def sparse_latent_attention(attention, _, block):
     """Attention over the positions that were chosen."""
-    given = (
-        array(1, 128, 32, 576),
-        array(1, 4096, 576),
-        ints(1, 128, 2048),
-        ints(1, 128),
-    )
+    given = (array(1, 128, 32, 576), array(1, 4096, 576), ints(1, 128, 2048), ints(1, 128))
     return functools.partial(attention, block_units=block, sm_scale=0.1), given
 
 
-@public(
-    "linear_attention",
-    {"sglang-jax": f"{SGLANG}.simple_gla.simple_gla_fused:decode_simple_gla_fused"},
-)
+@public("linear_attention", {"sglang-jax": f"{SGLANG}.simple_gla.simple_gla_fused:decode_simple_gla_fused"})
 def linear_attention(attention, _):
     """A step of linear attention."""
     x = array(64, 16, 128)
-    given = (
-        x,
-        x,
-        x,
-        array(65, 16, 128, 128, dtype=f32),
-        ints(64),
-        array(64, dtype=jnp.bool_),
-        array(16, dtype=f32),
-    )
+    given = (x, x, x, array(65, 16, 128, 128, dtype=f32), ints(64), array(64, dtype=jnp.bool_), array(16, dtype=f32))
     return (lambda q, k, v, state, at, has, gamma: attention(q, k, v, state, at, has, g_gamma=gamma)), given
 
 
-@public(
-    "delta_rule",
-    {"tpu-inference": f"{INFERENCE}.gdn.v2.recurrent_scan_v2:recurrent_scan"},
-)
+@public("delta_rule", {"tpu-inference": f"{INFERENCE}.gdn.v2.recurrent_scan_v2:recurrent_scan"})
 def delta_rule(scan, _):
     """A recurrence of states that forget."""
     call = functools.partial(scan, n_kq=16, n_v=32, d_k=128, d_v=128)
-    gates, states = (
-        (array(1024, 32), array(1024, 32)),
-        array(16, 32, 128, 128, dtype=f32),
-    )
-    return call, (
-        array(1024, 8192),
-        *gates,
-        states,
-        array(32, dtype=f32),
-        array(32, dtype=f32),
-        ints(17),
-        ints(16),
-        ints(3),
-    )
+    gates, states = [array(1024, 32)] * 2, array(16, 32, 128, 128, dtype=f32)
+    rates = [array(32, dtype=f32)] * 2
+    return call, (array(1024, 8192), *gates, states, *rates, ints(17), ints(16), ints(3))
 
 
 @public(
@@ -301,24 +236,12 @@ def delta_rule_fused(scan, _):
     wide = 2 * 4 * 128 + 8 * 128
     states = array(17, 3, wide), array(17, 8, 128, 128, dtype=f32)
     weights = array(wide, 1, 4), array(wide), array(8, dtype=f32), array(8, dtype=f32)
-    return call, (
-        array(256, wide),
-        array(256, 8),
-        array(256, 8),
-        *states,
-        *weights,
-        ints(17),
-        ints(16),
-        ints(3),
-        ints(16),
-    )
+    tables = ints(17), ints(16), ints(3), ints(16)
+    return call, (array(256, wide), array(256, 8), array(256, 8), *states, *weights, *tables)
 
 
 @public(
-    "rope",
-    {"tpu-inference": f"{INFERENCE}.experimental.deepseek_v4.rope:qnorm_rope"},
-    {"heads": 64},
-    {"heads": 16},
+    "rope", {"tpu-inference": f"{INFERENCE}.experimental.deepseek_v4.rope:qnorm_rope"}, {"heads": 64}, {"heads": 16}
 )
 def rope(rotate, _, heads):
     """Heads, normalized and rotated."""

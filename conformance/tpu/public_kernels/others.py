@@ -35,17 +35,8 @@ def biased_topk(choose, _, tokens, experts, block):
 )
 def grouped_topk(choose, _, tokens, experts, block):
     """The same, of the best groups."""
-    options = {
-        "num_expert_group": 8,
-        "topk_group": 4,
-        "topk": 8,
-        "block_tokens": block,
-        "interpret": False,
-    }
-    return functools.partial(choose, **options), (
-        array(tokens, experts, dtype=f32),
-        array(experts, dtype=f32),
-    )
+    options = {"num_expert_group": 8, "topk_group": 4, "topk": 8, "block_tokens": block, "interpret": False}
+    return functools.partial(choose, **options), (array(tokens, experts, dtype=f32), array(experts, dtype=f32))
 
 
 MIXES = f"{INFERENCE}.experimental.deepseek_v4.mhc"
@@ -76,19 +67,11 @@ def mhc_post(mix, _, tokens, wide):
 
 
 @public(
-    "mhc_post_pre",
-    {"tpu-inference": f"{MIXES}.fused_post_pre_kernel:mhc_fused_post_pre"},
-    {"block": 32},
-    {"block": 64},
+    "mhc_post_pre", {"tpu-inference": f"{MIXES}.fused_post_pre_kernel:mhc_fused_post_pre"}, {"block": 32}, {"block": 64}
 )
 def mhc_post_pre(mix, _, block):
     """Both."""
-    options = {
-        "rms_eps": 1e-6,
-        "hc_pre_eps": 1e-6,
-        "hc_sinkhorn_eps": 1e-6,
-        "hc_post_mult_value": 2.0,
-    }
+    options = {"rms_eps": 1e-6, "hc_pre_eps": 1e-6, "hc_sinkhorn_eps": 1e-6, "hc_post_mult_value": 2.0}
     call = functools.partial(mix, **options, sinkhorn_repeat=20, token_block_size=block)
     weights = array(256, 4, 1, dtype=f32), array(256, 4, 4, dtype=f32)
     given = array(24, 4 * 4096, dtype=f32), array(3, dtype=f32), array(24, dtype=f32)
@@ -123,8 +106,7 @@ def over_one(call):
 
 
 @public(
-    "speculative_tree",
-    {"sglang-jax": f"{SPECULATIVE}.build_eagle_tree_structure_kernel:build_eagle_tree_structure"},
+    "speculative_tree", {"sglang-jax": f"{SPECULATIVE}.build_eagle_tree_structure_kernel:build_eagle_tree_structure"}
 )
 def speculative_tree(build, _):
     """The tree of drafts."""
@@ -132,10 +114,7 @@ def speculative_tree(build, _):
     return over_one(call), (ints(8, 13), ints(8, 7), ints(8), ints())
 
 
-@public(
-    "speculative_verify",
-    {"sglang-jax": f"{SPECULATIVE}.verify_tree_greedy_kernel:verify_tree_greedy"},
-)
+@public("speculative_verify", {"sglang-jax": f"{SPECULATIVE}.verify_tree_greedy_kernel:verify_tree_greedy"})
 def speculative_verify(verify, _):
     """Which drafts are taken."""
     table = ints(8, 8)
@@ -148,8 +127,4 @@ def streams(mix, module):
     """Streams of a residual."""
     config = module.common.MhcKernelConfig()
     h = array(1, 1024, 4, dtype=f32), array(1, 1024, 4, 4, dtype=f32)
-    return functools.partial(mix, config=config), (
-        array(1, 1024, 2048),
-        array(1, 1024, 4, 2048),
-        *h,
-    )
+    return functools.partial(mix, config=config), (array(1, 1024, 2048), array(1, 1024, 4, 2048), *h)

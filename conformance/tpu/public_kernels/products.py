@@ -29,15 +29,13 @@ MAXTEXT = "maxtext.kernels"
     {"tiles": (128, 128, 128)},
     {"tiles": (256, 1024, 512)},
 )
-def grouped_product(gmm, _, tiles):
+def grouped_product(gmm, _, tiles, k=2048, n=1024):
     """Rows times their group's matrix."""
     is_tokamax = "precision" in inspect.signature(gmm).parameters
-    own = {"precision": jax.lax.Precision.DEFAULT, "out_dtype": bf16} if is_tokamax else {"preferred_element_type": bf16}
-    return functools.partial(gmm, tiling=tiles, **own), (
-        array(4096, 2048),
-        array(8, 2048, 1024),
-        ints(8),
-    )
+    own = {"preferred_element_type": bf16}
+    if is_tokamax:
+        own = {"precision": jax.lax.Precision.DEFAULT, "out_dtype": bf16}
+    return functools.partial(gmm, tiling=tiles, **own), (array(4096, k), array(8, k, n), ints(8))
 
 
 @public(
@@ -72,10 +70,7 @@ def grouped_product_2(gmm, _, m, k, n, groups, weights=bf16):
     given = array(m, k), array(groups, k, n, dtype=weights), ints(groups)
     if weights == bf16:
         return gmm, given
-    return (lambda x, w, sizes, scale: gmm(x, w, sizes, rhs_scale=scale)), (
-        *given,
-        array(groups, 1, 1, n, dtype=f32),
-    )
+    return (lambda x, w, sizes, scale: gmm(x, w, sizes, rhs_scale=scale)), (*given, array(groups, 1, 1, n, dtype=f32))
 
 
 @public(
@@ -141,10 +136,7 @@ def blockwise_matmul(kernel, module, batch, out, into):
 )
 def matmul(kernel, _, block, k):
     """A product."""
-    return functools.partial(kernel, block_shape=block, block_k=k), (
-        array(2048, 2048),
-        array(2048, 2048),
-    )
+    return functools.partial(kernel, block_shape=block, block_k=k), (array(2048, 2048), array(2048, 2048))
 
 
 LOSS = f"{TOKAMAX}.linear_softmax_cross_entropy_loss.pallas_mosaic_tpu_kernel"
@@ -188,10 +180,7 @@ def output_projection(project, _, tokens):
     return project, (array(tokens, 64, 512), *weights, array(tokens, 256, dtype=f32))
 
 
-@public(
-    "triangle_inverse",
-    {"tpu-inference": f"{INFERENCE}.gdn.triangle_solver:newton_schulz_inverse_pallas"},
-)
+@public("triangle_inverse", {"tpu-inference": f"{INFERENCE}.gdn.triangle_solver:newton_schulz_inverse_pallas"})
 def triangle_inverse(solve, _):
     """Inverses of triangular matrices."""
     return solve, (array(256, 64, 64, dtype=f32),)

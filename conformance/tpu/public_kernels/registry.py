@@ -8,13 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-bf16, f32, i32, i8, f8 = (
-    jnp.bfloat16,
-    jnp.float32,
-    jnp.int32,
-    jnp.int8,
-    jnp.float8_e4m3fn,
-)
+bf16, f32, i32, i8, f8 = (jnp.bfloat16, jnp.float32, jnp.int32, jnp.int8, jnp.float8_e4m3fn)
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function, and its arguments without data."""
@@ -58,11 +52,7 @@ def public(kernel: str, where: dict[str, str], *choices: dict[str, Any]) -> Call
             module, _, name = path.partition(":")
 
             def made(module=module, name=name, **options):
-                return make(
-                    getattr(import_module(module), name),
-                    import_module(module),
-                    **options,
-                )
+                return make(getattr(import_module(module), name), import_module(module), **options)
 
             key = f"{SHORT.get(library.split()[0], library.split()[0])}_{kernel}{'_'.join(['', *library.split()[1:]])}"
             PUBLIC[key] = Public(library.split()[0], made, choices or ({},))
