@@ -14,6 +14,7 @@ import contextlib
 import gzip
 import itertools
 import json
+import operator
 import random
 import re
 import sys
@@ -58,30 +59,11 @@ def readable(folders: list[Path]) -> Iterator[tuple[str, str]]:
 def told(program: str) -> Any:
     """What is told of a program, without its names."""
     report = tw.audit(program)
-    spaces = [
-        (
-            each.memory_space,
-            each.physical_bytes,
-            each.padding_bytes,
-            each.peak_live_bytes,
-        )
-        for each in report.memory_spaces
-    ]
+    of_space = operator.attrgetter("memory_space", "physical_bytes", "padding_bytes", "peak_live_bytes")
     advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]
-    sizes = (
-        report.argument_bytes,
-        report.output_bytes,
-        report.alias_bytes,
-        report.temporary_bytes,
-    )
-    return {
-        "spaces": spaces,
-        "advice": advice,
-        "sizes": sizes,
-        "tpu": report.tpu,
-        "fits": report.fits,
-        "total": report.peak_bytes,
-    }
+    sizes = (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
+    found = {"spaces": list(map(of_space, report.memory_spaces)), "advice": advice, "sizes": sizes}
+    return found | {"tpu": report.tpu, "fits": report.fits, "total": report.peak_bytes}
 
 
 # Strings, and what isn't in one.
@@ -103,11 +85,7 @@ def _renamed(chance: random.Random, text: str) -> str:
     found = re.compile(r"%(" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")(?![\w.-])")
     instructions = set(re.findall(r"^\s+(?:ROOT )?%([\w.-]+) =", text, re.MULTILINE))
     return _outside_strings(
-        text,
-        lambda part: found.sub(
-            lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}",
-            part,
-        ),
+        text, lambda part: found.sub(lambda name: name[0] if name[1] in instructions else f"%{prefix}{name[1]}", part)
     )
 
 
@@ -217,11 +195,8 @@ def main(count: int, seed: int, folders: list[Path]) -> int:
             if differing.total() <= 20:
                 with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as kept:
                     kept.write(rewritten)
-                print(
-                    f"{kept.name}: {name}: {'+'.join(ways)}: {[(before.get(part), after.get(part)) for part in parts][:1]}"[
-                        :400
-                    ]
-                )
+                found = [(before.get(part), after.get(part)) for part in parts][:1]
+                print(f"{kept.name}: {name}: {'+'.join(ways)}: {found}"[:400])
     print(f"{count} rewrites of {len(known)} programs: {differing.total()} differences")
     return int(differing.total() > 0)
 
@@ -230,10 +205,5 @@ if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("count", type=int, nargs="?", default=10_000)
     arguments.add_argument("seed", type=int, nargs="?", default=1)
-    arguments.add_argument(
-        "folders",
-        type=Path,
-        nargs="*",
-        default=[ROOT / "examples", ROOT / "testing/programs"],
-    )
+    arguments.add_argument("folders", type=Path, nargs="*", default=[ROOT / "examples", ROOT / "testing/programs"])
     sys.exit(main(**vars(arguments.parse_args())))

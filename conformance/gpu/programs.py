@@ -153,10 +153,6 @@ PROGRAMS: Programs = {
     ],
     "diffusion, U-Net of Flax, 64 × 128 × 128 pixels": [
         ("", "as written", diffusion),
-        (
-            "checkpoint",
-            "`nn.remat` around each block",
-            lambda: diffusion(nn.remat(Residual), nn.remat(Attention)),
-        ),
+        ("checkpoint", "`nn.remat` around each block", lambda: diffusion(nn.remat(Residual), nn.remat(Attention))),
     ],
 }

@@ -78,8 +78,5 @@ PROGRAMS: Programs = {
         ("", "as written", unrolled),
         ("none", "`jax.checkpoint` around each", lambda: unrolled(jax.checkpoint)),
     ],
-    "loss over 32,000 words": [
-        ("", "as written", vocabulary),
-        ("chunk", "in 16 chunks", lambda: vocabulary(16)),
-    ],
+    "loss over 32,000 words": [("", "as written", vocabulary), ("chunk", "in 16 chunks", lambda: vocabulary(16))],
 }

@@ -23,40 +23,18 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = (
-    "testing/programs/fp4_scaled.v6e.hlo",
-    "testing/programs/gnn.v6e.hlo",
-    "testing/programs/host_compute2.v6e.hlo",
-    "testing/programs/host_weights_scan.v5e.hlo",
-    "testing/programs/int4_weights.v4.hlo",
-    "testing/programs/int8_matmul.v3.hlo",
-    "testing/programs/pallas_kernel.v5e.hlo",
-    "testing/programs/pallas_prefetch_alias.v7x.hlo",
-    "testing/programs/ragged_all_to_all.v5e.hlo",
-    "testing/programs/reductions_kinds.v4.hlo",
-    "testing/programs/rigid_frames.v5e.hlo",
-    "testing/programs/sampler_loop.v6e.hlo",
-)
+NAMES = """fp4_scaled.v6e gnn.v6e host_compute2.v6e host_weights_scan.v5e int4_weights.v4 int8_matmul.v3 pallas_kernel.v5e
+pallas_prefetch_alias.v7x ragged_all_to_all.v5e reductions_kinds.v4 rigid_frames.v5e sampler_loop.v6e""".split()
+PROGRAMS = [f"testing/programs/{name}.hlo" for name in NAMES]
 SHAPE = re.compile(r"\b(?:f|bf|s|u|pred|c)\w*\[[\d,]*\](?:\{[^{}]*\})?")
 NAME = re.compile(r"%[\w.-]+")
 NUMBER = re.compile(r"\b\d+\b")
 TYPE = re.compile(r"\b(pred|bf16|f16|f32|s4|s8|s16|s32|u8|u32)\[")
 OPCODE = re.compile(r"(?<=[\]})] )([a-z][a-z-]*)\(")
 ATTRIBUTE = re.compile(r", [a-z_]+=(?:\{[^{}]*\}|[^,{}\s]+)")
-OPCODES = [
-    "add",
-    "copy",
-    "bitcast",
-    "tuple",
-    "get-tuple-element",
-    "custom-call",
-    "opt-barrier",
-    "negate",
-    "convert",
-    "reshape",
-    "parameter",
-    "fusion",
-]
+OPCODES = (
+    "add copy bitcast tuple get-tuple-element custom-call opt-barrier negate convert reshape parameter fusion".split()
+)
 # Floats of several widths meet in HLO (`ShapeUtil::SameElementTypeIgnoringFpPrecision`), and don't in StableHLO.
 FLOAT = re.compile(r"\b(?:bf16|f16|f32)(?=\[)")
 # What a process of XLA may take: a mutant may ask for any size.

@@ -24,17 +24,7 @@ from tilewise._remat.choosing import Choice
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.step import SHARES, Step
 
-FIELDS = (
-    "step",
-    "tpu",
-    "choice",
-    "peak_bytes",
-    "seconds",
-    "found_peak_bytes",
-    "found_seconds",
-    "holds",
-    "asked_seconds",
-)
+FIELDS = "step tpu choice peak_bytes seconds found_peak_bytes found_seconds holds asked_seconds".split()
 FOLDER = Path(__file__).parent
 MIB = 2**20
 NEAR = 1.02
