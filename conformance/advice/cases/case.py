@@ -44,10 +44,10 @@ def case(*generations: str) -> Callable:
 
 
 def compared(program: Program, *changes: tuple) -> Case:
-    """A case: of each change a name, the kind of advice that it is for, and a function.
+    """A program and its changes: of each a name, the kind of advice that it is for, and a function.
 
-    The kind is followed by its target, unless that is a value. Arguments and options of `jax.jit` may follow the function;
-    they are those of the program otherwise.
+    The kind is followed by its target, unless that is a value. Arguments and options of `jax.jit` may follow the
+    function; they are those of the program otherwise.
     """
 
     def changed(name, about, function, arguments=program.arguments, jit=program.jit):

@@ -1,4 +1,4 @@
-"""The first set of programs after public code, of libraries' examples and of research groups, each with its source named."""
+"""The first set of programs after public code: libraries' examples, and code of research groups."""
 
 import functools
 
