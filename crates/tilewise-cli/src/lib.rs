@@ -14,7 +14,7 @@ mod mcp;
 mod output;
 mod values;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::Cli;
 pub use commands::audit::Sources;
 use commands::python;
@@ -50,7 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     color.write_global();
-    match command.run() {
+    match command.run(Cli::command) {
         Ok(status) => status.code(),
         // The reader closed the pipe: `tilewise … | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,

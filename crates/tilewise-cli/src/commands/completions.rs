@@ -1,7 +1,7 @@
 //! `tilewise completions`: a completion script.
 
-use crate::{cli::Cli, output::Status};
-use clap::CommandFactory;
+use crate::output::Status;
+use clap::Command;
 use clap_complete::Shell;
 use std::io;
 
@@ -11,9 +11,10 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> io::Result<Status> {
+/// Writes the script for all verbs of `command`.
+pub(crate) fn run(args: &Args, mut command: Command) -> io::Result<Status> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "tilewise", &mut script);
+    clap_complete::generate(args.shell, &mut command, "tilewise", &mut script);
     io::Write::write_all(&mut io::stdout(), &script)?;
     Ok(Status::Fine)
 }

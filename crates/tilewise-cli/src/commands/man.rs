@@ -1,12 +1,12 @@
 //! `tilewise man`: the manual page, one section a verb.
 
-use crate::{cli::Cli, output::Status};
-use clap::CommandFactory;
+use crate::output::Status;
+use clap::Command;
 use clap_mangen::Man;
 use std::io::{self, Write};
 
-pub(crate) fn run() -> io::Result<Status> {
-    let mut command = Cli::command();
+/// Writes the page of `command`.
+pub(crate) fn run(mut command: Command) -> io::Result<Status> {
     // Gives each verb the full name under which it is called.
     command.build();
     let mut page = Vec::new();

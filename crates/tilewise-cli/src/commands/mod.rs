@@ -69,8 +69,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the verb on the process's standard streams.
-    pub(crate) fn run(&self) -> io::Result<Status> {
+    /// Runs the verb on the process's standard streams; `all` is the whole command line.
+    pub(crate) fn run(&self, all: impl Fn() -> clap::Command) -> io::Result<Status> {
         match self {
             Self::Show(args) => Output::run(args.format.into(), |output| show::run(args, output)),
             Self::Index(args) => Output::run(args.format.format, |output| index::run(args, output)),
@@ -87,8 +87,8 @@ impl Command {
             Self::Tiles(args) => Output::run(args.format.format, tiles::run),
             #[cfg(feature = "mcp")]
             Self::Mcp(args) => crate::mcp::serve(args).map(|()| Status::Fine),
-            Self::Completions(args) => completions::run(args),
-            Self::Man => man::run(),
+            Self::Completions(args) => completions::run(args, all()),
+            Self::Man => man::run(all()),
             #[cfg(not(feature = "mcp"))]
             Self::Mcp(_) => Ok(python::without_mcp()),
             // `tilewise_cli::run` hands these on before they are parsed.

@@ -3,6 +3,7 @@
 mod axes;
 mod chains;
 mod classes;
+mod events;
 mod executions;
 mod factors;
 mod graph;
@@ -29,8 +30,9 @@ use trace::{Callers, Origins};
 use users::Users;
 use values::Values;
 
-pub use axes::{Axes, Axis, Event, EventKind};
+pub use axes::{Axes, Axis, Event};
 pub use chains::Chain;
+pub use events::EventKind;
 pub use factors::{Factor, FactorKind, Factors, Place};
 pub use graph::{Body, Gap, Op};
 pub use index::{Id, Table};

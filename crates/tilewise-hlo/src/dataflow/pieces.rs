@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::{Instruction, Opcode};
 
-use super::{axes::EventKind, classes::Classes, factors::FactorKind};
+use super::{classes::Classes, events::EventKind, factors::FactorKind};
 
 /// The axes that go on beyond padding and slices.
 #[derive(Debug, Default)]

@@ -10,7 +10,8 @@ use crate::{Instruction, Module};
 
 use super::{
     AxisId, Table,
-    factors::{Array, FactorKind},
+    events::EventKind,
+    factors::Array,
     reach::{Edges, Reached},
 };
 
@@ -74,22 +75,6 @@ pub struct Event {
     pub instruction: usize,
     /// The kind of operation.
     pub kind: EventKind,
-}
-
-/// The kinds of [`Event`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EventKind {
-    /// A dimension of an argument of the program: the number of its array, and the dimension.
-    Argument(usize, usize),
-    /// The axis begins: counted, drawn at random, a part or a repetition of something, or made in an unknown way.
-    Made(FactorKind),
-    /// The axis ends: summed, reduced, or cut to a part.
-    Ends(FactorKind),
-    /// Places move or meet.
-    Mixed,
-    /// A dimension of a result of the program: the number of its array, and the dimension.
-    Result(usize, usize),
 }
 
 impl Axes {

@@ -13,6 +13,7 @@ use crate::{
     dataflow::{
         AxisId,
         classes::Classes,
+        events::EventKind,
         factors::{Array, FactorKind, Factors, add_factors},
         pieces::Pieces,
         reach::Edges,
@@ -20,7 +21,7 @@ use crate::{
     steps,
 };
 
-use super::{Axes, Axis, Event, EventKind, Form, number};
+use super::{Axes, Axis, Event, Form, number};
 
 /// The axes of a module.
 pub(super) fn axes(module: &Module) -> Axes {
