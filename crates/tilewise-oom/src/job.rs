@@ -124,6 +124,9 @@ fn parameters(text: &str, at: usize) -> Option<u64> {
 pub(crate) fn has_run(text: &str) -> bool {
     let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let text = &text[start..];
+    if text.lines().any(is_bar_of_steps) {
+        return true;
+    }
     let words: Vec<(usize, usize)> = word::all(text).collect();
     let lower =
         |at: usize| words.get(at).map(|(start, end)| text[*start..*end].to_ascii_lowercase()).unwrap_or_default();
@@ -146,6 +149,20 @@ pub(crate) fn has_run(text: &str) -> bool {
     })
 }
 
+/// Whether a line is a bar of steps of which some are done, `1/300 [12:22<61:42:17, 742.93s/it]`, and not of what is loaded
+/// first.
+fn is_bar_of_steps(line: &str) -> bool {
+    const LOADED: [&str; 7] = ["oad", "etch", "Map", "okeniz", "shard", "Generating", "ompil"];
+
+    let Some((before, behind)) = line.split_once(" [").filter(|(_, behind)| behind.contains('<')) else { return false };
+    let is_timed = ["s/it]", "it/s]", "s/it,", "it/s,"].iter().any(|unit| behind.contains(unit));
+    let count = before.rsplit(' ').next().and_then(|count| count.split_once('/'));
+    let count = count.and_then(|(done, all)| Some((done.parse::<u64>().ok()?, all.parse::<u64>().ok()?)));
+    is_timed
+        && count.is_some_and(|(done, all)| (1..all).contains(&done))
+        && !LOADED.iter().any(|word| line.contains(word))
+}
+
 /// Whether the next word is a number above one, with no more than a space, a colon, ` #` or ` = ` before it.
 fn is_number(text: &str, words: &[(usize, usize)], at: usize) -> bool {
     let (Some((_, before)), Some((start, end))) = (words.get(at - 1), words.get(at)) else { return false };
@@ -166,11 +183,24 @@ mod tests {
             "OOM after a few iterations",
             "after 500 steps it dies",
             "the same allocation having succeeded sixty times",
+            "  0%|          | 1/300 [12:22<61:42:17, 742.93s/it]",
         ] {
             assert!(has_run(text), "{text}");
         }
         // Settings, first steps, layers.
-        for text in ["steps=1000", "num_epochs 10", "epoch=10", "batch 32", "Epoch 1/10", "step_12", "step 0", ""] {
+        let loading = "Loading checkpoint shards:  50%|███  | 1/2 [00:10<00:10, 10.0s/it]";
+        for text in [
+            loading,
+            "  0%| | 0/300 [00:00<?, ?it/s]",
+            "steps=1000",
+            "num_epochs 10",
+            "epoch=10",
+            "batch 32",
+            "Epoch 1/10",
+            "step_12",
+            "step 0",
+            "",
+        ] {
             assert!(!has_run(text), "{text}");
         }
     }

@@ -30,7 +30,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
     // Steps that ran before found room for as much.
-    let asker = if has_run && asker == Some(Asker::Array) { return vec![others] } else { asker };
+    if has_run && asker == Some(Asker::Array) {
+        advice.push(others);
+        return advice;
+    }
     // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed; and most jobs that
     // find no room for an array never ran a step.
     let is_needed = asker != Some(Asker::Program);

@@ -86,8 +86,7 @@ fn no_message(file: &Path, kept: &[u8], failure: Failure, output: &mut Output) -
     let is_noise = text.matches(char::REPLACEMENT_CHARACTER).count() > text.len() / 20;
     let prose = if is_of_memory || is_noise { Prose::default() } else { Prose::read(&text) };
     if prose.is_empty() {
-        let help = "paste the error's own lines, from RESOURCE_EXHAUSTED on where it has that word; `tilewise show` reads a shape, `tilewise audit` a program";
-        return output.failure(&input, failure.with_help(help));
+        return output.failure(&input, failure);
     }
     output.note("note: there is no out-of-memory message here; the notation of XLA's documents in it is answered")?;
     output.item(&input, Ok(prose))

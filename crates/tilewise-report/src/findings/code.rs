@@ -7,6 +7,9 @@ pub(super) const JAX_AND_NUMPY: &str = "import jax\nimport jax.numpy as jnp";
 /// A server or a notebook has no command line to write it in front of.
 pub(super) const DUMP: &str =
     "export XLA_FLAGS=\"$XLA_FLAGS --xla_dump_to=dump --xla_dump_hlo_as_text\"  # then run your job again";
+/// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
+pub(super) const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
+                     for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)";
 /// Lists the processes on a GPU.
 pub(super) const PROCESSES: &str = "nvidia-smi  # of an NVIDIA card";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";

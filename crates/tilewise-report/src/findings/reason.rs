@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, PROCESSES},
+    code::{ALIVE, JAX, PROCESSES},
     words::printed,
 };
 use tilewise_audit::Recommendation;
@@ -120,16 +120,20 @@ fn held_by_others(about: &Recommendation) -> Words {
     let words = Words::new(format!(
         "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
     ));
-    let look = PROCESSES;
     let shared = match about.framework {
-        Some(Framework::Jax) => {
-            "export XLA_CLIENT_MEM_FRACTION=.4  # where two processes share it; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
-        }
-        Some(Framework::TorchXla) => "export PJRT_ALLOCATOR_FRACTION=0.4  # where two processes share it",
-        Some(Framework::TensorFlow) => "export TF_FORCE_GPU_ALLOW_GROWTH=true  # where several share it",
-        _ => return words.code(None, look),
+        Some(Framework::Jax) => "XLA_CLIENT_MEM_FRACTION=.4",
+        Some(Framework::TorchXla) => "PJRT_ALLOCATOR_FRACTION=0.4",
+        Some(Framework::TensorFlow) => "TF_FORCE_GPU_ALLOW_GROWTH=true",
+        _ => return words.code(None, PROCESSES),
     };
-    words.code(None, format!("{look}\n{shared}"))
+    // One process alone would have less by a smaller part.
+    let look = format!("{PROCESSES}: another process there? end it, or set {shared} for both");
+    match about.framework {
+        Some(Framework::Jax) => {
+            words.code(JAX, format!("{look}\n# only yours? just before the call that fails:\n{ALIVE}"))
+        }
+        _ => words.code(None, look),
+    }
 }
 
 /// The reason as a sentence; empty where the message shows none.

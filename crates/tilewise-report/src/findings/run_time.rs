@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{self, JAX},
+    code::{self, ALIVE, JAX},
     memory::to_shrink,
     resource,
     words::printed,
@@ -141,10 +141,6 @@ pub(super) fn drop_old(has_run: bool, about: &Recommendation) -> &'static str {
         (true, _) => "List the arrays alive, and drop old ones",
     }
 }
-
-/// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
-const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
-                     for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)";
 
 /// Code that lists what is alive.
 pub(super) fn list_alive(words: Words, about: &Recommendation) -> Words {
