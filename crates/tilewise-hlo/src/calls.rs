@@ -93,6 +93,32 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl<'m> Instruction<'m> {
+    /// The number of devices that take part in a collective, by the first of its `replica_groups`; `None` if all do, or for
+    /// other operations.
+    ///
+    /// ```
+    /// use tilewise_hlo::Module;
+    ///
+    /// let sum = |groups: &str| {
+    ///     let line = format!("x = f32[8] all-reduce(a), replica_groups={groups}, to_apply=add");
+    ///     let module = Module::parse(format!("HloModule m\nENTRY e {{\n  a = f32[8] parameter(0)\n  ROOT {line}\n}}"))?;
+    ///     Ok::<_, tilewise_hlo::Error>(module.instructions().nth(1).and_then(|at| at.group_size()))
+    /// };
+    /// assert_eq!((sum("{{0,1,2,3}}")?, sum("[2,8]<=[16]")?, sum("{}")?), (Some(4), Some(8), None));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn group_size(&self) -> Option<u64> {
+        let groups = self.attribute("replica_groups")?;
+        if let Some(first) = groups.strip_prefix("{{") {
+            let members = first.split('}').next()?.split(',').filter(|member| !member.trim().is_empty());
+            return u64::try_from(members.count()).ok();
+        }
+        // `[groups,members]<=[…]`
+        let (counts, _) = groups.strip_prefix('[')?.split_once(']')?;
+        counts.split(',').nth(1)?.trim().parse().ok()
+    }
+
     /// The computations it calls, each with its role; the text may not have them.
     pub fn calls(&self) -> impl Iterator<Item = Call<'m>> + use<'m> {
         let data = self.data;

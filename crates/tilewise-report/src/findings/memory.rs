@@ -115,6 +115,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::Arguments { .. } => arguments(finding, about),
+        MemoryFinding::Replicated { bytes: taken, devices, roots } => replicated(*taken, *devices, roots, about),
         MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
@@ -186,6 +187,30 @@ pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, ab
         (Some(Framework::OtherLanguage), ..) | (_, Some(_), _) => words,
         _ => words.code(None, format!("{DUMP}\ntilewise audit dump")),
     }
+}
+
+fn replicated(taken: u64, devices: u64, roots: &[String], about: &Recommendation) -> Words {
+    let what = if roots.is_empty() { "weights and the optimizer's state".to_owned() } else { quoted(roots) };
+    let words = Words::new(format!(
+        "Divide {what} between the {devices} devices, each of which holds all of it, {}: {} on each (FSDP, ZeRO)",
+        bytes(taken),
+        bytes(taken / devices.max(1))
+    ))
+    .task(format!("Divide {what} between the {devices} devices, each of which holds all"));
+    if about.framework != Some(Framework::Jax) {
+        return words;
+    }
+    let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
+    let shardings: Vec<String> =
+        roots.iter().map(|root| format!("\n{root}_sharding = jax.tree.map(divided, {root})")).collect();
+    words.code(
+        SHARDING,
+        format!(
+            "# 'x': an axis of your mesh; these go into in_shardings and out_shardings of the step, and of what makes them
+divided = lambda a: NamedSharding(mesh, PartitionSpec('x') if a.ndim and a.shape[0] % {devices} == 0 else PartitionSpec()){}",
+            shardings.concat()
+        ),
+    )
 }
 
 fn results(taken: u64, arguments: u64, all: u64, about: &Recommendation) -> Words {

@@ -65,6 +65,15 @@ pub enum MemoryFinding {
         /// The type of most of their bytes; `None` if unknown.
         element: Option<ElementType>,
     },
+    /// Weights and the optimizer's state are whole on each of several devices.
+    Replicated {
+        /// Bytes they take on each.
+        bytes: u64,
+        /// The devices.
+        devices: u64,
+        /// The parameters of the Python function that hold them; empty if unknown.
+        roots: Vec<String>,
+    },
     /// The results take much of arguments, results and temporaries together.
     Results {
         /// Bytes they take.
@@ -290,9 +299,11 @@ impl MemoryFinding {
             Self::Settings { .. } => Change::Chunk,
             Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
             Self::Results { .. } => Change::Free,
-            Self::OneArray { .. } | Self::OwnFunction { .. } | Self::Arguments { .. } | Self::OffHost { .. } => {
-                Change::Shard
-            }
+            Self::OneArray { .. }
+            | Self::OwnFunction { .. }
+            | Self::Arguments { .. }
+            | Self::Replicated { .. }
+            | Self::OffHost { .. } => Change::Shard,
         }
     }
 }
