@@ -73,6 +73,25 @@ impl Quotes {
         Some((code, edit))
     }
 
+    /// The edit of the constant that has the number of rows in a call, where that is to be smaller.
+    pub(crate) fn rows_of_call(&self, about: &Recommendation) -> Option<LineEdit> {
+        match about.finding {
+            Finding::LargeDimension(LargeDimension { gradients: GradientSums::None, size, .. }) => {
+                self.constant(size, size / about.parts.unwrap_or(2).max(1))
+            }
+            _ => None,
+        }
+    }
+
+    /// The edit of the constant that has a size, if exactly one line assigns it: `BATCH = 32`, `BATCH, LENGTH = 32, 128`.
+    pub(crate) fn constant(&self, size: u64, to: u64) -> Option<LineEdit> {
+        let mut found = self.lines().filter_map(|(file, line, before)| {
+            let after = assigned(before, size, to)?.trim().to_owned();
+            Some(LineEdit { file: file.to_owned(), line, before: before.trim().to_owned(), after })
+        });
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// All lines, with their files and numbers.
     fn lines(&self) -> impl Iterator<Item = (&str, u32, &str)> {
         self.0.iter().flat_map(|(file, text)| text.lines().zip(1..).map(move |(line, number)| (&**file, number, line)))
@@ -140,6 +159,21 @@ fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     is_call.then(|| format!("{before}{call}({function}{}, {option}{}", &behind[..end], &behind[end..]))
 }
 
+/// An assignment of whole numbers with `to` in place of `size`, if one of them is that and the names are identifiers.
+fn assigned(line: &str, size: u64, to: u64) -> Option<String> {
+    let (names, behind) = line.split_once('=')?;
+    let (values, comment) = behind.split_at(behind.find('#').unwrap_or(behind.len()));
+    let is_names = names.split(',').all(|name| is_name(name.trim()));
+    let number = |value: &str| value.trim().replace('_', "").parse::<u64>().ok();
+    let parts: Vec<&str> = values.split(',').collect();
+    let mut same = parts.iter().enumerate().filter(|(_, value)| number(value) == Some(size));
+    let (at, value) = same.next()?;
+    let is_one = same.next().is_none() && is_names && names.split(',').count() == parts.len();
+    let new = value.replacen(value.trim(), &to.to_string(), 1);
+    let all: Vec<&str> = (0..parts.len()).map(|number| if number == at { &*new } else { parts[number] }).collect();
+    is_one.then(|| format!("{names}={}{comment}", all.join(",")))
+}
+
 /// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it.
 fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Option<String> {
     if finding.gradients != GradientSums::Apart || line.trim_start().starts_with('#') {
@@ -198,7 +232,7 @@ fn closing(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{closing, taken};
+    use super::{assigned, closing, taken};
 
     #[test]
     fn gradients_with_their_options() {
@@ -214,6 +248,18 @@ mod tests {
         // Other arguments than the first, a call that isn't taken at once, a comment.
         for line in ["g = jax.grad(f, argnums=1)(p, x)", "g = jax.grad(f)", "# jax.grad(f)(p, x)", "my_grad(f)(p)"] {
             assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn constants_of_a_size() {
+        let edited = |line: &str| assigned(line, 131_072, 65_536);
+        assert_eq!(edited("CHUNK = 131_072  # rays").as_deref(), Some("CHUNK = 65536  # rays"));
+        assert_eq!(edited("rays, width = 131072, 800").as_deref(), Some("rays, width = 65536, 800"));
+        // Other values, comparisons, options, attributes of calls.
+        for line in ["CHUNK = 131073", "n == 131072", "f(n=131072)", "a, b = 131072", "x['n'] = 131072", "# n = 131072"]
+        {
+            assert_eq!(edited(line), None, "{line}");
         }
     }
 

@@ -72,7 +72,9 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
-    if let Some(code) = apart(finding, parts) {
+    let is_mapped =
+        about.array.as_ref().and_then(|array| array.op_name.as_deref()).is_some_and(|name| name.contains("vmap("));
+    if let Some(code) = apart(finding, parts).filter(|_| is_mapped) {
         return words.jax(about, JAX, code);
     }
     let is_of_call = finding.gradients == GradientSums::None;

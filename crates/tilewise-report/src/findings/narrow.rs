@@ -13,6 +13,9 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
+/// Narrows a weight.
+const NARROWED: &str = "lambda w: w.astype(jnp.bfloat16) if w.dtype == jnp.float32 else w";
+
 pub(super) fn converted(finding: &ConvertedArguments, about: &Recommendation) -> Words {
     let element = finding.element_type;
     if element == ElementType::F32 {
@@ -59,14 +62,14 @@ pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
         WideStateKind::Weights => {
             let code = match &finding.roots[..] {
                 [root] if is_name(root) => {
-                    format!("{root} = jax.tree.map(lambda w: w.astype(jnp.bfloat16), {root})")
+                    format!("{root} = jax.tree.map({NARROWED}, {root})")
                 }
-                _ => "params = jax.tree.map(lambda w: w.astype(jnp.bfloat16), params)".to_owned(),
+                _ => format!("params = jax.tree.map({NARROWED}, params)"),
             };
             Words::new(format!("Pass {roots}, {taken} in f32, in bfloat16: no gradient updates them"))
                 .task(format!("Pass {roots} in bfloat16 (f32 now)"))
                 .jax(about, JAX_AND_NUMPY, code)
-                .caveat("their values are rounded to 8 significant bits")
+                .caveat("their values are rounded to 8 significant bits; drop the old arrays")
         }
         _ => Words::new(format!("Make {state}, {taken} in f32, in bfloat16, and what is written into it"))
             .task(format!("Make {state} in bfloat16 (f32 now)"))

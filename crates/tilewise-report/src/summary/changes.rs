@@ -59,6 +59,10 @@ impl PlannedChange<'_> {
 
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
         let (quote, edit) = (quotes.of(self.recommendation.line()), quotes.edit(self.recommendation));
+        if let Some(edit) = quotes.rows_of_call(self.recommendation) {
+            // The program itself stays, and needs no other package.
+            return Self { quote, edit: Some(edit), plain_code: None, caveat: None, ..self };
+        }
         match quotes.gradient(self.recommendation) {
             Some((code, call)) => Self { quote, edit: edit.or(call), plain_code: Some(code), ..self },
             None => Self { quote, edit, ..self },
@@ -184,12 +188,25 @@ fn function(source: &SourceLine) -> &str {
     source.function.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or_default()
 }
 
+/// The size of an input with which the program fits after all changes.
+pub(super) fn fitting_size(changes: &[PlannedChange<'_>], report: &Report) -> Option<FittingSize> {
+    report.fitting_size(bytes_after(changes, report)?)
+}
+
+fn bytes_after(changes: &[PlannedChange<'_>], report: &Report) -> Option<u64> {
+    changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)
+}
+
 /// The bytes missing after all changes, in a sentence; `None` if they are enough.
-pub(super) fn shortfall(changes: &[PlannedChange<'_>], has_remedies: bool, report: &Report) -> Option<Remark> {
-    let after = changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)?;
-    let missing = after.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
-    let take =
-        report.fitting_size(after).map_or_else(|| "smaller inputs, or more devices".to_owned(), |size| fitting(&size));
+pub(super) fn shortfall(
+    changes: &[PlannedChange<'_>],
+    has_remedies: bool,
+    size: Option<&FittingSize>,
+    report: &Report,
+) -> Option<Remark> {
+    let missing =
+        bytes_after(changes, report)?.checked_sub(report.available_bytes()?).filter(|missing| *missing > 0)?;
+    let take = size.map_or_else(|| "smaller inputs, or more devices".to_owned(), fitting);
     let words = if has_remedies && changes.is_empty() {
         format!("If that frees less than the {}: take {take}.", bytes(missing))
     } else if changes.is_empty() {

@@ -26,7 +26,7 @@ pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 pub(crate) use told::name_of;
 
-use crate::style::{Tone, bytes, bytes_both, line_of, percent, share};
+use crate::style::{Tone, bytes, bytes_both, file_name, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -81,6 +81,18 @@ pub struct Summary<'a> {
     pub remedies: Vec<Cow<'static, str>>,
     /// The copies that cost; `None` where none does.
     pub copies: Option<CopySummary<'a>>,
+    /// Sizes that its words name.
+    #[serde(skip)]
+    sizes: Sizes,
+}
+
+/// Sizes of a program that a constant of the reader's may have: that now, and the smaller one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    /// Of the first remedy.
+    of_remedy: Option<[u64; 2]>,
+    /// Of what fits after all changes.
+    of_shortfall: Option<[u64; 2]>,
 }
 
 /// A part of a program's memory.
@@ -117,13 +129,32 @@ impl<'a> Summary<'a> {
         let at_once = Self::at_once(report);
         let changes = changes(report);
         let is_free = changes.first().is_some_and(|first| first.fits == Some(true) && first.costs_no_compute);
-        let remedies = remedies(&at_once.causes, is_free, report);
-        let shortfall = changes::shortfall(&changes, !remedies.is_empty(), report);
-        Self { changes, shortfall, remedies, copies: CopySummary::of(report), ..at_once }
+        let is_enough = changes.last().is_some_and(|last| last.fits == Some(true));
+        let remedies = remedies(&at_once.causes, is_free, is_enough, report);
+        let fitting = changes::fitting_size(&changes, report);
+        let shortfall = changes::shortfall(&changes, !remedies.is_empty(), fitting.as_ref(), report);
+        let smaller = report.smaller_batch().filter(|_| !is_free);
+        let sizes = Sizes {
+            of_remedy: smaller.map(|batch| [batch.size, batch.to]),
+            of_shortfall: fitting.map(|found| [found.size, found.fits]),
+        };
+        Self { changes, shortfall, remedies, sizes, copies: CopySummary::of(report), ..at_once }
     }
 
     /// The summary with these lines of source.
-    pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
+    pub(crate) fn quoting(mut self, quotes: &Quotes) -> Self {
+        // The reader's name for a size.
+        let named = |sizes: Option<[u64; 2]>| {
+            let [size, to] = sizes?;
+            let edit = quotes.constant(size, to)?;
+            Some(format!(" (`{}`, {}:{})", edit.after, file_name(&edit.file), edit.line))
+        };
+        if let (Some(first), Some(name)) = (self.remedies.first_mut(), named(self.sizes.of_remedy)) {
+            *first = Cow::Owned(format!("{first}{name}"));
+        }
+        if let (Some(remark), Some(name)) = (&mut self.shortfall, named(self.sizes.of_shortfall)) {
+            remark.words = remark.words.replacen(", or ", &format!("{name}, or "), 1);
+        }
         Self {
             causes: self.causes.into_iter().map(|cause| cause.quoting(quotes)).collect(),
             changes: self.changes.into_iter().map(|change| change.quoting(quotes)).collect(),
@@ -145,6 +176,7 @@ impl<'a> Summary<'a> {
             causes: causes(report),
             changes: Vec::new(),
             shortfall: None,
+            sizes: Sizes::default(),
             held: held(report),
             parts: plan.map_or(Vec::new(), parts),
             machine: machine::words(report.machine),
@@ -316,8 +348,9 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
 }
 
 /// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters. A smaller
-/// batch comes first, unless `is_free`: then a change that is enough computes no more.
-fn remedies(causes: &[PeakCause], is_free: bool, report: &Report) -> Vec<Cow<'static, str>> {
+/// batch comes first, unless `is_free`: then a change that is enough computes no more. It alone is told where changes are
+/// enough.
+fn remedies(causes: &[PeakCause], is_free: bool, is_enough: bool, report: &Report) -> Vec<Cow<'static, str>> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
@@ -325,7 +358,7 @@ fn remedies(causes: &[PeakCause], is_free: bool, report: &Report) -> Vec<Cow<'st
     // More devices are the last resort, which a change says with its code.
     let is_divided = report.advice().iter().any(|one| one.change == Change::Shard);
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
-    if is_divided || freed > report.memory_bounds.at_most_bytes / MUCH {
+    if is_enough || is_divided || freed > report.memory_bounds.at_most_bytes / MUCH {
         return smaller.into_iter().collect();
     }
     let most = causes.iter().map(|cause| cause.bytes).max().unwrap_or_default();
