@@ -12,14 +12,9 @@ use crate::{
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tilewise::{
-    Shape,
-    tpu::{
-        Generation, PaddedBlock,
-        kernel::{Allocation, Budget, Kernel, Limits, Unsupported, Verdict, Window},
-    },
-};
+use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::{BoundaryChange, KernelArray, KernelRow};
+use tilewise_kernel::{Allocation, Budget, Kernel, Limits, PaddedBlock, Unsupported, Verdict, Window};
 use tilewise_report::{KernelBudget, RemedyWords, WriteText};
 
 /// A Pallas kernel of a compiled program, and the VMEM that it took by the compiler's own account. Sizes are in bytes.

@@ -8,18 +8,19 @@ use crate::{
 };
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
-use tilewise::tpu::{
-    Generation, PaddedBlock,
-    kernel::{self, Array, Budget, BufferCause, Kernel, Limits, Memory, Unsupported, Verdict},
-};
+use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPart, BudgetPicture};
+use tilewise_kernel::{
+    Allocation, Array, Budget, BufferCause, Kernel, Limits, Memory, PaddedBlock, Unsupported, Verdict, Window,
+};
 
 /// The answer of `tilewise kernel` to one kernel; `docs/json.md` lists the fields of its JSON.
 ///
 /// # Examples
 /// ```
-/// use tilewise::tpu::{Generation, kernel::{Kernel, Verdict}};
+/// use tilewise::tpu::Generation;
+/// use tilewise_kernel::{Kernel, Verdict};
 /// use tilewise_report::KernelBudget;
 ///
 /// let kernel: Kernel = "grid 8\nin f32[64,128] block 8,128 @ 0,-".parse()?;
@@ -297,7 +298,7 @@ impl KernelBudget {
 }
 
 impl WindowRow {
-    fn of(window: &kernel::Window) -> Self {
+    fn of(window: &Window) -> Self {
         let operand = &window.operand;
         let padded = window.padded.as_ref();
         let padded_bytes = padded.map_or(0, PaddedBlock::window_bytes);
@@ -322,7 +323,7 @@ impl WindowRow {
 }
 
 impl AllocationRow {
-    fn of(row: &kernel::Allocation) -> Self {
+    fn of(row: &Allocation) -> Self {
         Self {
             operand: row.name.clone(),
             shape: row.array.as_ref().map(Array::to_string),
@@ -453,7 +454,7 @@ impl Line<'_> {
 }
 
 /// The cause of a window's buffers, and its padding.
-fn in_words(window: &kernel::Window) -> String {
+fn in_words(window: &Window) -> String {
     let mut axes: Vec<usize> = window.operand.index.iter().flatten().copied().collect();
     axes.sort_unstable();
     axes.dedup();

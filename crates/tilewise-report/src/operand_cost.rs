@@ -13,9 +13,10 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{
     Shape,
-    tpu::{self, Generation, kernel::Kernel},
+    tpu::{self, Generation},
 };
 use tilewise_audit::Failure;
+use tilewise_kernel::Kernel;
 
 /// The answer of `tilewise kernel --operand SHAPE`: whether XLA copies the array before each call, and how to avoid
 /// that.

@@ -5,12 +5,10 @@ use crate::{
     theme::themed,
 };
 use serde::Serialize;
-use tilewise::tpu::{
-    Generation,
-    kernel::{Kernel, Limits, parts},
-};
+use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 use tilewise_draw::BudgetPicture;
+use tilewise_kernel::{Kernel, Limits, parts};
 use tilewise_report::KernelBudget;
 use wasm_bindgen::prelude::*;
 

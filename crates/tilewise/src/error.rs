@@ -147,19 +147,38 @@ struct Inner {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    /// An error of this kind, for readers of texts that have shapes inside of them: they return the errors of those
+    /// shapes beside their own.
+    ///
+    /// ```
+    /// use tilewise::{Error, ErrorKind, Shape};
+    ///
+    /// /// Reads `SHAPE at ADDRESS`.
+    /// fn shape_at(text: &str) -> Result<(Shape, u64), Error> {
+    ///     let (shape, length) = Shape::parse_prefix(text)?;
+    ///     let address = text[length..].strip_prefix(" at ").and_then(|address| address.parse().ok());
+    ///     let error = || Error::new(ErrorKind::Syntax, "expected ` at ` and an address").at(length..text.len());
+    ///     Ok((shape, address.ok_or_else(error)?))
+    /// }
+    /// assert_eq!(shape_at("f32[8] at 64")?.1, 64);
+    /// assert_eq!(shape_at("f32[8] on 64").unwrap_err().span(), Some(6..12));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner { kind, span: None, message: message.into(), help: None }))
     }
 
+    /// Sets the span, in bytes of the parsed text, unless it has one.
     #[must_use]
-    pub(crate) fn at(mut self, span: Range<usize>) -> Self {
+    pub fn at(mut self, span: Range<usize>) -> Self {
         self.0.span.get_or_insert(span);
         self
     }
 
     /// Shifts the span by `by` bytes: the parsed text starts there in a larger one.
     #[must_use]
-    pub(crate) fn shifted(mut self, by: usize) -> Self {
+    pub fn shifted(mut self, by: usize) -> Self {
         self.0.span = self.0.span.map(|span| span.start + by..span.end + by);
         self
     }
@@ -172,8 +191,9 @@ impl Error {
         self
     }
 
+    /// Sets the help: a suggestion to write or ask something else.
     #[must_use]
-    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }

@@ -2,16 +2,13 @@
 
 use crate::{
     BitcastAs, Layout, Rearrangement, Shape,
-    tpu::{self, Generation},
+    tpu::{self, Generation, LANES},
 };
 use alloc::{vec, vec::Vec};
 use core::cmp::Reverse;
 
 /// Most factors for which views are looked for: each cut between two factors doubles the number of views.
 const MOST_FACTORS: usize = 9;
-
-/// The lanes of a TPU's registers, which the last dimension of a block fills.
-const LANES: u64 = 128;
 
 /// A row-major array with the bytes of another, which a kernel can take without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,8 @@ use crate::{
     },
     message::{Allocation, Listing},
 };
-use tilewise::{
-    Shape,
-    tpu::{Generation, kernel::Limits},
-};
+use tilewise::{Shape, tpu::Generation};
+use tilewise_kernel::Limits;
 use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
 /// The VMEM of a v7x.

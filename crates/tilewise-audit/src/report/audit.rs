@@ -500,7 +500,7 @@ fn on_chip_bytes(generation: Generation, memory_space: u8) -> Option<u64> {
     const LARGEST: u64 = 128 << 20;
     match memory_space {
         0 | 5 => None,
-        1 => generation.vmem_bytes().or(Some(LARGEST)),
+        1 => tilewise_kernel::vmem_bytes(generation).or(Some(LARGEST)),
         4 => generation.smem_bytes().or(Some(LARGEST)),
         _ => Some(LARGEST),
     }

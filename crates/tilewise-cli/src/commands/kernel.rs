@@ -10,11 +10,9 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use tilewise::tpu::{
-    Generation,
-    kernel::{Kernel, Limits, parts},
-};
+use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
+use tilewise_kernel::{Kernel, Limits, parts};
 use tilewise_report::{
     KernelBudget, OperandCost,
     style::{STRONG, styled},

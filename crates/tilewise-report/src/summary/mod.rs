@@ -30,7 +30,7 @@ use crate::style::{Tone, bytes, bytes_both, file_name, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use std::borrow::Cow;
-use tilewise::{tpu::Generation, visible};
+use tilewise::visible;
 use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak, recommendation::Change};
 
 /// Bytes in a memory space below which it isn't worth a line.
@@ -267,7 +267,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
         let of = if is_of_sparse_core { " (a SparseCore's memory)" } else { "" };
         let space = total.memory_space_name();
         // A text without live ranges there gives a bound above a core's memory, even for a program that compiled.
-        let core = report.machine.generation().filter(|_| space == "vmem").and_then(Generation::vmem_bytes);
+        let core = report.machine.generation().filter(|_| space == "vmem").and_then(tilewise_kernel::vmem_bytes);
         let (held, padding) = match core.filter(|core| peak.live_bytes > *core) {
             Some(core) => (core, String::new()),
             None => (peak.live_bytes, padding),

@@ -3,10 +3,7 @@
 //! Written from observations of PJRT's `get_default_layout`, libtpu 0.0.51, seven generations; the layouts quoted are among them. "Old" is
 //! v2 and v3, "new" everything since; inside each group all layouts agreed.
 
-use super::{
-    Generation,
-    block::{LANES, SUBLANES},
-};
+use super::{Generation, LANES, SUBLANES};
 use crate::{ElementType, Error, ErrorKind, Layout, Shape, Tile, inline::InlineVec};
 use alloc::format;
 use core::num::NonZeroU64;

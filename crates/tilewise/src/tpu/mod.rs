@@ -37,18 +37,14 @@
 //! - Inside a program the compiler may use layouts that are no default: `T(16,128)(2,1)` on v7x, `T(1)L(128)S(4)` on SparseCores.
 
 mod allocated;
-mod block;
 mod default_layout;
 mod generation;
-pub mod kernel;
 mod libtpu;
 mod memory_space;
 mod reshapes;
 mod slice_orders;
 
 pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
-pub(crate) use block::LANES;
-pub use block::PaddedBlock;
 pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, predict};
 pub use generation::Generation;
 pub use libtpu::Libtpu;
@@ -58,3 +54,7 @@ pub use slice_orders::{SliceOrder, slice_orders};
 
 /// The compiler whose answers the rule reproduces, the only version it was checked with.
 pub const CHECKED_WITH: &str = "libtpu 0.0.51";
+/// A register's lanes: the extent of every tile along the most minor dimension, in elements.
+pub const LANES: u64 = 128;
+/// A register's sublanes: the most rows of 32-bit words in a block's tile.
+pub const SUBLANES: u64 = 8;

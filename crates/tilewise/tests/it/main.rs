@@ -7,7 +7,6 @@ mod equivalence;
 mod golden;
 #[cfg(feature = "notations")]
 mod interop;
-mod kernels;
 #[cfg(feature = "notations")]
 mod notations;
 mod oracle;

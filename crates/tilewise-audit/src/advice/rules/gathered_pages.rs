@@ -48,7 +48,7 @@ pub(super) fn fills_few_lanes(program: &ProgramModel<'_>, array: &LiveArray<'_>)
 
 fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instruction<'m>) -> Option<Proposal> {
     // At best, pages that fill their lanes lie in VMEM.
-    let most = program.generation.vmem_bytes().unwrap_or(0);
+    let most = tilewise_kernel::vmem_bytes(program.generation).unwrap_or(0);
     let taken = |array: &LiveArray<'_>| {
         let bytes = program.default_bytes(array.element_type(), &merged(&array.bounds)?)?;
         Some(if bytes > most { bytes } else { 0 })

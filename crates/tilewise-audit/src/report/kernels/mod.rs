@@ -14,12 +14,13 @@ pub use change::BoundaryChange;
 use follow::{Follower, User, Way};
 pub use remedy::Remedy;
 use std::collections::{HashMap, HashSet};
-use tilewise::tpu::{Generation, kernel::Limits};
+use tilewise::tpu::Generation;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Dataflow, OpId, Position},
     unquote,
 };
+use tilewise_kernel::Limits;
 use tilewise_oom::{BlockSize, block_sizes};
 
 /// The memory space of VMEM, and its number in a `backend_config`.

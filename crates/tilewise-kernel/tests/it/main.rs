@@ -3,13 +3,8 @@
 
 use proptest::prelude::*;
 use std::{collections::HashMap, path::Path};
-use tilewise::{
-    ElementType, ErrorKind,
-    tpu::{
-        Generation, PaddedBlock,
-        kernel::{self, Budget, BufferCause, Kernel, Unsupported, Verdict},
-    },
-};
+use tilewise::{ElementType, ErrorKind, tpu::Generation};
+use tilewise_kernel::{Budget, BufferCause, Kernel, Limits, PaddedBlock, Unsupported, Verdict, vmem_bytes};
 
 fn budget(text: &str) -> Budget {
     let kernel: Kernel = text.parse().expect(text);
@@ -162,6 +157,12 @@ fn verdicts_with_a_guess_are_the_compilers() {
 }
 
 #[test]
+fn limits_are_known_of_all_generations_but_the_first() {
+    let unknown = Generation::ALL.iter().filter(|&&generation| Limits::of(generation).is_none());
+    assert_eq!(unknown.collect::<Vec<_>>(), [&Generation::V2]);
+}
+
+#[test]
 fn limits_are_cut_to_the_cap() {
     let limit = |text: &str| budget(text).limit_bytes;
     assert_eq!(limit("tpu v6e"), Some(32 << 20));
@@ -178,8 +179,8 @@ fn limits_are_cut_to_the_cap() {
     let needed = product("v5e", [1024, 1024, 1024]).limit_needed();
     assert!(needed.is_some_and(|bytes| bytes >= 19_251_856), "the compiler took 18.36M: {needed:?}");
     // "Used 256.00M of 128.00M vmem", "of 127.94M vmem".
-    assert_eq!(Generation::V5e.vmem_bytes(), Some(128 << 20));
-    assert_eq!(Generation::V6e.vmem_bytes(), Some(134_152_192));
+    assert_eq!(vmem_bytes(Generation::V5e), Some(128 << 20));
+    assert_eq!(vmem_bytes(Generation::V6e), Some(134_152_192));
 }
 
 #[test]
@@ -260,7 +261,7 @@ fn errors_point_at_what_is_wrong() {
 
 #[test]
 fn texts_of_several_kernels_are_divided() {
-    let parts = |text| kernel::parts(text).collect::<Vec<_>>();
+    let parts = |text| tilewise_kernel::parts(text).collect::<Vec<_>>();
     assert_eq!(parts(""), [""]);
     assert_eq!(parts("a\n --- \nb"), ["a\n", "b"]);
     assert_eq!(parts("---\nb\n---\n\n"), ["", "b\n"]);

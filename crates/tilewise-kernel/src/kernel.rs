@@ -1,49 +1,8 @@
-//! The VMEM and SMEM of a Pallas kernel, before it is compiled.
-//!
-//! A kernel *declares* memory: the windows through which it sees blocks of its operands, its scratch, and the scalars
-//! that are prefetched for its index maps. These are known to the byte. The compiler adds the memory of the *body*:
-//! registers that it spills, and values too large for them. That is unknown before compiling, so [`Budget`] keeps the
-//! two apart.
-//!
-//! ```
-//! use tilewise::tpu::{Generation, kernel::{Kernel, Verdict}};
-//!
-//! let kernel: Kernel = "
-//!     grid 8,8,8
-//!     in  bf16[8192,8192] block 1024,1024 @ 0,2
-//!     in  bf16[8192,8192] block 1024,1024 @ 2,1
-//!     out bf16[8192,8192] block 1024,1024 @ 0,1
-//!     scratch vmem f32[1024,1024]
-//! ".parse()?;
-//! let budget = kernel.budget(Generation::V5e)?;
-//! assert_eq!(budget.vmem_bytes, 16 << 20);          // all of the 16 MiB that a kernel has by default,
-//! assert_eq!(budget.verdict, Some(Verdict::DeclaredFits)); // with nothing left for the body
-//! # Ok::<(), tilewise::Error>(())
-//! ```
-//!
-//! # Accuracy
-//!
-//! 464 kernels were generated and compiled for v4, v5e, v5p, v6e and v7x with libtpu 0.0.42.1, ahead of time. VMEM and SMEM are
-//! the compiler's to the byte for 450. In the other 14 XLA kept operands in VMEM, whose windows then are not allocated: for
-//! windows of small operands see [`Window::may_be_kept`]. Half of them are in `conformance/facts`. `cargo xtask kernels`
-//! compares with kernels that it generates.
-//!
-//! Not covered: SparseCores, collectives between chips, blocks of single elements (`pl.Element`), v2.
+//! A kernel: its grid, operands, scalars and scratch.
 
-mod budget;
-mod limits;
-mod notation;
-mod rules;
-
-pub use budget::{Allocation, Budget, BufferCause, Verdict, Window};
-pub use limits::Limits;
-pub use notation::parts;
-pub use rules::Unsupported;
-
-use super::Generation;
-use crate::{ElementType, text};
 use alloc::{string::String, vec::Vec};
 use core::fmt;
+use tilewise::{ElementType, tpu::Generation};
 
 /// A kernel's grid, operands, scalars and scratch: the arguments of its `pallas_call`.
 ///
@@ -103,7 +62,7 @@ impl fmt::Display for Array {
     /// As XLA writes a shape without its layout: `bf16[8192,8192]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[", self.element_type)?;
-        text::join(f, &self.dimensions)?;
+        join(f, &self.dimensions)?;
         f.write_str("]")
     }
 }
@@ -130,12 +89,12 @@ pub struct Operand {
 
 impl Operand {
     /// The block's bounds with 1 for squeezed dimensions.
-    pub(super) fn bounds(&self) -> Vec<u64> {
+    pub(crate) fn bounds(&self) -> Vec<u64> {
         self.block.iter().map(|bound| bound.unwrap_or(1)).collect()
     }
 
     /// Whether its block is the whole array, and stays.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.bounds() == self.array.dimensions && self.index.iter().all(Option::is_none)
     }
 }
@@ -178,4 +137,12 @@ impl Memory {
             Self::Semaphore => "semaphore",
         }
     }
+}
+
+/// The bounds, divided by commas.
+pub(crate) fn join(f: &mut fmt::Formatter<'_>, bounds: &[u64]) -> fmt::Result {
+    for (position, bound) in bounds.iter().enumerate() {
+        write!(f, "{}{bound}", if position > 0 { "," } else { "" })?;
+    }
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! Blocks that the compiler refuses.
 
-use super::{Memory, Operand};
 use crate::{
-    text,
-    tpu::block::{LANES, SUBLANES, element_bits},
+    block::element_bits,
+    kernel::{Memory, Operand, join},
 };
 use alloc::vec::Vec;
 use core::fmt;
+use tilewise::tpu::{LANES, SUBLANES};
 
 /// The reason why a kernel with such a block can't be compiled, with the nearest block that can.
 ///
@@ -47,7 +47,7 @@ impl Unsupported {
         }
     }
 
-    pub(super) fn of(operand: &Operand, buffers: u64) -> Option<Self> {
+    pub(crate) fn of(operand: &Operand, buffers: u64) -> Option<Self> {
         let (array, block) = (&operand.array.dimensions[..], operand.bounds());
         match operand.memory {
             Memory::Any | Memory::Hbm => return (!operand.is_whole()).then_some(Self::BlockOutsideWindow),
@@ -96,7 +96,7 @@ impl fmt::Display for Unsupported {
                 return write!(f, "a block that moves has one or two buffers, not {asked}; `emit_pipeline` takes more");
             }
         }
-        text::join(f, self.nearest().unwrap_or_default())
+        join(f, self.nearest().unwrap_or_default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The VMEM and SMEM that a kernel may have.
 
-use crate::tpu::Generation;
+use tilewise::tpu::Generation;
 
 /// The limits of one kernel on a generation, in bytes.
 ///
@@ -29,7 +29,8 @@ impl Limits {
     /// The limits of a generation; `None` for v2, for which no kernel was compiled.
     ///
     /// ```
-    /// use tilewise::tpu::{Generation, kernel::Limits};
+    /// use tilewise::tpu::Generation;
+    /// use tilewise_kernel::Limits;
     ///
     /// let v5e = Limits::of(Generation::V5e).expect("known");
     /// assert_eq!((v5e.default_bytes, v5e.cap_bytes), (16 << 20, 128 << 20)); // an eighth by default
@@ -40,7 +41,6 @@ impl Limits {
         /// The part of VMEM that the compiler keeps on v5p, v6e and v7x.
         const RESERVED: u64 = 64 << 10;
         let (physical_bytes, default_bytes, cap_bytes, smem_bytes) = match generation {
-            Generation::V2 => return None,
             // A limit above the memory is not cut here, and gives no more.
             Generation::V3 => (16 * MIB, 16 * MIB, 16 * MIB, 15_360),
             Generation::V4 => (16 * MIB, 16 * MIB, 16 * MIB, 1_048_064),
@@ -49,6 +49,7 @@ impl Limits {
             Generation::V6e => (128 * MIB, 32 * MIB, 128 * MIB - RESERVED, 1_046_528),
             // libtpu 0.0.42.1 kept no part of it, 0.0.52 does.
             Generation::V7x => (64 * MIB, 32 * MIB, 64 * MIB - RESERVED, 1_046_528),
+            _ => return None,
         };
         Some(Self { physical_bytes, default_bytes, cap_bytes, smem_bytes })
     }
@@ -64,16 +65,14 @@ impl Limits {
     }
 }
 
-impl Generation {
-    /// VMEM offered to programs, in bytes; `None` if no message of the compiler with it was seen.
-    ///
-    /// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: the most that one kernel may ask for,
-    /// [`Limits::cap_bytes`]. A kernel that asks for no limit has less: 16 MiB on v5e.
-    #[must_use]
-    pub const fn vmem_bytes(self) -> Option<u64> {
-        match (self, Limits::of(self)) {
-            (Self::V5e | Self::V6e | Self::V7x, Some(limits)) => Some(limits.cap_bytes),
-            _ => None,
-        }
+/// VMEM that a generation offers to programs, in bytes; `None` if no message of the compiler with it was seen.
+///
+/// From "Used 256.00M of 128.00M vmem" on v5e and "of 127.94M vmem" on v6e: the most that one kernel may ask for,
+/// [`Limits::cap_bytes`]. A kernel that asks for no limit has less: 16 MiB on v5e.
+#[must_use]
+pub const fn vmem_bytes(generation: Generation) -> Option<u64> {
+    match (generation, Limits::of(generation)) {
+        (Generation::V5e | Generation::V6e | Generation::V7x, Some(limits)) => Some(limits.cap_bytes),
+        _ => None,
     }
 }

@@ -1,16 +1,14 @@
 //! A kernel's text: a line for each declaration.
 
-use super::{Array, Kernel, Memory, Operand, Scratch};
-use crate::{ByteSize, Error, ErrorKind, MAX_SIZE, Shape, text::distance};
+use crate::kernel::{Array, Kernel, Memory, Operand, Scratch};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::{ops::Range, str::FromStr};
+use tilewise::{ByteSize, Error, ErrorKind, MAX_SIZE, Shape};
 
 /// The texts of several kernels, divided by lines of `---`. The text behind the last divider counts if it is not blank.
 ///
 /// ```
-/// use tilewise::tpu::kernel;
-///
-/// assert_eq!(kernel::parts("grid 8\n---\ngrid 4\n---\n").collect::<Vec<_>>(), ["grid 8\n", "grid 4\n"]);
+/// assert_eq!(tilewise_kernel::parts("grid 8\n---\ngrid 4\n---\n").collect::<Vec<_>>(), ["grid 8\n", "grid 4\n"]);
 /// ```
 pub fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
@@ -78,8 +76,7 @@ impl Reader {
         let Some(keyword) = KEYWORDS.into_iter().find(|keyword| *keyword == word) else {
             let shown: String = word.chars().take(40).collect();
             let error = Error::new(ErrorKind::Syntax, format!("`{shown}` begins no line of a kernel")).at(span);
-            let near =
-                KEYWORDS.iter().find(|keyword| word.len() < 16 && distance(&word.to_ascii_lowercase(), keyword) == 1);
+            let near = KEYWORDS.iter().find(|keyword| is_one_slip(&word.to_ascii_lowercase(), keyword));
             return Err(match near {
                 Some(keyword) => error.with_help(format!("did you mean `{keyword}`?")),
                 None => error.with_help(format!("lines begin with {}", KEYWORDS.join(", "))),
@@ -224,6 +221,15 @@ fn invalid(message: impl Into<String>, span: Range<usize>) -> Error {
 
 fn syntax(message: impl Into<String>, span: Range<usize>) -> Error {
     Error::new(ErrorKind::Syntax, message).at(span)
+}
+
+/// Whether two words differ in one byte, which one of them may lack.
+fn is_one_slip(one: &str, other: &str) -> bool {
+    let alike = |(a, b): &(u8, u8)| a == b;
+    let start = one.bytes().zip(other.bytes()).take_while(alike).count();
+    let (one, other) = (&one.as_bytes()[start..], &other.as_bytes()[start..]);
+    let end = one.iter().rev().copied().zip(other.iter().rev().copied()).take_while(alike).count();
+    (one.len() - end).max(other.len() - end) == 1
 }
 
 /// A number from 1 to 2^63 − 1.

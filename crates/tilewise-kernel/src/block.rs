@@ -1,13 +1,10 @@
-//! The tiles of a Pallas kernel's blocks; for those of arrays see [`default_layout`](super::default_layout).
+//! The tiles of a Pallas kernel's blocks; for those of arrays see [`default_layout`](tilewise::tpu::default_layout).
 
-use super::Generation;
-use crate::{ElementType, Error, ErrorKind, checked, tiled::too_large};
 use alloc::{format, vec::Vec};
-
-/// A register's lanes: the extent of every tile along the most minor dimension.
-pub(crate) const LANES: u64 = 128;
-/// A register's sublanes: the most rows of 32-bit words in a tile.
-pub(super) const SUBLANES: u64 = 8;
+use tilewise::{
+    ElementType, Error, ErrorKind, MAX_SIZE,
+    tpu::{Generation, LANES, SUBLANES},
+};
 
 /// A block of an array in VMEM or SMEM, with the padding that its tiles bring.
 ///
@@ -17,7 +14,8 @@ pub(super) const SUBLANES: u64 = 8;
 /// v2 and v3 begin with twice as many rows or words.
 ///
 /// ```
-/// use tilewise::{ElementType, tpu::{Generation, PaddedBlock}};
+/// use tilewise::{ElementType, tpu::Generation};
+/// use tilewise_kernel::PaddedBlock;
 ///
 /// let block = PaddedBlock::of(ElementType::Bf16, &[20, 100], Generation::V5e)?;
 /// assert_eq!((block.tile(), block.dimensions(), block.window_bytes()), (&[8, 128][..], &[24, 128][..], 6144));
@@ -47,7 +45,8 @@ impl PaddedBlock {
                 "a block has at least one element along each dimension",
             ));
         }
-        let least = if generation.is_old() { 2 } else { 1 } * 32 / element_bits;
+        let is_old = matches!(generation, Generation::V2 | Generation::V3);
+        let least = if is_old { 2 } else { 1 } * 32 / element_bits;
         let tile = match *bounds {
             [] => Vec::new(),
             [_] => Vec::from([LANES * least]),
@@ -63,11 +62,12 @@ impl PaddedBlock {
         let mut dimensions = bounds.to_vec();
         let minor = bounds.len() - tile.len();
         for (bound, &tile) in dimensions[minor..].iter_mut().zip(&tile) {
-            *bound = checked::round_up(*bound, tile).ok_or_else(too_large)?;
+            *bound = within_limit(bound.checked_next_multiple_of(tile))?;
         }
-        let elements = checked::product(dimensions.iter().copied()).ok_or_else(too_large)?;
-        let data_elements = checked::product(bounds.iter().copied()).ok_or_else(too_large)?;
-        checked::bytes(elements, element_bits.max(8)).ok_or_else(too_large)?;
+        let count = |bounds: &[u64]| bounds.iter().try_fold(1_u64, |product, &bound| product.checked_mul(bound));
+        let elements = within_limit(count(&dimensions))?;
+        within_limit(Some(bytes(elements, element_bits.max(8))))?;
+        let data_elements = bounds.iter().product();
         Ok(Self { tile, dimensions, elements, data_elements, element_bits })
     }
 
@@ -86,25 +86,35 @@ impl PaddedBlock {
     /// Bytes of the block's elements alone, packed.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
-        checked::bytes(self.data_elements, self.element_bits).unwrap_or(u64::MAX)
+        bytes(self.data_elements, self.element_bits)
     }
 
     /// Bytes of one buffer of a window, or of prefetched scalars: elements below a byte are packed.
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
-        // `of` has checked that it fits.
-        checked::bytes(self.elements, self.element_bits).unwrap_or(u64::MAX)
+        bytes(self.elements, self.element_bits)
     }
 
     /// Bytes of scratch memory: each element takes a byte at least.
     #[must_use]
     pub fn scratch_bytes(&self) -> u64 {
-        checked::bytes(self.elements, self.element_bits.max(8)).unwrap_or(u64::MAX)
+        bytes(self.elements, self.element_bits.max(8))
     }
 }
 
+/// Bytes of elements packed back to back; `u64::MAX` if they are more.
+fn bytes(elements: u64, bits: u64) -> u64 {
+    u64::try_from((u128::from(elements) * u128::from(bits)).div_ceil(8)).unwrap_or(u64::MAX)
+}
+
+/// A size that is at most 2^63 − 1, as all of XLA's; `None` is larger.
+pub(crate) fn within_limit(size: Option<u64>) -> Result<u64, Error> {
+    size.filter(|&size| size <= MAX_SIZE)
+        .ok_or_else(|| Error::new(ErrorKind::Overflow, "with its padding the array is larger than 2^63 − 1"))
+}
+
 /// Bits of an element inside a kernel.
-pub(super) fn element_bits(element_type: ElementType) -> Result<u64, Error> {
+pub(crate) fn element_bits(element_type: ElementType) -> Result<u64, Error> {
     match (element_type, element_type.bits()) {
         (ElementType::Pred, _) => Ok(32),
         (_, bits @ (2 | 4 | 8 | 16 | 32)) => Ok(u64::from(bits)),

@@ -1,8 +1,13 @@
 //! From a kernel to the bytes of its rows and their totals.
 
-use super::{Array, Kernel, Limits, Memory, Operand, Unsupported};
-use crate::{Error, checked, tiled::too_large, tpu::Generation, tpu::PaddedBlock};
+use crate::{
+    block::{PaddedBlock, within_limit},
+    kernel::{Array, Kernel, Memory, Operand},
+    limits::Limits,
+    rules::Unsupported,
+};
 use alloc::{format, string::String, vec::Vec};
+use tilewise::{Error, MAX_SIZE, tpu::Generation};
 
 /// The granule of windows in VMEM, in bytes.
 const WINDOW_GRANULE: u64 = 1024;
@@ -47,7 +52,7 @@ impl Budget {
     pub fn moved_bytes(&self) -> Option<u64> {
         let windows = self.windows.iter().filter(|window| window.buffers > 0);
         let mut moved = windows.map(|window| window.moved_bytes);
-        moved.try_fold(0_u64, |sum, moved| sum.checked_add(moved?)).filter(|&sum| sum <= crate::MAX_SIZE)
+        moved.try_fold(0_u64, |sum, moved| sum.checked_add(moved?)).filter(|&sum| sum <= MAX_SIZE)
     }
 
     /// The `vmem_limit_bytes` that the declared memory needs, with the guess and its margin if there is one, in whole
@@ -169,7 +174,7 @@ impl Kernel {
     /// The memory of the kernel on a generation.
     ///
     /// # Errors
-    /// Those of [`PaddedBlock::of`], and [`ErrorKind::Overflow`](crate::ErrorKind::Overflow) if a total is above
+    /// Those of [`PaddedBlock::of`], and [`ErrorKind::Overflow`](tilewise::ErrorKind::Overflow) if a total is above
     /// 2^63 − 1 bytes.
     pub fn budget(&self, generation: Generation) -> Result<Budget, Error> {
         let limits = Limits::of(generation);
@@ -193,18 +198,18 @@ impl Kernel {
             let array = scratch.array.as_ref().filter(|_| is_counted);
             let padded = array.map(|array| PaddedBlock::of(array.element_type, &array.dimensions, generation));
             let padded = padded.transpose()?;
-            let bytes = padded.as_ref().map_or(Some(0), |it| checked::round_up(it.scratch_bytes(), GRANULE));
+            let bytes = padded.as_ref().map_or(Some(0), |it| it.scratch_bytes().checked_next_multiple_of(GRANULE));
             let (name, array) = (format!("scratch{number}"), scratch.array.clone());
-            Ok(Allocation { name, memory: scratch.memory, array, padded, bytes: bytes.ok_or_else(too_large)? })
+            Ok(Allocation { name, memory: scratch.memory, array, padded, bytes: within_limit(bytes)? })
         });
         let scratch = scratch.collect::<Result<Vec<_>, Error>>()?;
         let total = |memory| {
             let windows = windows.iter().filter(|row| row.operand.memory == memory).map(|row| row.bytes);
             let others = prefetched.iter().chain(&scratch).filter(|row| row.memory == memory).map(|row| row.bytes);
-            windows.chain(others).try_fold(0_u64, u64::checked_add).filter(|&sum| sum <= crate::MAX_SIZE)
+            within_limit(windows.chain(others).try_fold(0_u64, u64::checked_add))
         };
-        let vmem_bytes = total(Memory::Vmem).ok_or_else(too_large)?;
-        let smem_bytes = total(Memory::Smem).ok_or_else(too_large)?;
+        let vmem_bytes = total(Memory::Vmem)?;
+        let smem_bytes = total(Memory::Smem)?;
         let limit_bytes = limits.map_or(self.limit_bytes, |limits| Some(limits.in_force(self.limit_bytes)));
         let is_within_smem = limits.is_none_or(|limits| smem_bytes <= limits.smem_bytes);
         let verdict = limit_bytes.map(|limit| match self.body_bytes {
@@ -249,14 +254,14 @@ impl Kernel {
         let padded = PaddedBlock::of(array.element_type, &operand.bounds(), generation)?;
         let granule = if operand.memory == Memory::Smem { GRANULE } else { WINDOW_GRANULE };
         let bytes = padded.window_bytes().checked_mul(buffers);
-        let bytes = bytes.and_then(|bytes| checked::round_up(bytes, granule)).ok_or_else(too_large)?;
+        let bytes = within_limit(bytes.and_then(|bytes| bytes.checked_next_multiple_of(granule)))?;
         // An array that is larger than all of VMEM can't be kept there. Its own tiles pad it no less than these.
         let whole = PaddedBlock::of(array.element_type, &array.dimensions, generation);
         let may_be_kept = operand.memory == Memory::Vmem
             && whole
                 .is_ok_and(|it| Limits::of(generation).is_none_or(|limits| it.window_bytes() < limits.physical_bytes));
         let moved_bytes = self.copies(&operand).and_then(|copies| copies.checked_mul(padded.window_bytes()));
-        let moved_bytes = moved_bytes.filter(|&moved| moved <= crate::MAX_SIZE);
+        let moved_bytes = moved_bytes.filter(|&moved| moved <= MAX_SIZE);
         Ok(Window { name, operand, padded: Some(padded), buffers, cause, bytes, moved_bytes, may_be_kept, unsupported })
     }
 
