@@ -8,6 +8,7 @@
 //! - A [`Profile`] has several programs, each a [`Document`].
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
+//! - An [`OperationLine`] is one line as documents and logs print it: wrapped, cut off, without its module.
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
 //! - An [`Error`] means that the text couldn't be read; a [`Warning`] is about a part that was skipped, or contradicts
 //!   another.
@@ -54,6 +55,7 @@ mod module;
 mod name_index;
 mod opcode;
 mod operands;
+mod operation_line;
 mod pairs;
 mod parse;
 mod profile;
@@ -85,6 +87,7 @@ pub use instruction::{Frames, Instruction, SourceLocation};
 pub use module::Module;
 pub use opcode::Opcode;
 pub use operands::{Operand, Operands};
+pub use operation_line::{LineOperand, OperationLine};
 pub use profile::{Profile, ProfiledProgram, is_profile};
 pub use read::{DECOMPRESSION_LIMIT, decode, read, read_bytes, read_head, read_text};
 #[cfg(feature = "unstable-testing")]

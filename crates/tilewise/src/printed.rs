@@ -1,12 +1,11 @@
 //! Shapes in all forms in which programs and documents print them.
 
-use crate::{Error, OperationLine, Shape};
+use crate::{Error, Shape};
 use alloc::string::ToString;
 
 impl Shape {
     /// Reads a shape in any form that programs and documents print: XLA's text as [`str::parse`] does; `SHAPE@NAME` with a
-    /// [`TileFormat`](crate::TileFormat); the result of an [`OperationLine`]; with the feature `proto`, a `ShapeProto` in protobuf's text
-    /// format. A missing layout becomes the default, major to minor; but a message's stays missing, as in XLA.
+    /// [`TileFormat`](crate::TileFormat); with the feature `proto`, a `ShapeProto` in protobuf's text format. A missing layout becomes the default, major to minor; but a message's stays missing, as in XLA.
     ///
     /// # Errors
     /// The errors of the form that the text begins like, with the span.
@@ -16,9 +15,6 @@ impl Shape {
     ///
     /// let shape = Shape::parse_any("s8[64,96]@cublaslt-col32")?;
     /// assert_eq!(shape.to_string(), "s8[64,96]{0,1:T(32,1)}");
-    ///
-    /// let shape = Shape::parse_any("%add.936 = bf16[8,128]{1,0:T(8,128)(2,1)} add(%a, %b)")?;
-    /// assert_eq!(shape.to_string(), "bf16[8,128]{1,0:T(8,128)(2,1)}");
     ///
     /// let error = Shape::parse_any("s8[64,96]@swizzle-128b").unwrap_err();
     /// assert_eq!((error.kind(), error.span()), (ErrorKind::UnsupportedTileFormat, Some(10..22)));
@@ -50,14 +46,11 @@ enum Form {
 }
 
 /// Reads another form of a text that XLA's parser of shapes refused with `error`. Not before: its comments may contain
-/// `=` and `@`.
+/// `@`.
 fn other_form(text: &str, error: Error) -> Result<Form, Error> {
     #[cfg(feature = "proto")]
     if Shape::begins_like_text_proto(text) {
         return Shape::from_text_proto(text).map(Form::Message);
-    }
-    if OperationLine::begins(text) {
-        return text.parse().map(|line: OperationLine| Form::Text(line.result));
     }
     #[cfg(feature = "notations")]
     if let Some(read) = Shape::parse_with_tile_format(text) {

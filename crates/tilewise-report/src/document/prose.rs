@@ -12,7 +12,8 @@ use std::{
     collections::HashSet,
     io::{self, Write},
 };
-use tilewise::{Layout, OperationLine, Shape, Tiled};
+use tilewise::{Layout, Shape, Tiled};
+use tilewise_hlo::OperationLine;
 
 /// The pieces of XLA's notation in a text of prose, each once.
 ///

@@ -3,7 +3,7 @@
 use super::{Equation, PartOfShape};
 use crate::{
     JsonLine, Terminal, WriteText,
-    shape::{Located, Reader, ShapeSummary},
+    shape::{Located, Reader, ShapeSummary, printed_shape},
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ impl Shown {
     /// # Errors
     /// Those of [`ShapeSummary::read`] and [`Equation::read`], with the span.
     pub fn read(text: &str, reader: &mut Reader) -> Result<Self, Failure> {
-        if Equation::begins(text) && tilewise::Shape::parse_any_as_written(text).is_err() {
+        if Equation::begins(text) && printed_shape(text).is_err() {
             match Equation::read(text) {
                 Ok(equation) => {
                     reader.note_all(equation.notes());

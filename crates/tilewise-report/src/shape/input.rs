@@ -1,16 +1,17 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
-use super::{hex::bytes_of_hex, instead::instead_of, lenient};
+use super::{hex::bytes_of_hex, instead::instead_of, lenient, printed::printed_shape};
 use crate::{
     document::Equation,
     document::ONCE_EACH,
     plain::{Plain, bare, is_invisible},
 };
 use std::ops::Range;
-use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
+use tilewise::{ArrayShape, Shape, Tiled};
 use tilewise_audit::Failure;
+use tilewise_hlo::OperationLine;
 
-/// A shape in XLA's notation or as programs print it ([`Shape::parse_any`]); a call of XLA's `ShapeUtil::MakeShape`; a `ShapeProto` as its
+/// A shape in XLA's notation or as programs print it ([`Shape::parse_any`], [`OperationLine`]); a call of XLA's `ShapeUtil::MakeShape`; a `ShapeProto` as its
 /// bytes in hex, with `proto:` in front or without; or a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
 /// Python, the page, and tools for agents.
 ///
@@ -38,7 +39,7 @@ pub fn parse_shape_as_written(input: &str) -> Result<Shape, Failure> {
     if let Some(digits) = input.strip_prefix("proto:") {
         return decoded(digits, input);
     }
-    Shape::parse_any_as_written(input)
+    printed_shape(input)
         .or_else(|error| lenient::read(input).or_else(|| printed_proto(input)).ok_or_else(|| unread(error, input)))
 }
 

@@ -3,6 +3,7 @@
 use super::{
     layout::{example, parse_layout},
     lenient::element_type,
+    printed::printed_shape,
 };
 use crate::plain::Plain;
 use tilewise::{Layout, ProgramShape, Shape};
@@ -64,7 +65,7 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
 
 /// The shape of an offered text; `None` if it can't be read.
 fn offered(text: &str) -> Option<Shape> {
-    Shape::parse_any_as_written(text).ok()
+    printed_shape(text).ok()
 }
 
 /// The shapes of `(f32[2]) -> f32[3]`, or of the line that opens a computation, `ENTRY %main.5 (x: f32[2]) -> f32[3] {`.
@@ -90,7 +91,7 @@ fn corrected(text: &str) -> Option<Shape> {
     let without_comma = text.strip_suffix(",)").map(|inside| format!("{inside})"));
     let candidates = [Some(&*text), unlabelled.map(|(_, rest)| rest.trim()), without_comma.as_deref()];
     for candidate in candidates.into_iter().flatten() {
-        if let Ok(shape) = Shape::parse_any_as_written(candidate) {
+        if let Ok(shape) = printed_shape(candidate) {
             return Some(shape);
         }
     }

@@ -1,7 +1,8 @@
 //! Items of standard input that take several lines.
 
 use crate::document::Equation;
-use tilewise::{OperationLine, Shape};
+use tilewise::Shape;
+use tilewise_hlo::OperationLine;
 
 /// An item of a batch: a line; or an operation that is wrapped as documents do, a proto in protobuf's text format, an
 /// equation over several lines.

@@ -1,6 +1,7 @@
 //! Shapes as other tools and XLA's own sources write them. Each form is read to its end, or not at all.
 
-use tilewise::{OperationLine, Shape, interop::Notation};
+use tilewise::{Shape, interop::Notation};
+use tilewise_hlo::OperationLine;
 
 /// The shape of a text that isn't in XLA's notation; `None` if it could mean something else or isn't read to its end.
 ///

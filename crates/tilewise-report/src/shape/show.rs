@@ -16,10 +16,11 @@ use std::{
     io::{self, Write},
 };
 use tilewise::{
-    ArrayShape, Error, Layout, OperationLine, Shape, ShapeKind, Tile, Tiled,
+    ArrayShape, Error, Layout, Shape, ShapeKind, Tile, Tiled,
     tpu::{self, Generation, memory_space_name},
 };
 use tilewise_audit::Failure;
+use tilewise_hlo::OperationLine;
 
 /// The summary of a shape in `tilewise show`. It serialises as the fields of its JSON.
 ///
@@ -140,7 +141,7 @@ impl ShapeSummary {
         let shape = reader.shape_as_written(text)?;
         let operation = text.parse::<OperationLine>().ok();
         let operation = operation.map(|line| -> Result<Operation, Failure> {
-            let operand = |operand: &tilewise::Operand| {
+            let operand = |operand: &tilewise_hlo::LineOperand| {
                 let summary = operand.shape.clone().map(|shape| Self::of_written(shape, text)).transpose()?;
                 Ok(Operand { name: operand.name.clone(), summary })
             };

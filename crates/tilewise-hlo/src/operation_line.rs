@@ -1,8 +1,7 @@
 //! A line of HLO text, as programs and documents print it: the shape it defines, and those of its operands.
 
-use crate::{Error, ErrorKind, Shape};
-use alloc::{string::String, vec::Vec};
-use core::str::FromStr;
+use std::str::FromStr;
+use tilewise::{Error, ErrorKind, Shape};
 
 /// One operation of a program: `%fusion.3 = bf16[32,32]{1,0} fusion(bf16[32,64]{1,0} %dot.2), kind=kCustom`.
 ///
@@ -10,7 +9,7 @@ use core::str::FromStr;
 /// an operation is an error. A missing layout stays missing.
 ///
 /// ```
-/// use tilewise::OperationLine;
+/// use tilewise_hlo::OperationLine;
 ///
 /// let line: OperationLine = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}
 ///           add(exponential.183, f32[] %constant.7), metadata={op_name=\"y\"}".parse()?;
@@ -32,7 +31,7 @@ pub struct OperationLine {
     /// The opcode; empty if the line ends behind the shape.
     pub opcode: String,
     /// The operands, in order.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<LineOperand>,
     /// The attributes behind the operands, in order: each name with its value, as written.
     pub attributes: Vec<(String, String)>,
 }
@@ -40,7 +39,7 @@ pub struct OperationLine {
 /// An operand of an [`OperationLine`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Operand {
+pub struct LineOperand {
     /// The name, without `%`; empty for a literal.
     pub name: String,
     /// The shape, if it stands in front of the name.
@@ -75,7 +74,8 @@ impl OperationLine {
     }
 
     /// Whether a text begins with a name and `=`.
-    pub(crate) fn begins(text: &str) -> bool {
+    #[must_use]
+    pub fn begins(text: &str) -> bool {
         Cursor { text, at: 0 }.defined().is_some()
     }
 
@@ -83,7 +83,7 @@ impl OperationLine {
     /// of an operand, `f32[8]{0} %x`.
     ///
     /// ```
-    /// use tilewise::OperationLine;
+    /// use tilewise_hlo::OperationLine;
     ///
     /// let shape = |text| OperationLine::shape_without_name(text).map(|shape| shape.to_string());
     /// assert_eq!(shape("f32[8]{0:T(8)} add(%a, %b), metadata={}").as_deref(), Some("f32[8]{0:T(8)}"));
@@ -113,7 +113,7 @@ impl OperationLine {
     /// brackets, or around a comma.
     ///
     /// ```
-    /// use tilewise::OperationLine;
+    /// use tilewise_hlo::OperationLine;
     ///
     /// assert!(OperationLine::is_continued_by("a.1 = f32[8]{0}", "    add(b, c)"));
     /// assert!(OperationLine::is_continued_by("a.1 = f32[8]{0} fusion(b),", "    kind=kLoop"));
@@ -164,7 +164,7 @@ fn is_opcode(name: &str) -> bool {
 }
 
 /// An opcode, operands, attributes.
-type Parts = (String, Vec<Operand>, Vec<(String, String)>);
+type Parts = (String, Vec<LineOperand>, Vec<(String, String)>);
 
 struct Cursor<'a> {
     text: &'a str,
@@ -277,7 +277,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads operands up to the closing bracket, or to the end of a line that was cut off.
-    fn operands(&mut self, is_literal: bool) -> Result<Vec<Operand>, Error> {
+    fn operands(&mut self, is_literal: bool) -> Result<Vec<LineOperand>, Error> {
         let mut operands = Vec::new();
         loop {
             self.skip();
@@ -286,7 +286,7 @@ impl<'a> Cursor<'a> {
             }
             let shape = if is_literal { None } else { self.shape().ok() };
             let name = self.name();
-            operands.push(Operand { name: name.into(), shape });
+            operands.push(LineOperand { name: name.into(), shape });
             self.skip();
             let is_nested = operands.last().is_some_and(|operand| operand.shape.is_some()) && is_opcode(name);
             let is_number =
@@ -323,7 +323,6 @@ fn end_of_item(text: &str, ends: impl Fn(u8) -> bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn what_the_documents_print() {
