@@ -59,4 +59,4 @@ pub mod time {
     pub use crate::report::{MomentTime, TimeGroup, TimeRow, by_kind, by_line, by_module};
     pub use tilewise_time::{Basis, Cores, Estimate, Kind, LoopRow, NoTime, Rates, Roof, Row, Time, Unpriced};
 }
-pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};
+pub use tilewise_memory::{Error as PlanError, ErrorKind as PlanErrorKind, Machine, MemoryPlan, Role, UnknownMachine};

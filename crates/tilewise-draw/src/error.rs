@@ -1,50 +1,20 @@
 //! The one error type of this crate.
 
-use std::fmt;
-
-/// Why there is no picture.
-///
-/// Match on its [`kind`](Error::kind); its display is a message that names the problem and its place. Its `source` is
-/// the error of [`tilewise`], if any.
-///
-/// ```
-/// use tilewise_draw::{ErrorKind, Options, Scene};
-///
-/// let tiled = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
-/// let error = Scene::of(&tiled, &Options::new().with_highlight([3, 0])).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::IndexOutOfBounds);
-/// assert_eq!(error.to_string(), "index 3 is outside dimension 0, which has bound 3");
-/// # Ok::<(), tilewise::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    source: Option<tilewise::Error>,
-}
-
-impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
-    }
-
-    /// The error's kind.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|error| error as _)
-    }
+tilewise::error_type! {
+    /// Why there is no picture.
+    ///
+    /// Match on its [`kind`](Error::kind); its display is a message that names the problem and its place. Its `source` is
+    /// the error of [`tilewise`], if any.
+    ///
+    /// ```
+    /// use tilewise_draw::{ErrorKind, Options, Scene};
+    ///
+    /// let tiled = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// let error = Scene::of(&tiled, &Options::new().with_highlight([3, 0])).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::IndexOutOfBounds);
+    /// assert_eq!(error.to_string(), "index 3 is outside dimension 0, which has bound 3");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
 }
 
 /// An index that the core refuses.
@@ -54,7 +24,7 @@ impl From<tilewise::Error> for Error {
             tilewise::ErrorKind::IndexRankMismatch => ErrorKind::IndexRankMismatch,
             _ => ErrorKind::IndexOutOfBounds,
         };
-        Self { source: Some(error.clone()), ..Self::new(kind, error.to_string()) }
+        Self::new(kind, error.to_string()).caused_by(error)
     }
 }
 
@@ -95,11 +65,5 @@ impl ErrorKind {
             Self::ImageTooLarge => "image_too_large",
             Self::Rendering => "rendering",
         }
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -102,7 +102,7 @@ impl fmt::Display for Unsupported {
 
 /// The bound if it is allowed, else the nearest of the multiples and the whole dimension; of two the smaller.
 fn nearest_multiple(bound: u64, whole: u64, multiple: u64) -> u64 {
-    if bound == whole || bound % multiple == 0 {
+    if bound == whole || bound.is_multiple_of(multiple) {
         return bound;
     }
     let below = bound - bound % multiple;
@@ -112,7 +112,7 @@ fn nearest_multiple(bound: u64, whole: u64, multiple: u64) -> u64 {
 /// The bound if a block of rank 1 may have it, else the nearest one that it may have.
 fn nearest_line(bound: u64, whole: u64, least: u64) -> u64 {
     let power = bound.checked_next_power_of_two().unwrap_or(1 << 63);
-    if bound == whole || bound % (SUBLANES * LANES) == 0 || (bound >= least && power == bound) {
+    if bound == whole || bound.is_multiple_of(SUBLANES * LANES) || (bound >= least && power == bound) {
         return bound;
     }
     let below = bound - bound % (SUBLANES * LANES);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewise_hlo::{Opcode, dataflow::Dataflow};
 
-use crate::{Error, Machine, buffers::donations, compiler, planner::Functions, rules::HOST, size::storages};
+use crate::{Error, ErrorKind, Machine, buffers::donations, compiler, planner::Functions, rules::HOST, size::storages};
 
 /// The most bytes of the device's default memory that a program needs under any schedule: no two values share memory
 /// except donated arguments and their results.
@@ -15,7 +15,7 @@ use crate::{Error, Machine, buffers::donations, compiler, planner::Functions, ru
 ///
 /// # Errors
 ///
-/// Those of [`MemoryPlan::new`](crate::MemoryPlan::new), except [`Error::Unscheduled`].
+/// Those of [`MemoryPlan::new`](crate::MemoryPlan::new), except [`ErrorKind::Unscheduled`].
 ///
 /// ```
 /// use tilewise::tpu::Generation;
@@ -39,12 +39,12 @@ pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
     if let Some(gap) = flow.gap() {
         return Err(gap.into());
     }
-    let entry = flow.entry().ok_or(Error::NoEntry)?;
+    let entry = flow.entry().ok_or(ErrorKind::NoEntry)?;
     let rules = compiler::of(machine, flow);
     let storages = storages(flow, &*rules)?;
     let mut total = Functions::new(flow.module(), &*rules)?.constant_bytes;
     let mut add = |bytes: Option<u64>| {
-        total = bytes.and_then(|bytes| total.checked_add(bytes)).ok_or(Error::Overflow)?;
+        total = bytes.and_then(|bytes| total.checked_add(bytes)).ok_or(ErrorKind::Overflow)?;
         Ok::<(), Error>(())
     };
     // A result in a donated argument is counted as the argument.

@@ -7,7 +7,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, Id, Op, OpId, Position, Table, Value, ValueId},
 };
 
-use crate::{Error, in_place::InPlace, storage::Storages, timeline::Timeline};
+use crate::{Error, ErrorKind, in_place::InPlace, storage::Storages, timeline::Timeline};
 
 /// The logical times of a value's life, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Buffers {
 
 /// Positions of donated arguments, each with the result that takes it over (`input_output_alias`).
 pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Error> {
-    let entry = flow.entry().ok_or(Error::NoEntry)?;
+    let entry = flow.entry().ok_or(ErrorKind::NoEntry)?;
     let parameters = &flow[entry].parameters;
     let aliases = flow.module().input_output_aliases()?;
     let pairs = aliases.into_iter().filter_map(|alias| {

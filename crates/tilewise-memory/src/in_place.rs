@@ -10,7 +10,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
 };
 
-use crate::Error;
+use crate::{Error, ErrorKind};
 
 /// A result in the place of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl<'f> InPlace<'f> {
     fn back(&mut self, mut op: OpId, mut node: usize) -> Result<(OpId, usize), Error> {
         let flow = self.flow;
         loop {
-            self.left = self.left.checked_sub(1).ok_or(Error::TooLarge)?;
+            self.left = self.left.checked_sub(1).ok_or(ErrorKind::TooLarge)?;
             let position = flow[op].position;
             let next = match flow[op].opcode {
                 Opcode::Tuple if node > 0 => flow.element_around(position, node).and_then(|(number, element)| {

@@ -38,7 +38,7 @@ mod timeline;
 
 pub use assign::Role;
 pub use bound::unshared_bytes;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use machine::{GpuModel, Machine, UnknownMachine};
 pub use packing::Packing;
 pub use plan::{AssignedValue, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};

@@ -9,7 +9,7 @@ use tilewise_hlo::{
 };
 
 use crate::{
-    AssignedValue, Error, LiveBuffer, MemoryPlan, Packing, Peak, PlanOptions, Role, SpacePlan,
+    AssignedValue, Error, ErrorKind, LiveBuffer, MemoryPlan, Packing, Peak, PlanOptions, Role, SpacePlan,
     assign::{Allocation, Assignment, Interface, Part},
     buffers::Buffers,
     compiler::{self, Compiler},
@@ -93,7 +93,7 @@ impl MemoryPlan {
     ///
     /// # Errors
     ///
-    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
+    /// [`ErrorKind::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
     /// printed, or truncated ones.
     pub fn new(module: &Module, options: &PlanOptions) -> Result<Self, Error> {
         Planner::new(module, *options)?.plan()
@@ -105,10 +105,14 @@ impl Planner {
     ///
     /// # Errors
     ///
-    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
+    /// [`ErrorKind::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
     /// printed, or truncated ones.
     pub fn new(module: &Module, options: PlanOptions) -> Result<Self, Error> {
-        if module.is_scheduled() { Self::of_dataflow(Dataflow::new(module), options) } else { Err(Error::Unscheduled) }
+        if module.is_scheduled() {
+            Self::of_dataflow(Dataflow::new(module), options)
+        } else {
+            Err(ErrorKind::Unscheduled.into())
+        }
     }
 
     /// Reads a scheduled module whose dataflow is known already.
@@ -118,7 +122,7 @@ impl Planner {
     /// Those of [`new`](Self::new).
     pub fn of_dataflow(flow: Dataflow, options: PlanOptions) -> Result<Self, Error> {
         if !flow.module().is_scheduled() {
-            return Err(Error::Unscheduled);
+            return Err(ErrorKind::Unscheduled.into());
         }
         if let Some(gap) = flow.gap() {
             return Err(gap.into());
@@ -137,9 +141,9 @@ impl Planner {
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if its bytes exceed 64 bits.
+    /// [`ErrorKind::Overflow`] if its bytes exceed 64 bits.
     pub fn plan(&self) -> Result<MemoryPlan, Error> {
-        let plan = |packing| self.packed(packing).ok_or(Error::Overflow);
+        let plan = |packing| self.packed(packing).ok_or_else(|| ErrorKind::Overflow.into());
         let (Some(limit), Some(near)) = (self.options.hbm_limit, self.compiler.near_limit()) else {
             return plan(self.options.packing);
         };
@@ -166,22 +170,22 @@ impl Planner {
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if the bytes exceed 64 bits.
+    /// [`ErrorKind::Overflow`] if the bytes exceed 64 bits.
     pub fn plan_resized(
         &self,
         packing: Packing,
         bytes: impl Fn(usize, u64) -> Option<u64>,
     ) -> Result<MemoryPlan, Error> {
-        self.resized(bytes).packed(packing).ok_or(Error::Overflow)
+        self.resized(bytes).packed(packing).ok_or_else(|| ErrorKind::Overflow.into())
     }
 
     /// [`MemoryPlan::total_bytes`] of [`plan_resized`](Self::plan_resized), in less time: no value has an offset.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if the bytes exceed 64 bits.
+    /// [`ErrorKind::Overflow`] if the bytes exceed 64 bits.
     pub fn total_resized(&self, packing: Packing, bytes: impl Fn(usize, u64) -> Option<u64>) -> Result<u64, Error> {
-        self.resized(bytes).total(packing).ok_or(Error::Overflow)
+        self.resized(bytes).total(packing).ok_or_else(|| ErrorKind::Overflow.into())
     }
 
     fn resized(&self, bytes: impl Fn(usize, u64) -> Option<u64>) -> Self {
@@ -408,11 +412,11 @@ impl Functions {
                 _ => instruction.shape().map_or(1, |shape| nodes(&shape)),
             };
             if instruction.opcode() == Opcode::Constant {
-                let shape = instruction.shape().map_err(|_| Error::InvalidShape(instruction.name().to_owned()))?;
+                let shape = instruction.shape().map_err(|_| Error::invalid_shape(instruction.name()))?;
                 let in_default = |leaf: &Shape| leaf.as_array().is_some_and(|array| array.memory_space() == 0);
                 for (_, leaf) in shape.leaves().filter(|(_, leaf)| in_default(leaf)) {
                     let bytes = size::leaf(&leaf, rules)?;
-                    this.constant_bytes = this.constant_bytes.checked_add(bytes).ok_or(Error::Overflow)?;
+                    this.constant_bytes = this.constant_bytes.checked_add(bytes).ok_or(ErrorKind::Overflow)?;
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! Sizes of positions.
 
-use tilewise::{ErrorKind, Layout, Shape};
+use tilewise::{Layout, Shape};
 use tilewise_hlo::dataflow::{Dataflow, Node, Table};
 
 use crate::{
-    Error,
+    Error, ErrorKind,
     rules::Rules,
     storage::{Storage, Storages},
 };
@@ -25,7 +25,7 @@ fn of_nodes(flow: &Dataflow, rules: &dyn Rules) -> Result<Table<Node, Storage>, 
         let mut leaves = shape.leaves();
         for (id, node) in flow.nodes_of(first) {
             if node.is_tuple() {
-                nodes[id].bytes = rules.table_bytes(node.element_count()).ok_or(Error::Overflow)?;
+                nodes[id].bytes = rules.table_bytes(node.element_count()).ok_or(ErrorKind::Overflow)?;
                 continue;
             }
             let Some((_, leaf)) = leaves.next() else { break };
@@ -50,7 +50,10 @@ pub(crate) fn leaf(shape: &Shape, rules: &dyn Rules) -> Result<u64, Error> {
             .and_then(|shape| shape.as_array().map_or(Ok(0), |array| rules.array_bytes(array))),
     };
     bytes.map_err(|error| match error.kind() {
-        ErrorKind::Overflow => Error::Overflow,
-        _ => Error::UnknownSize(format!("`{shape}`: {error}")),
+        tilewise::ErrorKind::Overflow => ErrorKind::Overflow.into(),
+        _ => {
+            let message = format!("the size of an array can't be told, `{shape}`: {error}");
+            Error::new(ErrorKind::UnknownSize, message).caused_by(error)
+        }
     })
 }

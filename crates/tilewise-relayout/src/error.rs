@@ -1,6 +1,29 @@
 //! The one error type of this crate.
 
-use std::fmt;
+tilewise::error_type! {
+    /// Why two layouts make no plan, or a plan does not run on two buffers. Its `source` is the core's error, of
+    /// [`ErrorKind::Layout`].
+    ///
+    /// ```
+    /// use tilewise_relayout::{ErrorKind, Plan};
+    ///
+    /// let plan = Plan::new(&"f32[3,5]".parse()?, &"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// let error = plan.run(&[0; 59], &mut [0; 96]).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
+    /// assert_eq!(error.to_string(), "the source has 59 bytes, its layout takes 60");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+}
+
+impl From<tilewise::Error> for Error {
+    fn from(error: tilewise::Error) -> Self {
+        let message = match error.help() {
+            Some(help) => format!("{error}; {help}"),
+            None => error.to_string(),
+        };
+        Self::new(ErrorKind::Layout(error.kind()), message).caused_by(error)
+    }
+}
 
 /// The kind of an error, with a stable name.
 ///
@@ -28,64 +51,5 @@ impl ErrorKind {
             Self::UnsupportedElementSize => "unsupported_element_size",
             Self::Layout(kind) => kind.as_str(),
         }
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Why two layouts make no plan, or a plan does not run on two buffers.
-///
-/// ```
-/// use tilewise_relayout::{ErrorKind, Plan};
-///
-/// let plan = Plan::new(&"f32[3,5]".parse()?, &"f32[3,5]{1,0:T(2,2)}".parse()?)?;
-/// let error = plan.run(&[0; 59], &mut [0; 96]).unwrap_err();
-/// assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
-/// assert_eq!(error.to_string(), "the source has 59 bytes, its layout takes 60");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    kind: ErrorKind,
-    message: String,
-    source: Option<tilewise::Error>,
-}
-
-impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
-    }
-
-    /// The error's kind.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {
-    /// The core's error, of [`ErrorKind::Layout`].
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|source| source as _)
-    }
-}
-
-impl From<tilewise::Error> for Error {
-    fn from(error: tilewise::Error) -> Self {
-        let message = match error.help() {
-            Some(help) => format!("{error}; {help}"),
-            None => error.to_string(),
-        };
-        Self { kind: ErrorKind::Layout(error.kind()), message, source: Some(error) }
     }
 }

@@ -121,6 +121,57 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// The error type of a crate that builds on this one: a kind of its `ErrorKind`, a message, and the error of this crate
+/// that it comes from, if any. No part of the interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! error_type {
+    ($(#[$doc:meta])*) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Error {
+            kind: ErrorKind,
+            message: ::std::string::String,
+            source: ::core::option::Option<$crate::Error>,
+        }
+
+        impl Error {
+            pub(crate) fn new(kind: ErrorKind, message: impl Into<::std::string::String>) -> Self {
+                Self { kind, message: message.into(), source: None }
+            }
+
+            /// The error that this one comes from.
+            pub(crate) fn caused_by(self, source: $crate::Error) -> Self {
+                Self { source: Some(source), ..self }
+            }
+
+            /// The error's kind.
+            #[must_use]
+            pub fn kind(&self) -> ErrorKind {
+                self.kind
+            }
+        }
+
+        impl ::core::fmt::Display for Error {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(&self.message)
+            }
+        }
+
+        impl ::core::error::Error for Error {
+            fn source(&self) -> ::core::option::Option<&(dyn ::core::error::Error + 'static)> {
+                self.source.as_ref().map(|error| error as _)
+            }
+        }
+
+        impl ::core::fmt::Display for ErrorKind {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
 /// An error: its kind, its place in the text, and a suggestion.
 ///
 /// `Display` gives the message alone. Ask [`kind`](Error::kind) for a name to match on, [`span`](Error::span) for the

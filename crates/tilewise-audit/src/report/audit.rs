@@ -26,7 +26,10 @@ use tilewise::{
 use tilewise_hlo::{
     BufferAssignment, Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow,
 };
-use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan, unshared_bytes};
+use tilewise_memory::{
+    Error as PlanError, ErrorKind as PlanErrorKind, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan,
+    unshared_bytes,
+};
 
 /// Options of an audit.
 #[derive(Clone, Copy)]
@@ -172,7 +175,7 @@ fn report(asked: Audit<'_>) -> Report {
     // Compilers for other machines pack memory in other ways.
     let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
     let planner = if is_for_another {
-        Err(PlanError::OtherMachine(machine))
+        Err(PlanErrorKind::OtherMachine(machine).into())
     } else {
         Planner::of_dataflow(flow.clone(), plan_options)
     };
@@ -183,13 +186,15 @@ fn report(asked: Audit<'_>) -> Report {
     };
     let is_bounded = match &plan {
         Ok(plan) => auditor.check_plan(plan, machine),
-        Err(PlanError::Unscheduled | PlanError::OtherMachine(_)) => match unshared_bytes(&flow, machine) {
-            Ok(bytes) => {
-                memory_bounds.at_most_bytes = bytes;
-                true
+        Err(error) if matches!(error.kind(), PlanErrorKind::Unscheduled | PlanErrorKind::OtherMachine(_)) => {
+            match unshared_bytes(&flow, machine) {
+                Ok(bytes) => {
+                    memory_bounds.at_most_bytes = bytes;
+                    true
+                }
+                Err(_) => false,
             }
-            Err(_) => false,
-        },
+        }
         Err(_) => false,
     };
     memory_bounds.is_assumed = is_assumed;

@@ -31,7 +31,7 @@ use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use std::borrow::Cow;
 use tilewise::visible;
-use tilewise_audit::{Agreement, MemoryPlan, PlanError, Report, SpacePeak, recommendation::Change};
+use tilewise_audit::{Agreement, MemoryPlan, PlanErrorKind, Report, SpacePeak, recommendation::Change};
 
 /// Bytes in a memory space below which it isn't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -250,7 +250,8 @@ fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> 
 /// The file to read instead of a program that the compiler hasn't ordered yet.
 fn as_it_runs(report: &Report) -> Option<Remark> {
     let words = "The program as it runs is in the same dump: the file whose name ends in `after_optimizations.txt`.";
-    matches!(report.plan(), Err(PlanError::Unscheduled)).then(|| Remark { words: words.to_owned(), tone: Tone::Plain })
+    let is_unscheduled = report.plan().is_err_and(|error| error.kind() == PlanErrorKind::Unscheduled);
+    is_unscheduled.then(|| Remark { words: words.to_owned(), tone: Tone::Plain })
 }
 
 fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
