@@ -260,6 +260,17 @@ fn errors_point_at_what_is_wrong() {
 }
 
 #[test]
+fn a_slip_in_a_keyword_is_corrected() {
+    let help = |text: &str| text.parse::<Kernel>().expect_err(text).help().map(str::to_owned).expect(text);
+    for text in ["gri 4", "grids 4", "grad 4", "rid 4", "ggrid 4", "GRIT 4"] {
+        assert_eq!(help(text), "did you mean `grid`?", "{text}");
+    }
+    for text in ["gird 4", "g 4", "girder 4", "é 4"] {
+        assert!(help(text).starts_with("lines begin with tpu, grid"), "{text}");
+    }
+}
+
+#[test]
 fn texts_of_several_kernels_are_divided() {
     let parts = |text| tilewise_kernel::parts(text).collect::<Vec<_>>();
     assert_eq!(parts(""), [""]);

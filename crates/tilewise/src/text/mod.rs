@@ -9,7 +9,9 @@ mod print;
 mod suggest;
 
 pub use print::WithoutLayout;
-pub(crate) use suggest::{distance, unknown_element_type};
+#[cfg(feature = "notations")]
+pub(crate) use suggest::distance;
+pub(crate) use suggest::unknown_element_type;
 
 use core::fmt;
 
