@@ -130,10 +130,12 @@ fn shells_word(text: &str) -> Option<Message> {
             || line.starts_with("zsh: killed ")
             || line.contains(": line ") && behind_number.next() == Some("Killed")
     };
-    text.lines().any(is_of_shell).then(|| {
+    text.lines().find(|line| is_of_shell(line)).map(|line| {
         let mut message = Message::new(Form::Host);
-        let shell = Fact { name: "shell", value: FactValue::Text("Killed".to_owned()) };
-        (message.truncated, message.facts) = (false, Facts(vec![shell]));
+        // A launcher that writes of memory has seen the limit of the container.
+        let name = if line.contains("OOM") { "group" } else { "shell" };
+        let word = Fact { name, value: FactValue::Text("Killed".to_owned()) };
+        (message.truncated, message.facts) = (false, Facts(vec![word]));
         message.memory_space = Some("host".to_owned());
         message
     })

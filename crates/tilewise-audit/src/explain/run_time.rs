@@ -17,7 +17,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         return advice;
     }
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
-    let returned = message.facts.size("graph_output").filter(is_more).cloned();
+    let output = message.persistent.iter().find(|row| row.name == "output");
+    let returned = message.facts.size("graph_output").or_else(|| Some(&output?.size)).filter(is_more).cloned();
     advice.extend(returned.map(|size| new(RunTimeFinding::Returns { size }, Target::Result)));
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
     let has_run = message.has_run;
@@ -39,7 +40,6 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_needed = asker != Some(Asker::Program);
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
-    let output = message.persistent.iter().find(|row| row.name == "output");
     if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {
         let (size, percent) = (row.size.clone(), row.percent.unwrap_or_default());
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);

@@ -56,6 +56,8 @@ impl Purpose {
                 "kv" | "past_key_values" => Self::Cache,
                 word if word.contains("cache") => Self::Cache,
                 "kernel" | "embedding" | "model" => Self::Parameter,
+                // Embeddings and heads as Gemma, DLRM, Llama and GPT-2 call them.
+                "input_embedding" | "embedding_table" | "embed_tokens" | "lm_head" | "wte" | "wpe" => Self::Parameter,
                 word if word.contains("param") || word.contains("weight") || is_weight() => Self::Parameter,
                 "p" if at == 0 && bare.len() < name.len() => Self::Parameter,
                 // Haiku's name of a bias.

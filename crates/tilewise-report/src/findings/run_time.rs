@@ -149,8 +149,10 @@ pub(super) fn list_alive(words: Words, about: &Recommendation) -> Words {
         // Errors of the run time name no framework.
         None => words.code(JAX, format!("# in JAX, just before the call that fails\n{ALIVE}")),
         Some(Framework::TorchXla) => words.code(
-            "import torch_xla.core.xla_model as xm",
-            "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",
+            "import gc\nimport torch_xla.core.xla_model as xm",
+            "del outputs  # and all that is done; of a loss, keep loss.detach()\n\
+             gc.collect(); xm.mark_step()\n\
+             print(xm.get_memory_info(xm.xla_device()))",
         ),
         _ => words,
     }

@@ -366,8 +366,13 @@ fn results_of_a_step_come_before_a_small_request() {
 /// Words of launchers, without a number's `code`.
 #[test]
 fn a_container_is_killed() {
-    for words in ["Container was OOM killed by the kernel", "the pod ended (exit 137)"] {
+    for (words, headline) in [
+        // These have seen the limit of the container.
+        ("Container was OOM killed by the kernel", "Out of memory in a control group of the host"),
+        ("OOMKilled (exit 137)", "Out of memory in a control group of the host"),
+        ("the pod ended (exit 137)", "A process was killed"),
+    ] {
         let (_, screen) = first_change(words);
-        assert!(screen.starts_with("A process was killed"), "{screen}");
+        assert!(screen.starts_with(headline), "{screen}");
     }
 }
