@@ -12,13 +12,13 @@ use xshell::{Shell, cmd};
 const MSRV: &str = "1.85.0";
 
 /// Builds and tests the core, in a workspace of its own: in it, cargo picks test dependencies that fit the old compiler;
-/// the main workspace's are newer. The facts and the crate that tests share come along.
+/// the main workspace's are newer. The facts, the vectors and the crate that tests share come along.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let folder = target_folder(shell).join("msrv");
     let compiler = compiler(shell, &folder)?;
     let workspace = folder.join("workspace");
     shell.remove_path(&workspace)?;
-    let files = cmd!(shell, "git ls-files -- crates/tilewise testing conformance/facts").quiet().read()?;
+    let files = cmd!(shell, "git ls-files -- crates/tilewise testing conformance/facts vectors").quiet().read()?;
     for file in files.lines() {
         let copy = workspace.join(file);
         shell.create_dir(copy.parent().unwrap_or(&workspace))?;

@@ -29,11 +29,11 @@ impl fmt::Display for ByteSize {
         const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let mut value = self.0 as f64;
         let mut larger = None;
-        let mut units = UNITS.into_iter();
-        // A value that would print as 1024.00 belongs to the next unit.
-        while value >= 1023.995
-            && let Some(unit) = units.next()
-        {
+        for unit in UNITS {
+            // A value that would print as 1024.00 belongs to the next unit.
+            if value < 1023.995 {
+                break;
+            }
             value /= 1024.0;
             larger = Some(unit);
         }
