@@ -152,6 +152,7 @@ pub(crate) fn has_run(text: &str) -> bool {
 /// Whether a line is a bar of steps of which some are done, `1/300 [12:22<61:42:17, 742.93s/it]`, and not of what is loaded
 /// first.
 fn is_bar_of_steps(line: &str) -> bool {
+    /// Words for what comes before steps, without their first letters, which may be capitals.
     const LOADED: [&str; 7] = ["oad", "etch", "Map", "okeniz", "shard", "Generating", "ompil"];
 
     let Some((before, behind)) = line.split_once(" [").filter(|(_, behind)| behind.contains('<')) else { return false };

@@ -1,5 +1,6 @@
 //! A program: read from the bytes of a file, its arrays sized, its instructions named.
 
+mod axis_name;
 mod causes;
 mod content;
 mod describe;
@@ -15,11 +16,11 @@ mod sizing;
 mod softmax;
 mod weights;
 
+pub use axis_name::{AxisName, NamedAxis};
 pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub(crate) use describe::Names;
-pub use describe::{AxisName, NamedAxis};
 pub(crate) use gradient::{has_gradient, runs_backward};
 pub use machine::{build_in_name, infer_generation, infer_machine, machine_in_name};
 pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};

@@ -55,7 +55,7 @@ impl Report {
         });
         let (_, _, names, rows) = candidates.min_by_key(|(rank, bytes, ..)| (*rank, u64::MAX - bytes))?;
         let (axis, _) = names.iter().max_by_key(|(_, bytes)| *bytes)?;
-        // Changes that were made before free the arrays of the axis and others alike.
+        // Earlier changes are taken to free arrays of the axis and others in proportion.
         let scaled = |freed: u64| {
             let freed = u128::from(freed) * u128::from(bytes) / u128::from(total.max(1));
             u128::from(bytes).saturating_sub(freed)
