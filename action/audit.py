@@ -1,4 +1,4 @@
-"""What the action runs: audits the programs, and tells GitHub.
+"""Runs the action: audits the programs, and reports to GitHub.
 
 Its inputs are ``TILEWISE_…`` variables, as in ``action.yml``; GitHub's are ``GITHUB_WORKSPACE``, ``RUNNER_TEMP``,
 ``GITHUB_STEP_SUMMARY`` and ``GITHUB_OUTPUT``. The exit status is the worst that tilewise had.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Of a comment, GitHub takes so many characters.
+# Most characters of a comment on GitHub.
 LONGEST_COMMENT = 60_000
 
 

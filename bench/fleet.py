@@ -1,4 +1,4 @@
-"""What `tilewise.fleet` does on a cluster of Ray on this machine, a worker of which is killed: a line of JSON a run.
+"""Runs `tilewise.fleet` on a cluster of Ray on this machine, and kills a worker: a line of JSON a run.
 
     python bench/fleet.py audit TEXTS WORK [--dumps 2000]
     python bench/fleet.py relayout WORK [--gigabytes 20]
@@ -29,7 +29,7 @@ from tilewise import fleet
 
 @contextmanager
 def cluster(workers: int) -> Iterator[Callable[[], None]]:
-    """A cluster of so many nodes of a CPU each; yields what kills one of them."""
+    """A cluster of `workers` nodes of one CPU each; yields a function that kills one of them."""
     nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     added = [nodes.add_node(num_cpus=1) for _ in range(workers)]
     ray.init(address=nodes.address, log_to_driver=False)

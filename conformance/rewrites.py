@@ -57,7 +57,7 @@ def readable(folders: list[Path]) -> Iterator[tuple[str, str]]:
 
 
 def told(program: str) -> Any:
-    """What is told of a program, without its names."""
+    """The figures of a program's audit, without its names."""
     report = tw.audit(program)
     of_space = operator.attrgetter("memory_space", "physical_bytes", "padding_bytes", "peak_live_bytes")
     advice = [(each.kind, each.peak_bytes_saved) for each in report.advice]

@@ -1,4 +1,4 @@
-"""What fits of three public models: a convolutional network, a masked language model on four chips, a decoding loop.
+"""Fits three public models: a convolutional network, a masked language model on four chips, a decoding loop.
 
 `python examples/fit_models.py resnet bert gpt2` searches and prints a table for each; a full compilation takes minutes.
 It needs `pip install 'transformers<5' flax optax 'tilewise[tpu]'`. Nothing is downloaded: arrays are abstract.
@@ -34,7 +34,7 @@ def abstract(model: Any) -> Any:
 
 
 def only_convolutions(primitive: Any, *_: Any, **__: Any) -> bool:
-    """What is kept for the gradient."""
+    """Checkpoint policy: keeps the values of convolutions."""
     return primitive.name == "conv_general_dilated"
 
 

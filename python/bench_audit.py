@@ -55,7 +55,7 @@ def divided(weights: PartitionSpec, rows: PartitionSpec) -> Any:
 
 
 def factories(folder: Path) -> dict[str, Callable[[], Any]]:
-    """What makes each program."""
+    """A factory for each program."""
     sys.path[:0] = [str(folder), str(Path(__file__).resolve().parents[1] / "examples")]
     found: dict[str, Callable[[], Any]] = {}
     for name, settings in PROGRAMS.items():

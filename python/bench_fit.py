@@ -33,7 +33,7 @@ SLOW_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Row:
-    """What one contender did in one search."""
+    """The result of one contender in one search."""
 
     search: str
     contender: str
@@ -64,7 +64,7 @@ def doubling(fits: Fits, end: int) -> int | None:
 
 
 def compiled(search: Callable[[Fits, int], int | None], make: Any, tpu: str, end: int) -> int | None:
-    """What a search finds that compiles every size it asks about in full."""
+    """The answer of a search that compiles in full every size it asks about."""
     with Compiler() as compiler:
 
         def fits(size: int) -> bool:
@@ -75,7 +75,7 @@ def compiled(search: Callable[[Fits, int], int | None], make: Any, tpu: str, end
 
 
 def ours(above: Literal["auto", "all"], make: Any, tpu: str, end: int) -> int | None:
-    """What `fit` finds."""
+    """The answer of `fit`."""
     found = tw.fit(make, tpu=tpu, largest={"batch": range(1, end + 1)}, above=above, cache=None, progress=False)
     return (found.largest or {}).get("batch")
 
@@ -95,7 +95,7 @@ def seconds() -> float:
 
 
 def rows(folder: Path, only: Sequence[str]) -> Iterator[Row]:
-    """What each contender does in each search, as it comes."""
+    """The results of each contender in each search, as they come."""
     sys.path.insert(0, str(folder))
     with open(folder / "facts.csv", newline="", encoding="utf-8") as file:
         facts = [fact for fact in csv.DictReader(file) if not only or any(name in str(fact) for name in only)]

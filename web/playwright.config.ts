@@ -21,7 +21,7 @@ export default defineConfig({
   reporter: "list",
   use: {
     baseURL: `http://127.0.0.1:${process.env["TILEWISE_PORT"]}`,
-    // What a service worker answers, no test can stop or see: tests of it allow it.
+    // Tests can neither see nor stop the answers of a service worker; those of the worker itself allow it.
     serviceWorkers: "block",
     permissions: ["clipboard-read", "clipboard-write"],
     launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: flags },

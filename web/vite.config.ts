@@ -23,7 +23,7 @@ function offline(): Plugin {
 export default defineConfig({
   // The folder may lie anywhere on a host.
   base: "./",
-  // What isn't there is not found, in tests as on a host.
+  // A missing file gives 404, in tests as on a host.
   appType: "mpa",
   plugins: [offline()],
   build: { target: "es2022", assetsInlineLimit: 0, chunkSizeWarningLimit: 2000 },

@@ -19,7 +19,7 @@ from compile import CASES, Draw, devices, followed
 from widen import widened
 
 SMALL = 32
-"""What the dimension that is taken apart keeps at most, or one for each part if these are more."""
+"""Largest size of a divided dimension that is run, rounded up to a multiple of the parts."""
 CAP = 30.0
 """Of logits that have a soft cap."""
 MOST = 1 << 27
@@ -27,13 +27,13 @@ MOST = 1 << 27
 
 
 def kept(size, code):
-    """What a dimension of that size keeps: it is taken apart as the code says."""
+    """The size at which a dimension of that size is run, if this code divides it."""
     parts = int(re.search(r"parts=(\d+)|tw\.microbatch\(\w+, (\d+)", code).expand(r"\1\2"))
     return min(size, -(-SMALL // parts) * parts)
 
 
 def taken_apart(code):
-    """What of the program's arguments the code takes apart, each name with the dimension."""
+    """The program's arguments that the code divides, each name with the dimension."""
     names = re.search(r"batch_argnames=([({].*?[)}])|^ +(.*) = batch$", code, re.M)
     if names[1] and names[1].startswith("{"):
         return ast.literal_eval(names[1])
@@ -41,7 +41,7 @@ def taken_apart(code):
 
 
 def names_of(program):
-    """What reports call each of the program's arguments."""
+    """The names of the program's arguments in reports."""
     parameters = inspect.signature(program.function).parameters.values()
     names = [parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_POSITIONAL]
     rest = next(
@@ -138,7 +138,7 @@ def difference(program, advice):
 
 
 def unlike(function, other, arguments):
-    """What of the results is another."""
+    """The first difference between the results of two functions; ``None`` without one."""
     expected, found = function(*arguments), other(*arguments)
     if jax.tree.structure(expected) != jax.tree.structure(found):
         return "the results are nested in another way"

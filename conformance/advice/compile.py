@@ -37,7 +37,7 @@ def origin(make):
 
 
 def digest(make):
-    """What tells whether a case has changed, and with it all that its program is compiled by."""
+    """A digest of a case's source and of everything else that its program is compiled by."""
     sources = [Path(inspect.getsourcefile(make)), *SHARED, *([REQUIREMENTS] if origin(make) in LIBRARIES else [])]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
 
@@ -59,7 +59,7 @@ def changes(case):
 
 
 def advised(case):
-    """The same of advice, each piece followed once those before it are."""
+    """Pieces of advice, each followed after those before it, with how to find its total."""
     program = case.program
 
     def follow(advice, path):

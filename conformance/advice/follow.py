@@ -19,7 +19,7 @@ tilewise.microbatch = microbatch
 
 
 class Caller:
-    """What `jax` is to code that is followed: arrays are shapes, and the options of `jax.jit` add to the program's."""
+    """Stands in for `jax` in followed code: arrays are shapes, and options of `jax.jit` add to the program's."""
 
     def __init__(self):
         self.jitted = {}

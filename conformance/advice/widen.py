@@ -15,7 +15,7 @@ from tilewise._microbatch.program import _bound
 
 NARROW = (jax.numpy.bfloat16, jax.numpy.float16)
 CALLED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
-"""What primitives that only call a function have it in."""
+"""The parameters in which primitives that only call a function hold it."""
 
 
 def widened(function):
@@ -30,7 +30,7 @@ def widened(function):
 
 
 def wide(value):
-    """The same number in four bytes."""
+    """A float of two bytes as one of four; other values unchanged."""
     return value.astype(jax.numpy.float32) if getattr(value, "dtype", None) in NARROW else value
 
 
@@ -45,7 +45,7 @@ def with_wide_types(parameter):
 
 
 def called(closed):
-    """What primitives call, as a function of arrays."""
+    """A jaxpr as a function of arrays."""
     jaxpr, consts = (closed.jaxpr, closed.consts) if isinstance(closed, ClosedJaxpr) else (closed, ())
     return functools.partial(evaluated, jaxpr, consts)
 
@@ -55,7 +55,7 @@ def evaluated(jaxpr, consts, *arguments):
     values = dict(zip(jaxpr.constvars, map(wide, consts), strict=True))
     values |= zip(jaxpr.invars, map(wide, arguments), strict=True)
     steps = [(equation.invars, equation) for equation in jaxpr.eqns] + [(jaxpr.outvars, None)]
-    # What is not read any more takes no memory.
+    # A value is dropped after its last use, to free its memory.
     last = {at: number for number, (reads, _) in enumerate(steps) for at in reads if not isinstance(at, Literal)}
     for number, (reads, equation) in enumerate(steps):
         read = [wide(at.val) if isinstance(at, Literal) else values[at] for at in reads]
@@ -69,7 +69,7 @@ def evaluated(jaxpr, consts, *arguments):
 
 
 def made(equation, read):
-    """What one equation makes of the values that it reads."""
+    """The results of an equation for these operands."""
     parameters = equation.params
     match equation.primitive.name:
         case "scan":
@@ -103,7 +103,7 @@ def scanned(equation, read):
 
 
 def repeated(parameters, read):
-    """What a loop ends with."""
+    """The final state of a `while` loop."""
     of_test, of_body = parameters["cond_nconsts"], parameters["body_nconsts"]
     test, body = called(parameters["cond_jaxpr"]), called(parameters["body_jaxpr"])
     consts, state = read[of_test : of_test + of_body], read[of_test + of_body :]

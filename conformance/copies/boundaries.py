@@ -91,7 +91,7 @@ def product(x, w, out):
 
 
 def wide(x):
-    """What products of such numbers are summed in."""
+    """The type in which products of such numbers are summed."""
     return i32 if x.dtype == i8 else f32
 
 
@@ -221,7 +221,7 @@ def experts_transposed(draw: Draw, groups=8, m=256, k=2048, n=1024) -> Boundary:
 
 @boundary("a public test of gmm_v2, test_accepts_8_row_tiled_rhs_without_copy", kernel="gmm", groups=2, k=256, n=128)
 def int8_gradient(draw: Draw, groups=8, m=256, k=2048, n=1024) -> Boundary:
-    """The same for weights in int8, which the caller reads in their own order, too."""
+    """Weights [group, k, n] in int8 are read as they are, and transposed for the gradient."""
 
     def before(x, w, dy):
         return grouped(x, w, out_type=i32), grouped(dy, w.swapaxes(1, 2), out_type=i32)
@@ -258,7 +258,7 @@ def latent_queries(draw: Draw, tokens=1024, heads=32, width=128, latent=512, row
 
 @boundary("vllm-project/tpu-inference#2725", kernel="mla", tokens=128, heads=8)
 def latent_values(draw: Draw, tokens=1024, heads=32, latent=512, rows=64) -> Boundary:
-    """What a kernel makes token by token is wanted head by head."""
+    """A kernel makes values token by token; their reader wants them head by head."""
 
     def before(x):
         block = ((rows, heads, latent), lambda t: (t, 0, 0))

@@ -82,7 +82,7 @@ def table(rows):
 
 
 def summary(rows):
-    """What rows come to, in a line."""
+    """A summary of the rows, in a line."""
     aimed, gone = sum(row["aimed"] for row in rows), sum(row["gone"] for row in rows)
     crossing, harmed = sum(row["crossing"] for row in rows), sum(map(is_harmed, rows))
     programs = len({row["name"] for row in rows})

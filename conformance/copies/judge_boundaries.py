@@ -27,7 +27,7 @@ def before(case: Boundary) -> Program:
 
 
 def after(case: Boundary, remedy) -> Program:
-    """The same with the remedy."""
+    """The program with the remedy applied."""
     if remedy["kind"] == "layout":
         return followed(before(case), {"imports": "from jax.experimental.layout import Format, Layout", **remedy})
     arguments = case.arguments if case.arguments_after is None else case.arguments_after
@@ -35,7 +35,7 @@ def after(case: Boundary, remedy) -> Program:
 
 
 def arrays(report):
-    """What kernels take and make."""
+    """The operands and results of all kernels."""
     return [array for kernel in report["kernels"] for array in (*kernel["operands"], *kernel["results"])]
 
 
@@ -133,7 +133,7 @@ def table(rows):
 
 
 def summary(rows):
-    """What rows come to, in a line."""
+    """A summary of the rows, in a line."""
     was, left = (sum(row[key][0] for row in rows) for key in ("was", "is"))
     gone = [row for row in rows if row["is"][0] <= (1 - GONE) * row["was"][0]]
     return (

@@ -1,4 +1,4 @@
-"""What both judges of copies share: their options, and a program compiled and audited."""
+"""Shared by both judges of copies: their options, and a program compiled and audited."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def options(description, renewed):
 
 
 def audited(options, program, tpu, path):
-    """What is said of a program once it is compiled, and the bytes that it holds by the compiler's own count."""
+    """The audit of a compiled program, and the bytes that it holds by the compiler's own count."""
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
     executable = lowered.compile(program.compiler)
     path.write_text(text(lowered, executable, program.compiler))

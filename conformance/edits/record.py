@@ -44,7 +44,7 @@ class Library:
 
 
 LIBRARY = Library()
-KEPT = []  # What XLA may still point into.
+KEPT = []  # Objects that XLA may still point into.
 
 
 def room(size=1024):
@@ -289,7 +289,7 @@ def question(shapes):
         other = pick.choice([shapes.like(text), f"({inside})"])
         return function, text, other, 0, "", str(IS_PREFIX(parsed(text), parsed(other), None, EQUAL_LEAVES)).lower()
     if function == "dynamic":
-        # XLA aborts where an array meets what is none.
+        # XLA aborts where an array meets a shape of another kind.
         text = shapes.shape()
         other = re.sub(r"(?<=[\[,])(<=)?(\d+)(?=[\],])", lambda found: f"{found[1] or ''}{max(0, int(found[2]) + pick.choice([0, 0, 0, 1, -1]))}", text)
         other = re.sub(r"\{[^}]*\}", "", other) if pick.random() < 0.5 else text

@@ -47,7 +47,7 @@ class Rule:
         return [[of_dimension(text) for text in filter(None, array.split(", "))] for array in arrays]
 
     def kind(self, factor):
-        """What the operation does along a factor."""
+        """The role of a factor in the operation."""
         return self.kinds.get(factor, "pass")
 
     def places(self, arrays, factor):
@@ -148,7 +148,7 @@ def same(ones, others):
 
 
 def check_changes(operation, rule, random):
-    """What changes where: factors that pass stay at their place. Yields what isn't so."""
+    """Changes elements and compares results: factors that pass stay at their place. Yields violations."""
     for number, (kind, bounds) in enumerate(operation.given):
         for dimension, size in enumerate(bounds):
             factors = rule.operands[number][dimension]
@@ -277,7 +277,7 @@ def check_missed(operation, rule, random):
 
 
 def check(line, rule, computations):
-    """What isn't so of a rule."""
+    """Yields the violations of a rule."""
     random = np.random.default_rng(1)
     operation = Operation(line, computations)
     for checked in (check_changes, check_missed, *[check_orders] * TRIALS):

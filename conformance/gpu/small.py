@@ -26,7 +26,7 @@ def scan(checkpoint=lambda layer: layer) -> Step:
 
 
 def unrolled(checkpoint=lambda layer: layer) -> Step:
-    """The same of eight layers, each written out."""
+    """A step of SGD through eight layers, each written out."""
 
     def layer(w, x):
         return x + jax.nn.gelu(jnp.tanh(x) @ w["up"]) @ w["down"]

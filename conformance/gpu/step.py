@@ -1,4 +1,4 @@
-"""What a program to judge is."""
+"""A program to judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

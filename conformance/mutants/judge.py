@@ -37,7 +37,7 @@ OPCODES = (
 )
 # Floats of several widths meet in HLO (`ShapeUtil::SameElementTypeIgnoringFpPrecision`), and don't in StableHLO.
 FLOAT = re.compile(r"\b(?:bf16|f16|f32)(?=\[)")
-# What a process of XLA may take: a mutant may ask for any size.
+# Memory limit of a process of XLA: a mutant may ask for any size.
 MEMORY = 6 << 30
 AT_ONCE = 50
 
@@ -112,7 +112,7 @@ def mutate(text: str, others: list[str], random: random.Random) -> tuple[str, st
 
 
 def audited(tilewise: str, arguments: list[str], files: list[Path]) -> dict[str, dict]:
-    """What is said of each file, by its path."""
+    """The audit of each file, by its path."""
     done = subprocess.run([tilewise, "audit", "--format", "json", *arguments, *map(str, files)], capture_output=True)
     if done.returncode not in (0, 1, 2):
         raise SystemExit(f"{tilewise} ended with {done.returncode}: {done.stderr[-400:].decode(errors='replace')}")
@@ -225,7 +225,7 @@ def main() -> int:
 
 
 def table(rows: list, version: str, given: argparse.Namespace) -> str:
-    """What was counted."""
+    """The counts as a table."""
     columns = ("mutants", "refused", "unknown", "do not fit", "fit", "wrong")
     lines = [
         "# Mutated programs",

@@ -188,7 +188,7 @@ def commit(folder):
 
 
 def in_planes(count, numbers_of):
-    """What a function of numbers below 100 makes of larger ones, two digits at a time."""
+    """Extends a function of numbers below 100 to larger ones, two digits at a time."""
     planes = -(-len(str(count)) // 2)
     return sum(numbers_of(np.arange(count) // 100**plane % 100).astype(np.int64) * 100**plane for plane in range(planes))
 

@@ -1,4 +1,4 @@
-"""What bodies of Pallas kernels take of VMEM besides what they declare, by the compiler, and what they take at most, learned from that.
+"""VMEM that bodies of Pallas kernels take besides their declared arrays, by the compiler, and a bound learned from it.
 
 `record` compiles generated bodies and the kernels of `public_kernels`, without a TPU, and adds to `../facts/tpu_bodies.csv` what it
 doesn't have; `describe` renews what a change of `Body` says of all that it has; `fit` prints the shares that `tilewise/_body.py` has,
@@ -27,7 +27,7 @@ from tilewise._device import traced_for  # noqa: E402
 
 FACTS = HERE.parent / "facts" / "tpu_bodies.csv"
 ROW = ("kernel", "choice", "number", "library", "tpu")
-"""What tells a row from the others; the number is that of the kernel in its function."""
+"""The columns that identify a row; `number` is that of the kernel in its function."""
 SIZES = ("declared_bytes", "may_be_kept_bytes", "used_bytes")
 FIELDS = (*ROW, *SIZES, *Body.__dataclass_fields__)
 TAU = 0.96
@@ -83,7 +83,7 @@ def record(count, generations, is_asked):
             try:
                 seen = set()
                 for at, found in enumerate(kernels(tpu, make)):
-                    # What is the same is asked about once.
+                    # Equal kernels are asked about once.
                     what = found.text, str(found.call.params)
                     is_new = what not in seen
                     seen.add(what)
@@ -106,7 +106,7 @@ def record(count, generations, is_asked):
 
 
 def quantile(parts, extra, weights, tau):
-    """Shares of the parts, none negative, of which so many bodies stay below their sum."""
+    """Shares of the parts, none negative: a fraction `tau` of the bodies stays below their sum."""
     from scipy.optimize import linprog
 
     count, width = parts.shape
@@ -121,7 +121,7 @@ def fit():
         rows = [
             {key: value if key in ROW else int(value) for key, value in row.items()} for row in csv.DictReader(file)
         ]
-    # What is declared and isn't allocated says nothing of the body.
+    # If declared bytes aren't all allocated, the rest says nothing of the body.
     rows = [row for row in rows if row["used_bytes"] >= max(row["declared_bytes"], 1)]
     bodies = [Body(**{name: row[name] for name in Body.__dataclass_fields__}) for row in rows]
     parts = np.array([list(body.parts.values()) for body in bodies], float)
@@ -131,7 +131,7 @@ def fit():
     weights = np.where(libraries == "", 1, LIBRARY_WEIGHT) / total
 
     def most(learned):
-        """What each body takes at most, as learned from these."""
+        """Bounds on the bodies, learned from these."""
         return parts @ quantile(parts[learned], extra[learned], weights[learned], TAU)
 
     def said(which, bound, tested):

@@ -78,7 +78,7 @@ class Worker:
 def plan(options, classes):
     """The programs to compile: every fourth a random composition, the others of each class in turn."""
     if options.cpu:
-        # What every TPU can run, a CPU can.
+        # Programs that every TPU can run also run on a CPU.
         classes = {name: ["cpu"] for name, generations in classes.items() if len(generations) == MOST_GENERATIONS}
     choice = random.Random(options.seed)
     turn = []
@@ -105,7 +105,7 @@ def plan(options, classes):
 
 
 def audit(options, job):
-    """What `tilewise audit` says of a text, or why it says nothing."""
+    """The answer of `tilewise audit` for a text, or why there isn't one."""
     generation = job["generation"]
     machine = "cpu" if generation == "cpu" else f"tpu:{generation}"
     command = [options.tilewise, "audit", "--format", "json", "--all", "--machine", machine, job["path"]]
@@ -119,7 +119,7 @@ def audit(options, job):
     found = {name: said[name] for name in EXACT}
     standing = said["argument_bytes"] + said["output_bytes"] - said["alias_bytes"]
     if generation == "cpu":
-        # What JAX calls the peak on a CPU leaves the temporaries out.
+        # JAX's peak on a CPU leaves the temporaries out.
         found["peak_memory"] = standing + said["constant_bytes"]
         found["offsets"] = {
             f"{each['instruction']}{{{','.join(map(str, each['shape_index']))}}}": each["offset"]

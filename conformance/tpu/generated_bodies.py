@@ -15,7 +15,7 @@ GENERATIONS = ("v5e", "v6e", "v7x")
 STEPS = 4
 bf16, f32, i8, i32 = jnp.bfloat16, jnp.float32, jnp.int8, jnp.int32
 R = random.Random(2)
-"""What is drawn with."""
+"""The source of random choices."""
 
 
 def choice(*options):
@@ -148,7 +148,7 @@ def attention(r, c, dt):
 
 
 def heads(r, c, dt):
-    """The same for some heads, unrolled."""
+    """One block of attention for several heads, unrolled."""
     h = choice(2, 4, 8)
     kv = choice(128, 256, 512)
     d = 128
@@ -265,8 +265,8 @@ def rope(r, c, dt):
 
 
 def unrolled(count):
-    """So many kernels of attention over blocks of keys, all of its loop unrolled, for some batches, with sums in scratch; with one
-    step along keys, or two, between which branches begin and end the sums."""
+    """`count` kernels of attention over blocks of keys, their loops unrolled, for some batches, with sums in scratch
+    and one step along keys, or two, between which branches begin and end the sums."""
     draw = random.Random(7).choice
     for _ in range(count):
         steps, batches, parts = draw((4, 8, 10, 16, 20)), draw((1, 2, 4)), draw((1, 2))
@@ -334,7 +334,7 @@ def spec(role, block):
 
 
 def drawn(count):
-    """So many kernels: a name, a generation, the function and its arguments."""
+    """`count` kernels: a name, a generation, the function and its arguments."""
     while count:
         kind = choice(*KINDS)
         rows, columns = choice(64, 128, 256, 512, 1024), choice(128, 256, 512, 1024, 2048, 4096)

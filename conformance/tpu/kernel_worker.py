@@ -21,7 +21,7 @@ SPACES = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM, "any": pl.ANY}
 
 
 def spec(operand, ranked):
-    """The BlockSpec of an operand; the grid has so many axes."""
+    """The BlockSpec of an operand, for a grid of `ranked` axes."""
     if operand["memory"] == "any":
         return pl.BlockSpec(memory_space=pl.ANY)
 

@@ -125,7 +125,7 @@ def text(kernel):
 
 
 def budgets(tilewise, kernels):
-    """What `tilewise kernel` says of each."""
+    """The answers of `tilewise kernel`, one for each."""
     texts = "\n---\n".join(text(kernel) for kernel in kernels)
     done = subprocess.run([tilewise, "kernel", "--format", "json"], input=texts, capture_output=True, text=True)
     found = [json.loads(line) for line in done.stdout.splitlines()]

@@ -19,7 +19,7 @@ import numpy as np
 from jax.experimental.layout import Format, Layout
 
 NOT_EARLY = {"s4", "u4", "f8e4m3fn", "f8e5m2"}
-"""What v2, v3 and v4 compute with nothing of."""
+"""Types that v2, v3 and v4 don't compute with."""
 ARGUMENTS = 12
 """Of a program that fixes their orders."""
 ARRAY = re.compile(r"[a-z0-9]+\[[\d,]*\]\{[^}]*\}")
@@ -37,7 +37,7 @@ def shape(choice):
 
 
 def predicted(tilewise, generation, texts):
-    """What `tilewise predict` says of each."""
+    """The answers of `tilewise predict`, one for each."""
     command = [tilewise, "predict", "-", "--tpu", generation, "--format", "json"]
     done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True)
     return [said.get("shape") or said["error"]["message"] for said in map(json.loads, done.stdout.splitlines())]
@@ -58,7 +58,7 @@ def in_order(generation, kinds, choice):
     orders = [choice.sample(range(len(bounds)), len(bounds)) for _, bounds in drawn]
     place = jax.sharding.SingleDeviceSharding(devices(generation)[0])
     forms = tuple(Format(Layout(major_to_minor=tuple(order)), place) for order in orders)
-    # What a program reads of them makes no difference.
+    # The layouts don't depend on how the program reads its arguments.
     program = jax.jit(lambda *_: 0, in_shardings=forms, keep_unused=True)
     arguments = [jax.ShapeDtypeStruct(bounds, TYPES[name]) for name, bounds in drawn]
     head = program.lower(*arguments).compile().as_text().partition(")->")[0]

@@ -21,7 +21,7 @@ GENERATIONS = ["v5e", "v6e"]
 
 
 def jax_own(name, *options, **more):
-    """What makes a kernel of JAX's, for values of these options."""
+    """A factory of one of JAX's kernels, called with values of these options."""
     return lambda *values: PUBLIC[f"jax_{name}"].make(**dict(zip(options, values, strict=True)), **more)
 
 

@@ -95,7 +95,7 @@ def asked(command):
 
 
 def difference(tilewise, generation, text, folder):
-    """What doesn't agree; ``None`` if nothing."""
+    """The first disagreement; ``None`` without one."""
     path = folder / "message.txt"
     path.write_text(text)
     said = asked([tilewise, "explain", "--tpu", generation, "--format", "json", path])

@@ -46,7 +46,7 @@ def grouped(factors, choice):
 
 
 def drawn(choice, most):
-    """Bounds before and after a reshape, of five dimensions and so many elements at most."""
+    """Bounds before and after a reshape, of five dimensions and `most` elements at most."""
     while True:
         factors = [choice.choice([2, 2, 3, 4, 5, 7, 8, 8, 12, 16, 64, 100, 128, 128, 256]) for _ in range(choice.randrange(2, 6))]
         factors += choice.choice([[], [128], [8, 128]])

@@ -94,7 +94,7 @@ def is_refused(make, sizes):
     return False
 
 
-# What tuners and kernels check by themselves is never tried.
+# Errors of tuners' and kernels' own checks: such choices are never tried.
 OWN_CHECKS = ("Skip", "ValueError", "AssertionError")
 
 

@@ -22,7 +22,7 @@ SUITES = {
     "kernels": ["kernels.py", "300", "--limit", "30"],
     "messages": ["messages.py", "60"],
 }
-"""What is run for each."""
+"""The command of each suite."""
 INTRODUCTION = """# What tilewise was compared with
 
 Every cell says how many of so many answers are equal to the compiler's. `cargo xtask versions` makes this table; nothing here ran on a

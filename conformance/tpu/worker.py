@@ -80,7 +80,7 @@ SIZES = {
 COUNTS_TWICE = tuple(map(int, version("libtpu").split(".")[:3])) < (0, 0, 51) if find_spec("libtpu") else False
 """Whether `memory_analysis` counts the fragmentation of temporaries a second time, as libtpu did until 0.0.50.
 
-What the compiler allocates is in its buffer assignment, then as later.
+The compiler's buffer assignment has the bytes that it allocates, then as later.
 """
 
 TEMPORARIES = re.compile(r"^allocation \d+: size (\d+),(?: page \d+,)? preallocated-temp", re.MULTILINE)
@@ -115,7 +115,7 @@ def dumping(folder):
 
 
 def dumped(folder, stage):
-    """What it dumped at a stage; helpers that it compiles on the way are smaller."""
+    """The compiler's dump of a stage; helpers that it compiles on the way are smaller."""
     found = sorted(Path(folder).glob(f"*{stage}.txt"), key=lambda path: path.stat().st_size)
     return found[-1].read_text()
 

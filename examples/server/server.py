@@ -27,7 +27,7 @@ def step(weights, cache, tokens, tables, positions):
 
 
 def program(batch, pages=1024, donate=True):
-    """A step for so many sequences, with its arguments and what `jax.jit` is told."""
+    """A step for `batch` sequences, with its arguments and the options of `jax.jit`."""
     array, number = (partial(ShapeDtypeStruct, dtype=dtype) for dtype in (jnp.bfloat16, jnp.int32))
     layer = {name: array((WIDTH, HEADS, HEAD)) for name in "qkv"} | {"o": array((HEADS, HEAD, WIDTH))}
     weights = {"embed": array((WORDS, WIDTH)), "head": array((WIDTH, WORDS)), "layers": [layer] * LAYERS}

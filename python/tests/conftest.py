@@ -28,7 +28,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 # A shell's background job ignores Ctrl-C, which some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# What the compiler said in other runs isn't read.
+# The compiler's answers in other runs aren't read.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="tilewise-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
@@ -99,7 +99,7 @@ def _names(doctest_namespace: dict[str, object], monkeypatch: pytest.MonkeyPatch
 
 @functools.cache
 def server() -> tw.Together:
-    """What one program holds that takes and returns 4 MiB."""
+    """The memory of one program that takes and returns 4 MiB."""
     array = "f32[1024,1024]{1,0:T(8,128)}"
     lines = ("HloModule jit_tanh, is_scheduled=true", "", "ENTRY main {", f"x = {array} parameter(0)")
     program = "\n".join([*lines, f"ROOT y = {array} tanh(x)", "}"])
@@ -107,7 +107,7 @@ def server() -> tw.Together:
 
 
 def found() -> tw.Fit:
-    """What `fit` finds of a program that takes 2 GiB for each of the batch."""
+    """The answer of `fit` for a program that takes 2 GiB for each of the batch."""
     sizes = {7: "fits", 8: "refused"}
     rows = [
         tw.FitRow.from_dict(

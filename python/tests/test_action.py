@@ -17,7 +17,7 @@ ARRAY = "f32[{n},1024]{1,0:T(8,128)}"
 
 
 def program(rows: int, root: Path) -> str:
-    """A step on so many rows, of which each line keeps one array."""
+    """A step on `rows` rows, each line of which keeps one array."""
     array = ARRAY.replace("{n}", str(rows))
     lines = [
         f"HloModule jit_step, is_scheduled=true, entry_computation_layout={{({array})->{array}}}",
@@ -82,7 +82,7 @@ def test_a_change_that_grows_the_peak(repository: Path) -> None:
         if os.environ.get("ACTION") == "overwrite":
             golden.write_text(text, encoding="utf-8")
         assert text == golden.read_text(encoding="utf-8"), name
-    # What each has to say.
+    # The content of each file.
     assert wrote["log"].startswith("::error file=train.py,line=")
     assert "status=1" in wrote["GITHUB_OUTPUT"]
     assert wrote["GITHUB_STEP_SUMMARY"] == wrote["comment.md"]

@@ -1,4 +1,4 @@
-"""What the bodies of Pallas kernels take of VMEM: the guess, and what they take at most."""
+"""VMEM of the bodies of Pallas kernels: the estimate, and the upper bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewise._kernel_text import kernels_of
 
 
 def test_nine_bodies_of_ten_take_no_more_than_is_said() -> None:
-    """What the compiler took for generated bodies and for those of libraries (`conformance/tpu/bodies.py`)."""
+    """Bounds against the compiler, for generated bodies and for those of libraries (`conformance/tpu/bodies.py`)."""
     below: list[bool] = []
     for row in rows("tpu_bodies.csv"):
         body = Body(*(int(row[name]) for name in Body.__dataclass_fields__))

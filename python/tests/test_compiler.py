@@ -80,7 +80,7 @@ def test_the_ways_agree(compiler: Compiler) -> None:
     assert full.sizes.argument_bytes == said.argument_size_in_bytes
     assert full.sizes.temporary_bytes == said.temp_size_in_bytes > 0
     assert stop.sizes == probe.sizes == full.sizes
-    # What is nearly done is not stopped.
+    # A compilation that is nearly done isn't stopped.
     assert (full.status, probe.status) == ("fits", "planned")
     assert stop.status in ("fits", "planned")
     assert _modes.canary(compiler) == _modes.Modes(probe=True, stop=True)

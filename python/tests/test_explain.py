@@ -200,7 +200,7 @@ class Jitted:
 
 
 class JittedOnGpu(Jitted):
-    """The same on a GPU, whose messages name no owner."""
+    """A jitted function on a GPU, whose messages name no owner."""
 
     def __call__(self) -> None:
         raise RuntimeError(

@@ -150,7 +150,7 @@ def test_what_does_not_apply_is_skipped() -> None:
             changed(**settings)
     with pytest.raises(tw.Skip, match="no gradient"):
         changed(lambda batch: (jnp.tanh, (S((batch, WIDTH), jnp.float32),)), remat="full")
-    # What the factory takes is its own.
+    # A parameter of the factory itself isn't changed.
     with pytest.raises(TypeError, match="of mine"):
         changed(lambda batch, remat: pytest.fail if remat == "none" else _raising("of mine"), remat="full")
 

@@ -33,7 +33,7 @@ class Said:
 
 
 class Table:
-    """What a compiler would say of each size: its bytes by plan, which rematerialisation may lower, and its verdict."""
+    """A made-up compiler: each size's bytes by plan, which rematerialisation may lower, and its verdict."""
 
     def __init__(self, generator: random.Random) -> None:
         self.sizes = sorted(generator.sample(range(1, 300), generator.randint(1, 40)))
@@ -82,7 +82,7 @@ def test_the_answer_is_the_maximum(seed: int) -> None:
 
 
 def asking(plan: Callable[[int], float], real: Callable[[int], float]) -> tuple[list[tuple[int, Kind]], Any]:
-    """What was asked, and who answers with these bytes."""
+    """The sizes asked about so far, and the function that answers with these bytes."""
     asked: list[tuple[int, Kind]] = []
 
     def ask(size: int, kind: Kind) -> Said:
@@ -111,7 +111,7 @@ def test_few_are_asked_where_bytes_rise(seed: int) -> None:
         assert len(asked) <= 26
         compiled = [size for size, kind in asked if kind == "real" and line(size) < LIMIT]
         assert compiled == ([found.size] if found.size else [])
-        # What is not asked about follows from a smaller size that is refused.
+        # Answers for the other sizes follow from a smaller size that is refused.
         refused = [size for size, kind in asked if kind == "real" and size not in compiled]
         assert all(min(refused) <= size for size in found.inferred)
 

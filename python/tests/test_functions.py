@@ -33,13 +33,13 @@ class Model:
 
 
 def program(function: Any, *args: Any, topology: str | None = None, **kwargs: Any) -> Program:
-    """What the compiler is handed for it."""
+    """The program that the compiler is handed for it."""
     name, lowered = lower_on(Request(function, args, "v5e", topology, kwargs=kwargs))
     return sendable(lowered, "v5e", name, 0.0)
 
 
 def on_tpu(function: Any, *args: Any, sharding: Any = None) -> Program:
-    """The same from JAX alone, with arguments on the TPU's devices."""
+    """The program from JAX alone, with arguments on the TPU's devices."""
     own = sharding or jax.sharding.SingleDeviceSharding(devices_of("v5e:2x2")[0])
     placed = [S(each.shape, each.dtype, sharding=own) for each in args]
     jitted = function if hasattr(function, "lower") else jax.jit(function)
@@ -218,7 +218,7 @@ def test_flax_nnx() -> None:
 
 
 def test_lines_of_the_functions_file_are_quoted() -> None:
-    """What a report names of the file that has the function, and of no other."""
+    """A report quotes the file that has the function, and no other."""
     causes = tw.audit(f, X, W, tpu="v5e").causes
     quotes = [cause.quote for cause in causes if cause.source is not None and cause.source.file == __file__]
     assert quotes

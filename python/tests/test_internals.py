@@ -1,4 +1,4 @@
-"""What the package takes from JAX that JAX doesn't publish, in the JAX that is installed."""
+"""Private parts of JAX that the package uses, in the JAX that is installed."""
 
 from __future__ import annotations
 

@@ -94,5 +94,5 @@ def test_an_exception_of_jax_with_a_message_of_a_tpu(message: str) -> None:
 def test_an_out_of_memory_error_of_another_device_passes() -> None:
     with pytest.raises(jax.errors.JaxRuntimeError, match="RESOURCE_EXHAUSTED") as caught, tw.explain_oom():
         jnp.zeros((1 << 44,), jnp.float32).block_until_ready()
-    # What is said of it is not what a TPU's would be.
+    # Notes about TPUs aren't added.
     assert not any("Padding is the cause" in note for note in getattr(caught.value, "__notes__", []))

@@ -1,4 +1,4 @@
-"""What Pallas kernels take of VMEM and SMEM: from their texts, and from a function's jaxpr."""
+"""VMEM and SMEM of Pallas kernels: from their texts, and from a function's jaxpr."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_buffers_of_a_pipeline_inside_a_kernel() -> None:
     assert tw.kernel_budget(pipelined, tall, tpu="v6e").vmem_bytes == 2 * 2 * 64 * 128 * 4
 
 
-# What the compiler allocates for a block whose index is this, on a grid of 4 × 4: libtpu 0.0.52 on v5e and v6e.
+# Buffers that libtpu 0.0.52 allocates on v5e and v6e for a block with this index, on a grid of 4 × 4.
 ONE_BUFFER = (
     "i-i, i^i, i&0, i+j-j-i, i*1-i, (i<<0)-i, i%1, i*0, i*2-2*i, (i+j)-(j+i), (i+1)-(i+1), ((i+j)+1)-(i+j), (-i)+i, "
     "i-(i-j)-j, (i|0)-i, ~(~i)^i, i&(~i), (i^j)^j^i, (i>>0)-i, i*-1+i, i//1-i, (i*3)*0+1, i*i-i*i, (i*j)-(j*i), "
@@ -541,7 +541,7 @@ def make(rows, columns=512):
     assert main(["kernel", program, "--tpu", "v6e"]) == 2
     assert "rows" in capsys.readouterr().err
 
-    # What is printed as JSON is what `docs/json.md` lists, no more and no less.
+    # The JSON has exactly the fields listed in `docs/json.md`.
     document = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
 
     def fields(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a process holds on its devices."""
+"""The arrays that a process holds on its devices."""
 
 from __future__ import annotations
 

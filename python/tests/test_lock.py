@@ -56,7 +56,7 @@ def test_collectives_are_counted() -> None:
         "}\n",
         tpu="v5e",
     )
-    # What an operation begins with is no part of its result.
+    # The operand in the result of a `-start` isn't counted.
     assert lock.entry(report, tpu="v5e")["collectives"] == {
         "all-reduce": {"count": 1, "bytes": 4096},
         "all-gather": {"count": 1, "bytes": 2 * 4096},
@@ -100,7 +100,7 @@ def test_a_comparison_is_what_the_command_line_prints(entry: dict[str, Any], tmp
 
 
 def _printed(arguments: list[str]) -> str:
-    """What the command line prints; it writes to the process's own standard output."""
+    """The output of the command line, which writes to the process's own standard output."""
     done = subprocess.run([sys.executable, "-m", "tilewise", *arguments], capture_output=True, check=True, text=True)
     return done.stdout
 

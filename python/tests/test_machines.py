@@ -35,7 +35,7 @@ def step() -> tuple[Any, tuple[Any, ...]]:
 
 
 def sizes(found: Any) -> tuple[int, int, int, int]:
-    """What `memory_analysis` says."""
+    """The sizes by `memory_analysis`."""
     said = found.memory_analysis()
     return (
         said.argument_size_in_bytes,
@@ -46,7 +46,7 @@ def sizes(found: Any) -> tuple[int, int, int, int]:
 
 
 def test_texts() -> None:
-    # What XLA says of them: `memory_analysis` of the programs when they were compiled.
+    # XLA's own sizes: `memory_analysis` of the programs when they were compiled.
     for name, machine, temporaries in [
         ("attention.h100.hlo", "gpu:h100", 25165824),
         ("attention.h100.hlo", "gpu", 25165824),

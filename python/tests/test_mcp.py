@@ -150,7 +150,7 @@ def test_from_a_message_to_what_to_change() -> None:
         assert found["changes"][0]["kind"] == told["advice"][0]["kind"]
         assert sum(row["bytes"] for row in found["alive"]) <= peak["live_bytes"]
 
-        # What is to be asked next is of the same program, near the same limit.
+        # The next call is about the same program, near the same limit.
         assert found["next"][0]["arguments"] == {"path": program, "hbm_limit": "256MiB"}
 
         # The peak is the moment that `what_is_alive` takes.
@@ -254,7 +254,7 @@ LONGEST, MEMORY = 20, 1 << 30
 
 
 def _hostile_texts() -> list[str]:
-    """Programs, messages, shapes and names that nobody means."""
+    """Programs, messages, shapes and names that make no sense."""
     array = "f32[16,128]{1,0:T(8,128)}"
     wide = ", ".join(f"{array} %p{number}" for number in range(20_000))
     return [

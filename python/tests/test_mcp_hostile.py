@@ -75,7 +75,7 @@ class Client:
         return self._kept.pop(number)
 
     def told(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers, with the kind of its error, if it is one."""
+        """A tool's answer, with the kind of its error, if it is one."""
         result = self.answer(self.call(tool, **arguments))["result"]
         told: dict[str, Any] = json.loads(result["content"][0]["text"])
         assert result.get("isError", False) == ("error" in told)
@@ -104,7 +104,7 @@ class Client:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Callable[..., Client]]:
-    """Starts servers in a folder with a program; its neighbour is none of theirs."""
+    """Starts servers in a folder with a program; the folder beside it is out of their reach."""
     made: list[Client] = []
     root = tmp_path / "root"
     root.mkdir()
@@ -187,7 +187,7 @@ def test_no_path_leads_out_of_the_folder(server: Callable[..., Client], tmp_path
             assert "error" in told, program
     # Whether something is there that isn't the server's is not told.
     assert client.refused("audit", path=str(outside / "nothing.hlo")) == "outside_root"
-    # What is the folder's own is read, however it is named.
+    # Files of the folder are read, however they are named.
     for own in ("inside.hlo", "fine", "hard.hlo", "./dump/../inside.hlo", str(root / "inside.hlo")):
         assert "headline" in client.told("audit", path=own), own
 
@@ -248,7 +248,7 @@ def test_code_is_run_only_as_the_server_was_started_to(server: Callable[..., Cli
         client,
         {**never, **imported, "json:JSONDecoder.decode": {"not_a_program"}, "json.tool:main": {"module_not_allowed"}},
     )
-    # What is allowed is run.
+    # Code that is allowed is run.
     client.told("fit", program="marks.py:make", tpu="v5e", largest={"b": "1..2"})
     assert mark.exists()
     mark.unlink()
@@ -374,7 +374,7 @@ def test_of_thirty_at_once_two_run(server: Callable[..., Client], tmp_path: Path
     program = {"before": "sleeps.py:make", "after": "sleeps.py:make", "tpu": "v5e"}
     numbers = [client.call("check_change", **program) for _ in range(30)]
     assert _until(lambda: len(_running(root)) == 4)
-    # What compiles nothing needn't wait.
+    # Tools that compile nothing needn't wait.
     assert "headline" in client.told("audit", path="inside.hlo")
     time.sleep(2)
     assert len(list(root.glob("running-*"))) == 2

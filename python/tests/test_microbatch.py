@@ -193,7 +193,7 @@ def equations(weight, x):
     def one(weight, x):
         matrix = jnp.outer(x, x) @ weight + 9 * jnp.eye(8)
         widest = jax.lax.stop_gradient(jnp.linalg.svd(matrix, compute_uv=False)[0])
-        # What is the same for all has its right-hand sides beside one another.
+        # A matrix that all samples share has its right-hand sides beside one another.
         other = jnp.linalg.solve(weight @ weight.T + jnp.eye(8), x).sum()
         return other + jnp.linalg.solve(matrix, x).sum() / widest + jnp.abs(jnp.linalg.qr(matrix)[1]).sum()
 

@@ -111,7 +111,7 @@ WHOLE = jax.sharding.PartitionSpec()
 
 
 def mapped(weights: Any, x: Any) -> Any:
-    """What runs on each device has both passes."""
+    """The function that runs on each device has both passes."""
 
     def mean(weights: Any, x: Any) -> Any:
         return in_line()(weights, x)[0], jax.lax.pmean((x**2).mean(), "data")
@@ -286,7 +286,7 @@ def test_what_came_of_a_choice_is_foretold_of_those_like_it() -> None:
     assert outcomes.foretell(row(991))
     assert not outcomes.foretell(row(991, 0.9))
     assert not outcomes.foretell(row(900))
-    # What takes far more than its probe has another schedule: it tells nothing of the others.
+    # A row that takes far more than its probe has another schedule: it tells nothing of the others.
     outcomes = Outcomes(1000)
     outcomes.add(row(985), row(1150))
     assert not outcomes.foretell(row(986, 2.0))

@@ -53,7 +53,7 @@ def test_every_dtype_in_and_out(name: str) -> None:
     assert memory.numpy().tobytes() == device.tobytes()
     assert np.array_equal(tw.relayout(memory, shape, tw.Shape.of(x)).tolist(), bits(x))
     assert tw.tile(x, shape, out=torch.empty_like(memory)).numpy().tobytes() == device.tobytes()
-    # What comes out without `out` is a tensor by DLPack.
+    # Without `out`, the result is a tensor by DLPack.
     assert torch.from_dlpack(device).view(x.dtype).numel() == shape.physical_elements
 
 

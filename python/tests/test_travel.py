@@ -153,7 +153,7 @@ def test_a_signal_ends_a_long_audit() -> None:
     try:
         tw.audit(text, tpu="v5e")
     except KeyboardInterrupt:
-        # What is left is the time that Python needs to hand the text over.
+        # The rest is the time that Python needs to hand the text over.
         assert time.monotonic() - start < 2
     else:
         pytest.skip("the audit was faster than the signal")

@@ -69,7 +69,7 @@ def callables():
             for inner in dir(value):
                 if inner.startswith("_") and inner not in ("__getitem__", "__eq__", "__lt__", "__format__", "__contains__"):
                     continue
-                # What isn't there for this shape says so.
+                # Properties that this shape doesn't have raise an error.
                 with contextlib.suppress(ValueError):
                     if callable(getattr(value, inner, None)):
                         yield f"<{type(value).__name__}>.{inner}", getattr(value, inner)

@@ -203,7 +203,7 @@ def calls_of_fleet(layouts: dict[str, tw.Layout | str]) -> None:
 
 
 def fields_of_remat(found: tw.Remat) -> None:
-    """What `remat` returns."""
+    """The result of `remat`."""
     assert_type(tw.remat(fields_of_remat, tpu="v5e"), tw.Remat)
     assert_type(found.row, tw.RematRow)
     assert_type(found.rows, list[tw.RematRow])

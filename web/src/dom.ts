@@ -34,7 +34,7 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 /// 1.50 GiB, as the command line writes it.
 export function bytes(count: number): string {
   let [value, unit] = [count, 0];
-  // What would print as 1024.00 belongs to the next unit.
+  // A value that would print as 1024.00 belongs to the next unit.
   while (value >= 1023.995 && unit < UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
   return unit === 0 ? `${count} B` : `${hundredths(value)} ${UNITS[unit]}`;
 }
@@ -155,7 +155,7 @@ export function theme(turn = false): void {
   if (turn) dispatchEvent(new Event("theme"));
 }
 
-/// What draws an element in the colours of the page; none is kept for it.
+/// Functions that draw an element again in the colours of the page; no element is kept alive for them.
 const drawers = new WeakMap<Element, () => unknown>();
 const drawn = new Set<WeakRef<Element>>();
 

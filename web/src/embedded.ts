@@ -1,4 +1,4 @@
-// What a report of one file has inside: a program's audit with what its view asks for later, or two programs' comparison.
+// The content of a one-file report: a program's audit with what its view asks for later, or two programs' comparison.
 
 import type { ComparisonPage } from "./program/compare";
 import { audit, columns, type Report, type Summary, type TimelineJson } from "./program/data";
@@ -29,7 +29,7 @@ export const isComparison = (data: object): data is ComparisonPage => "changes" 
 
 export function embeddedView({ report, summary, timeline, on_demand }: Embedded): HTMLElement {
   let unpacked: Promise<OnDemand> | undefined;
-  /// What is shown only when it is asked for.
+  /// The parts that are shown only on request.
   const onDemand = () => {
     const bytes = Uint8Array.from(atob(on_demand), (character) => character.charCodeAt(0));
     return (unpacked ??= new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json() as Promise<OnDemand>);

@@ -1,4 +1,4 @@
-// What could not be answered, and why.
+// Failures and their reasons.
 
 import { CoreError } from "./core";
 import { el } from "./dom";

@@ -1,4 +1,4 @@
-// What was opened together, as tabs: they stay while the history is walked through, and when the page is loaded again.
+// Files opened together, as tabs: they stay while the history is walked through, and when the page is loaded again.
 
 import { el, fill, tabs } from "./dom";
 import type { Input } from "./input";
@@ -17,11 +17,11 @@ interface Recalled {
 
 export interface Files {
   element: HTMLElement;
-  /// What an entry of the history has of it.
+  /// The group and the tab, to keep in an entry of the history.
   entry: () => { group?: string; tab?: number };
   /// Takes these for what is shown together, `at` first; fewer than two are none.
   open: (inputs: Input[], at: number) => void;
-  /// What an entry of the history had of it.
+  /// The group and the tab that an entry of the history kept.
   recall: (entry: unknown) => Promise<Recalled>;
   /// Shows that again.
   restore: (recalled: Recalled) => void;

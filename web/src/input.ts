@@ -1,4 +1,4 @@
-// What was dropped, opened or pasted: found out by its content, not by its name.
+// Inputs that were dropped, opened or pasted: recognised by their content, not by their name.
 
 import { ask, json } from "./core";
 
@@ -27,7 +27,7 @@ export interface Entry {
   file: File;
 }
 
-/// What of several files was taken, and how much of what else was left.
+/// The inputs taken of several files, and how much of the others was left.
 export interface Taken {
   inputs: Input[];
   left: string[];
@@ -42,7 +42,7 @@ const LONGEST_LOG = 1 << 30;
 
 const magic = async (file: Blob) => String(new Uint8Array(await file.slice(0, 2).arrayBuffer()));
 
-/// A text of two bytes a letter, as consoles of Windows write it, as UTF-8; what is none as it is.
+/// UTF-16 text, as consoles of Windows write it, as UTF-8; other files as they are.
 async function utf8(file: Blob, limit: number): Promise<Blob> {
   const encoding = { "255,254": "utf-16le", "254,255": "utf-16be" }[await magic(file)];
   return encoding ? new Blob([new TextDecoder(encoding).decode(await file.slice(0, limit).arrayBuffer())]) : file;
@@ -63,7 +63,7 @@ async function decompressed(file: Blob, limit: number): Promise<Blob> {
     }
     await reader.cancel();
   } catch {
-    // What was decompressed until then is enough.
+    // The part that was decompressed until then is enough.
   }
   return new Blob(parts as BlobPart[]).slice(0, limit);
 }
@@ -79,7 +79,7 @@ const MESSAGE = /RESOURCE_?EXHAUSTED|out of memory|exceed|usage >=|Largest progr
 /// Words without a bracket: no shape, and nothing else that is known.
 export const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
 
-/// What a lowered program begins with, of which the core says that it is to be compiled.
+/// The beginning of a lowered program, of which the core says that it is to be compiled.
 const LOWERED = /^\s*(#\w+ = |module[ @]|builtin\.module)/;
 
 /// Whether a text describes Pallas kernels: each line begins with one of the notation's words, and one has a grid or an
@@ -89,7 +89,7 @@ function isKernel(text: string): boolean {
   return lines.every((line) => /^\s*(#|---\s*$|(tpu|grid|prefetch|in|out|scratch|limit|body|name)\s|$)/.test(line)) && lines.some((line) => /^\s*(grid\s+\d|(in|out)\s+\w+\[)/.test(line));
 }
 
-/// What a file is: `message`, `kernel`, or a kind that the core names.
+/// The kind of a file: `message`, `kernel`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
   if (!bytes.length) return "empty";
@@ -141,7 +141,7 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
   }
 }
 
-/// What a pasted text is; null for nothing that is known.
+/// The input that a pasted text is; of kind `unknown` if not recognised.
 export async function ofText(text: string): Promise<Input> {
   // A short line that begins as a shape is one, right or wrong: nothing else is loaded to see that.
   if (/^[\s(]*[a-z]\w*\s*\[[^\n=]{0,2000}$/i.test(text)) return { kind: "shape", name: "pasted text", text };

@@ -1,5 +1,4 @@
-// What is too large for an address, kept by this browser, so that Back and Reload find it again: inputs, and which of them
-// were opened together.
+// Inputs too large for an address, and their tabs: kept by this browser, so that Back and Reload find them again.
 
 /// The newest of them.
 const MOST = 12;
@@ -30,7 +29,7 @@ export async function keep(id: string, kept: unknown): Promise<void> {
   }).finally(() => database.close());
 }
 
-/// What was kept; nothing where it no longer is, or another browser has it.
+/// The kept value; nothing where it no longer is, or another browser has it.
 export async function kept<T>(id: string): Promise<T | undefined> {
   const database = await store();
   return new Promise<T | undefined>((done, failed) => {

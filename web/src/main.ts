@@ -22,7 +22,7 @@ import { UNLOADED } from "./unloaded";
 let state: State = { view: "home" };
 /// Counts what is being opened: what comes late of something older is dropped.
 let opening = 0;
-/// What was asked for last: it can be tried again.
+/// The last request: it can be tried again.
 let asked: () => unknown = () => {};
 
 const box = el("textarea", {
@@ -34,7 +34,7 @@ const box = el("textarea", {
   "aria-label": "A shape, an out-of-memory message or HLO text",
 });
 const status = el("p", { class: "status", role: "status" });
-/// What is wrong with what is being typed, while what was shown before stays.
+/// The error in the text that is being typed, while the view before it stays.
 const trouble = el("div", {});
 const view = el("main", { id: "view" });
 const files = openedTogether((input) => void openInput(input));
@@ -107,7 +107,7 @@ async function copyLink(): Promise<void> {
   if (encoded !== null) await copy(link, `${location.href.split("#")[0]}#${encoded}`);
 }
 
-/// What shows programs and shapes is loaded with the first of them, as the core is.
+/// The views of programs and shapes are loaded with the first of them, as the core is.
 const unloaded = () => {
   throw new CoreError(UNLOADED);
 };
@@ -401,7 +401,7 @@ async function follow(entry: unknown): Promise<void> {
   await show(next, false);
 }
 
-/// What of several files was not shown.
+/// The files that weren't shown, of several.
 let left = "";
 
 async function openEntries(entries: Entry[]): Promise<void> {
@@ -449,7 +449,7 @@ async function openText(text: string, push: Push = true): Promise<void> {
     const short = text.slice(0, LARGE).trim();
     // Words, but for those that a shape begins with.
     if (input.kind === "unknown" && (PROSE.test(short) || (A_WORD.test(short) && short.length > 4))) return (push === "typed" ? complain : fail)(new Error(WANTED));
-    // What is being typed is a shape until it is something else.
+    // A text that is being typed is a shape until it is something else.
     if (input.kind === "unknown" && short.split("\n").length <= 2) return await show({ view: "shape", text: short }, push);
     await openInput(input.kind === "program" ? { ...input, name: "pasted text" } : input, undefined, push);
   } catch (error) {
@@ -482,11 +482,11 @@ box.addEventListener("input", () => {
   grow();
   void openText(box.value, "typed");
 });
-// What is cut can't be edited: the next text takes its place.
+// A text that is cut can't be edited: the next one takes its place.
 box.addEventListener("focus", () => isCut() && box.select());
 file.addEventListener("change", () => void openEntries([...(file.files ?? [])].map((file) => ({ path: file.name, file }))));
 folder.addEventListener("change", () => void openEntries([...(folder.files ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }))));
-// The same file may be opened again.
+// A file may be opened twice in a row.
 for (const input of [file, folder]) input.addEventListener("click", () => (input.value = ""));
 addEventListener("dragover", (event) => {
   event.preventDefault();

@@ -1,9 +1,9 @@
-// What the core says: its sentences, and code to copy.
+// The core's answers: sentences, and code to copy.
 
 import { copy, el } from "./dom";
 import type { Remark } from "./program/data";
 
-/// A layout's picture, as SVG; null where there is none.
+/// A layout's picture, as SVG, or null.
 export type Pictures = (shape: string) => Promise<string | null>;
 
 /// A text whose `code` is between backticks.
@@ -11,7 +11,7 @@ export function prose(text: string): (HTMLElement | string)[] {
   return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
 }
 
-/// What to do, and why or how: what is before a sentence's first colon outside of code, and what is behind it.
+/// The change, and why or how: a sentence before its first colon outside of code, and behind it.
 export function clauses(sentence: string): [string, string] {
   const parts = sentence.split("`");
   for (let at = 0, start = 0; at < parts.length; start += parts[at]!.length + 1, at++) {

@@ -1,4 +1,4 @@
-// What the page shows, as an address: small inputs whole, compressed.
+// The page's state, as an address: small inputs whole, compressed.
 
 import type { Shown } from "./program/memory";
 
@@ -19,7 +19,7 @@ export type State =
   /// Several programs are too large for an address together.
   | { view: "pair" | "set"; name: string; text?: undefined; kept?: string }
   | { view: "report"; name: string; text?: string; kept?: string }
-  /// What this browser keeps, not yet looked up.
+  /// An input that this browser keeps, not yet looked up.
   | ({ view: "kept"; kept: string } & Look)
   | { view: "damaged" };
 

@@ -54,7 +54,7 @@ const ofPrograms = {
   },
   assignment: programs.assignment,
   kernels: programs.kernels,
-  /// What differs between the first programs of two files.
+  /// The differences between the first programs of two files.
   compareFiles(before: string, beforeBytes: Uint8Array, after: string, afterBytes: Uint8Array): string {
     close();
     opened = programs.programs(before, beforeBytes, undefined);
@@ -63,14 +63,14 @@ const ofPrograms = {
     opened.push(...others);
     return others[0]!.compare(was!);
   },
-  /// What the first programs of files hold that are loaded at once.
+  /// The bytes of the first programs of files that are loaded at once.
   together(files: { name: string; bytes: Uint8Array }[], theme: string): string {
     close();
     return programs.together(files.flatMap(({ name, bytes }) => programs.programs(name, bytes, undefined).slice(0, 1)), theme);
   },
   takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),
-  /// What is shown at once. Advice, which takes a plan for each change, is in the summary.
+  /// The first view: report, short summary, timeline. Advice, which takes a plan for each change, is in the summary.
   audit(at: number): Audit {
     const { report, summary } = JSON.parse(opened[at]!.story()) as { report: Report; summary: Summary };
     return audit(report, summary, JSON.parse(opened[at]!.timeline(0)) as TimelineJson | null);
@@ -109,7 +109,7 @@ async function load(call: keyof Calls): Promise<void> {
   }
 }
 
-/// What of an answer is handed over, not copied.
+/// The buffers of an answer that are transferred, not copied.
 function handed(call: keyof Calls, answer: unknown): ArrayBuffer[] {
   if (call === "audit") return buffers((answer as Audit).timeline);
   return call === "timeline" ? buffers(answer as Timeline | null) : [];

@@ -1,4 +1,4 @@
-// What is opened: files of every kind, folders, profiles, pasted texts; and that the audit is the command line's.
+// Opening: files of every kind, folders, profiles, pasted texts; and that the audit is the command line's.
 
 import type { Page } from "@playwright/test";
 import { execFileSync, spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// What stays: pasted texts however long, files through the history, the page without a network, and memory over many loads.
+// Lasting state: long pasted texts, files through the history, the page without a network, memory over many loads.
 
 import type { Page } from "@playwright/test";
 import { execFileSync } from "node:child_process";
@@ -36,7 +36,7 @@ test("a long log that is pasted into the box is shown cut, and explained", async
   const shown = await page.getByLabel(box).inputValue();
   expect(shown.length).toBeLessThan(400);
   expect(shown).toContain("more characters");
-  // What is short is the box's own.
+  // The box keeps a short text.
   expect(await paste(page, "f32[3,5]")).toBe(true);
   await expect(page.getByLabel(box)).toHaveValue("f32[3,5]");
   await expect(page.locator("article.shape")).toBeVisible();
@@ -100,7 +100,7 @@ test("Try again keeps a program that was opened, and the same file opens twice",
   await page.route("**/*.wasm", (route) => (isDown ? route.abort() : route.continue()));
   await page.goto("./");
   const large = Buffer.concat([hlo(GNN), Buffer.from(`// ${"x".repeat(1000)}\n`.repeat(300))]);
-  // What it is can't be found out without the core.
+  // Only the core can find out its kind.
   await open(page, "large.hlo", large);
   await expect(page.getByRole("alert")).toContainText("could not load");
   isDown = false;

@@ -9,7 +9,7 @@ function report(what: string, measured: string, aim: string): void {
   console.log(`${what.padEnd(52)} ${measured.padStart(12)}   aim ${aim}`);
 }
 
-/// What a first visit fetches until something is shown, each file compressed as hosts do.
+/// Bytes that a first visit fetches until something is shown, each file compressed as hosts do.
 async function load(page: Page, what: string, aim: string, show: () => Promise<void>): Promise<void> {
   const fetched = new Set<string>();
   page.on("requestfinished", (request) => fetched.add(new URL(request.url()).pathname));
@@ -58,7 +58,7 @@ test("a picture", async ({ page }) => {
   report("picture of f32[64,256], click to layout, median", `${times[3]!.toFixed(1)} ms`, "16 ms");
 });
 
-/// HLO text of about so many bytes: an entry that repeats the example's instructions under other names. Made in the page.
+/// HLO text of about `bytes` bytes: the example's instructions again and again under other names. Made in the page.
 function program(text: string, bytes: number): File {
   const start = text.indexOf("\n", text.indexOf("ENTRY ")) + 1;
   const root = text.lastIndexOf("\n", text.indexOf("\n}", start) - 1) + 1;

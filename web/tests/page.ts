@@ -1,4 +1,4 @@
-// What every test has: a page that may ask nobody but its own host, and may complain of nothing.
+// Shared by all tests: a page that makes requests to its own host only, and complains of nothing.
 
 import { test as base, expect, type Page } from "@playwright/test";
 import AxeBuilder from "@axe-core/playwright";
@@ -41,7 +41,7 @@ export async function open(page: Page, name: string, buffer: Buffer): Promise<vo
 
 /// Opens a program, and waits until all of it is shown.
 export async function openProgram(page: Page, name: string, buffer: Buffer): Promise<void> {
-  // What was shown before isn't it.
+  // Removes the program shown before.
   await page.evaluate(() => document.querySelector("article")?.remove());
   await open(page, name, buffer);
   await whole(page);

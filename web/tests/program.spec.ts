@@ -37,7 +37,7 @@ test("the verdict is first: what doesn't fit, by how much, with the limit in the
   await openProgram(page, "net.v5e.hlo", tooLarge());
   await expect(page.locator(".judgement.bad")).toHaveText(sentence);
   await expect(page.locator(".lead")).toContainText(`Holds ${holds}`);
-  // The same number in the picture of the command line.
+  // The picture of the command line has this number, too.
   spawnSync(commandLine(), ["audit", "net.v5e.hlo", "--tpu", "v5e", "-o", "net.svg"], { cwd: folder });
   expect(readFileSync(join(folder, "net.svg"), "utf8")).toContain(`${holds} at most`);
   // One without a name is of a TPU that is only assumed.
@@ -87,7 +87,7 @@ test("print, and forced colours", async ({ quiet: page }) => {
   await page.emulateMedia({ media: "print" });
   await expect(page.locator(".top")).toBeHidden();
   await expect(page.locator(".lead")).toBeVisible();
-  // What a table leaves out is said on paper, too.
+  // A table's omitted rows are named on paper, too.
   await expect(page.locator(".more")).toHaveText(/^\d+ more$/);
   await page.emulateMedia({ media: "screen", forcedColors: "active" });
   expect(await page.locator(".budget span").first().evaluate((part) => getComputedStyle(part).backgroundColor)).not.toBe("rgb(255, 255, 255)");

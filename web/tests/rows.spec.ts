@@ -1,4 +1,4 @@
-// What is alive at a moment: rows, what is chosen of them, and modules.
+// Rows alive at a moment: arrays, chosen rows, and modules.
 
 import type { Page } from "@playwright/test";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-"""What a case is: a program as one might write it first, and what an expert would change in its source."""
+"""A case: a program as one might write it first, and an expert's changes to its source."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

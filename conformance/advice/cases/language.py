@@ -229,7 +229,7 @@ def scanned_layers(draw: Draw) -> Case:
 
 @case("v4", "v7x")
 def unrolled_layers(draw: Draw) -> Case:
-    """The same with the layers in a Python loop: nothing is stacked."""
+    """The gradient through a Python loop over six layers: nothing is stacked."""
     layers, batch, length, width, dtype = 6, 8, 512, 512, jnp.bfloat16
 
     def loss(weights, x, step=block):

@@ -38,7 +38,7 @@ def step_of(loss, optimizer):
 
 
 def accumulated(loss, parts):
-    """The same loss, a mean over the batch, with the gradients of its parts added up."""
+    """A loss that is a mean over the batch, with the gradients of its parts added up."""
 
     @jax.custom_vjp
     def mean(params, *batch):

@@ -13,7 +13,7 @@ from .libraries import KEY, accumulated, normalized, trained
 
 
 def same(x):
-    """What is given, for what is wrapped by nothing."""
+    """The identity, where another variant wraps a function."""
     return x
 
 
@@ -186,7 +186,7 @@ def stacked_caches(draw: Draw) -> Case:
         return jnp.concatenate(turned, -1).astype(x.dtype)
 
     def layer(weights, x, at, kept):
-        """What a layer makes of a token, with a function that puts keys and values into the caches."""
+        """One layer on one token; `kept` puts keys and values into the caches."""
         y = normalized(x, 1e-5)
         q = rotated(jnp.einsum("bm,mrhd->brhd", y, weights["q"]), at)
         k, v = (jnp.einsum("bm,mhd->bhd", y, weights[name]) for name in "kv")

@@ -15,7 +15,7 @@ from .libraries import KEY, Block, accumulated, normalized, trained
 
 @case("v4")
 def patched_channels(draw: Draw) -> Case:
-    """After PatchTST's `TSTEncoder`: 321 channels as so many sequences, scores handed on, normalized over the batch."""
+    """After PatchTST's `TSTEncoder`: 321 channels, a sequence each, scores handed on, normalized over the batch."""
     rows, channels, length, ahead, width, heads = 8, 321, 336, 96, 128, 16
     count, patches = rows * channels, (length - 16) // 8 + 2
 

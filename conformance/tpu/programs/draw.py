@@ -1,4 +1,4 @@
-"""What a program is, the classes of programs, and the random choices that make one program of a class."""
+"""Programs, their classes, and the random choices that make one program of a class."""
 
 import random
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Draw:
         self.random = random.Random(seed)
         self.generation = generation
         self.devices = devices
-        # What fits on chip leaves little to plan: some programs are large throughout.
+        # Programs that fit on chip leave little to plan: some are large throughout.
         self.is_large = self.random.random() < 0.4
         self.sharding = SingleDeviceSharding(devices[0])
 
@@ -62,7 +62,7 @@ class Draw:
         return self.random.choice(choices)
 
     def some(self, choices: list, count: int) -> list:
-        """So many of the choices, each at most once."""
+        """`count` of the choices, or all if they are fewer, each at most once."""
         return self.random.sample(choices, min(count, len(choices)))
 
     def between(self, low: int, high: int) -> int:

@@ -110,7 +110,7 @@ def ragged_paged_attention(attention, _, pages, queries, heads=32, kv_heads=8, p
     {"heads": 8, "kv_heads": 1, "page": 64},
 )
 def ragged_paged_attention_3(attention, module, heads=32, kv_heads=8, page=128):
-    """The same, with blocks by the device's kind."""
+    """Attention over pages, with blocks by the device's kind."""
     dim = 64 if "hd64" in attention.__module__ else 128
     new = array(256, kv_heads, dim)
     cache = array(*module.get_kv_cache_shape(256, page, kv_heads, dim, bf16))
@@ -188,7 +188,7 @@ def cache_update(update, _, slices):
     {"slices": 32},
 )
 def cache_update_fused(update, _, slices):
-    """The same for keys and values beside each other."""
+    """New keys and values, side by side, into their pages."""
     given = array(32, 16, 8, 2, 128), ints(3, 64), array(512, 16, 8, 2, 128), ints(1)
     return (lambda *given: update(*given, page_size=16, num_slices_per_block=slices)), given
 
@@ -231,7 +231,7 @@ def delta_rule(scan, _):
     },
 )
 def delta_rule_fused(scan, _):
-    """The same behind its convolution."""
+    """A recurrence of states that forget, behind its convolution."""
     call = functools.partial(scan, n_kq=4, n_v=8, d_k=128, d_v=128, kernel_size=4)
     wide = 2 * 4 * 128 + 8 * 128
     states = array(17, 3, wide), array(17, 8, 128, 128, dtype=f32)

@@ -34,7 +34,7 @@ def biased_topk(choose, _, tokens, experts, block):
     {"tokens": 64, "experts": 512, "block": 64},
 )
 def grouped_topk(choose, _, tokens, experts, block):
-    """The same, of the best groups."""
+    """The experts of each token, from the best groups."""
     options = {"num_expert_group": 8, "topk_group": 4, "topk": 8, "block_tokens": block, "interpret": False}
     return functools.partial(choose, **options), (array(tokens, experts, dtype=f32), array(experts, dtype=f32))
 

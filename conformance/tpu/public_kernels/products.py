@@ -66,7 +66,7 @@ def grouped_product_transposed(tgmm, _, tiles):
     {"m": 256, "k": 6144, "n": 5120, "groups": 20, "weights": f8},
 )
 def grouped_product_2(gmm, _, m, k, n, groups, weights=bf16):
-    """The same, with tiles by the kernel's own estimate of VMEM."""
+    """A product for each group, with tiles by the kernel's own estimate of VMEM."""
     given = array(m, k), array(groups, k, n, dtype=weights), ints(groups)
     if weights == bf16:
         return gmm, given
@@ -120,7 +120,7 @@ def quantized_matmul(kernel, _, batch, out, into, x=None):
     {"batch": 128, "out": 2048, "into": 4096},
 )
 def blockwise_matmul(kernel, module, batch, out, into):
-    """The same with a scale for each block of 256 inputs."""
+    """Products with weights of eight bits, with a scale for each block of 256 inputs."""
     weights = array(out, into, dtype=f8), array(into // 256, 1, out, dtype=f32)
     sizes = module.TunedValue(128, 512, 1024, 1)
     call = functools.partial(kernel, block_size=256, x_q_dtype=f8, tuned_value=sizes)

@@ -29,7 +29,7 @@ class Public:
     choices: tuple[dict[str, Any], ...]
 
     def bodies(self) -> Iterator[tuple[str, Callable[[], Call]]]:
-        """What tells each choice from the others, and what makes it."""
+        """The options of each choice in words, and a function that makes its call."""
         for choice in self.choices:
             words = ",".join(f"{name}={_word(value)}" for name, value in choice.items())
             yield words, lambda choice=choice: self.make(**choice)

@@ -62,7 +62,7 @@ def compressed_store(store, _, dim, ratio, block):
     {"wide": 512},
 )
 def state_store(store, _, wide):
-    """What compressed keys are made of, projected and stored."""
+    """Projects and stores the states that compressed keys are computed from."""
     call = functools.partial(store, compress_ratio=4)
     hidden, weight = array(256, 4096), array(4096, wide)
     cache = packed(64, 64, 4, 256 if wide == 512 else 128)

@@ -23,7 +23,7 @@ class _Anything(type):
 
 
 class _Instance:
-    """What a stand-in gives when it is called; as a decorator, the function itself."""
+    """The result of calling a stand-in; called as a decorator, it returns the function itself."""
 
     def __init__(self, *_, **__):
         pass

@@ -17,7 +17,7 @@
 #define TW_LEAVE_PADDING 1
 
 /**
- * What a function answers. New codes may be added.
+ * The code that a function returns. New codes may be added.
  */
 typedef enum tw_code {
     /**
@@ -88,7 +88,7 @@ typedef struct tw_relayout tw_relayout;
 typedef struct tw_reshard tw_reshard;
 
 /**
- * What went wrong.
+ * An error: its code, its place in a text, and its message.
  */
 typedef struct tw_error {
     /**
@@ -104,7 +104,7 @@ typedef struct tw_error {
      */
     uint32_t end;
     /**
-     * What is wrong and what to do instead: UTF-8, NUL-terminated, cut off at a character where it is longer.
+     * The problem and its remedy: UTF-8, NUL-terminated, cut off at a character where it is longer.
      */
     char message[256];
 } tw_error;
@@ -150,7 +150,7 @@ typedef struct tw_run {
 } tw_run;
 
 /**
- * What all runs of a slice have in common.
+ * Properties that all runs of a slice share.
  */
 typedef struct tw_slice {
     /**
@@ -180,7 +180,7 @@ typedef struct tw_slice {
 } tw_slice;
 
 /**
- * What a run of a plan costs.
+ * The cost of a run of a plan.
  */
 typedef struct tw_cost {
     /**
@@ -308,7 +308,7 @@ int32_t tw_layout_with_order(const char *element_type,
                              struct tw_error *error);
 
 /**
- * The same array as hosts have it: row-major, without tiles and element size.
+ * The array as hosts have it: row-major, without tiles and element size.
  *
  * # Safety
  * `layout` is a layout that is not freed; `out` may be written; `error` is NULL or may be written.
@@ -327,7 +327,7 @@ struct tw_layout *tw_layout_clone(const struct tw_layout *layout);
  * Frees a layout; NULL is fine.
  *
  * # Safety
- * `layout` is NULL, or a layout that is not freed and that nobody uses any more.
+ * `layout` is NULL, or a layout that is not freed and not used any more.
  */
 void tw_layout_free(struct tw_layout *layout);
 
@@ -484,7 +484,7 @@ int32_t tw_slice_runs(const struct tw_layout *layout,
                       struct tw_error *error);
 
 /**
- * The same of every `strides[d]`'th index from `start[d]` on (NULL: of every index), in a `tw_order`.
+ * The runs of every `strides[d]`'th index from `start[d]` on (NULL: of every index), in a `tw_order`.
  *
  * # Safety
  * As for `tw_slice_runs`; `strides` is NULL or the layout's rank of numbers may be read there.
@@ -501,7 +501,7 @@ int32_t tw_slice_runs_strided(const struct tw_layout *layout,
                               struct tw_error *error);
 
 /**
- * What a slice's runs have in common, without making any: whether it is one, how short they get, how they are aligned.
+ * The shared properties of a slice's runs, without making any: whether it is one, their shortest, their alignment.
  *
  * # Safety
  * As for `tw_slice_runs_strided`; `slice` may be written.
@@ -526,7 +526,7 @@ int32_t tw_relayout_new(const struct tw_layout *from,
                         struct tw_error *error);
 
 /**
- * The same with flags: 0 or TW_LEAVE_PADDING.
+ * As `tw_relayout_new`, with flags: 0 or TW_LEAVE_PADDING.
  *
  * # Safety
  * As for `tw_relayout_new`.
@@ -570,8 +570,9 @@ int32_t tw_relayout_text(const struct tw_relayout *plan,
  * error nothing is written. Threads live as long as the call.
  *
  * # Safety
- * `plan` is a plan that is not freed; `source_bytes` may be read at `source`, and nobody writes to them meanwhile; `destination_bytes` may
- * be written at `destination`, and nobody else uses them meanwhile; `error` is NULL or may be written.
+ * `plan` is a plan that is not freed; `source_bytes` may be read at `source`, and aren't written meanwhile;
+ * `destination_bytes` may be written at `destination`, and aren't used otherwise meanwhile; `error` is NULL or may be
+ * written.
  */
 int32_t tw_relayout_run(const struct tw_relayout *plan,
                         const void *source,
@@ -582,7 +583,7 @@ int32_t tw_relayout_run(const struct tw_relayout *plan,
                         struct tw_error *error);
 
 /**
- * What a run costs, without running.
+ * The cost of a run, without running.
  *
  * # Safety
  * `plan` is a plan that is not freed; `cost` may be written; `error` is NULL or may be written.
@@ -615,7 +616,7 @@ int32_t tw_relayout_run_part(const struct tw_relayout *plan,
  * Frees a plan; NULL is fine.
  *
  * # Safety
- * `plan` is NULL, or a plan that is not freed and that nobody uses any more.
+ * `plan` is NULL, or a plan that is not freed and not used any more.
  */
 void tw_relayout_free(struct tw_relayout *plan);
 
@@ -691,8 +692,9 @@ int32_t tw_reshard_copy_bounds(const struct tw_reshard *plan,
  * zero. The destinations must overlap nothing; on an error nothing is written.
  *
  * # Safety
- * `plan` is a plan that is not freed; `devices` pointers may be read at `sources` and at `destinations`; each that isn't NULL points to a
- * shard's bytes, which nobody else writes, or, of destinations, uses, meanwhile; `error` is NULL or may be written.
+ * `plan` is a plan that is not freed; `devices` pointers may be read at `sources` and at `destinations`; each that
+ * isn't NULL points to a shard's bytes, which aren't written meanwhile, those of destinations not used at all
+ * otherwise; `error` is NULL or may be written.
  */
 int32_t tw_reshard_run(const struct tw_reshard *plan,
                        const void *const *sources,
@@ -704,7 +706,7 @@ int32_t tw_reshard_run(const struct tw_reshard *plan,
  * Frees a plan; NULL is fine.
  *
  * # Safety
- * `plan` is NULL, or a plan that is not freed and that nobody uses any more.
+ * `plan` is NULL, or a plan that is not freed and not used any more.
  */
 void tw_reshard_free(struct tw_reshard *plan);
 

@@ -6,7 +6,7 @@ use std::{
 };
 use tilewise::ErrorKind;
 
-/// What a function answers. New codes may be added.
+/// The code that a function returns. New codes may be added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tw_code {
@@ -35,7 +35,7 @@ use tw_code::{
     TW_OVERFLOW, TW_UNSUPPORTED,
 };
 
-/// What went wrong.
+/// An error: its code, its place in a text, and its message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tw_error {
@@ -45,7 +45,7 @@ pub struct tw_error {
     pub start: u32,
     /// Where they end.
     pub end: u32,
-    /// What is wrong and what to do instead: UTF-8, NUL-terminated, cut off at a character where it is longer.
+    /// The problem and its remedy: UTF-8, NUL-terminated, cut off at a character where it is longer.
     pub message: [c_char; 256],
 }
 

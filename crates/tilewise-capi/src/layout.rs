@@ -190,7 +190,7 @@ pub unsafe extern "C" fn tw_layout_with_order(
     })
 }
 
-/// The same array as hosts have it: row-major, without tiles and element size.
+/// The array as hosts have it: row-major, without tiles and element size.
 ///
 /// # Safety
 /// `layout` is a layout that is not freed; `out` may be written; `error` is NULL or may be written.
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn tw_layout_clone(layout: *const tw_layout) -> *mut tw_la
 /// Frees a layout; NULL is fine.
 ///
 /// # Safety
-/// `layout` is NULL, or a layout that is not freed and that nobody uses any more.
+/// `layout` is NULL, or a layout that is not freed and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_layout_free(layout: *mut tw_layout) {
     // SAFETY: The caller's promise.

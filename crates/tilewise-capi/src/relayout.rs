@@ -30,7 +30,7 @@ pub unsafe extern "C" fn tw_relayout_new(
     unsafe { tw_relayout_new_with(from, to, 0, out, error) }
 }
 
-/// The same with flags: 0 or TW_LEAVE_PADDING.
+/// As `tw_relayout_new`, with flags: 0 or TW_LEAVE_PADDING.
 ///
 /// # Safety
 /// As for `tw_relayout_new`.
@@ -97,8 +97,9 @@ pub unsafe extern "C" fn tw_relayout_text(
 /// error nothing is written. Threads live as long as the call.
 ///
 /// # Safety
-/// `plan` is a plan that is not freed; `source_bytes` may be read at `source`, and nobody writes to them meanwhile; `destination_bytes` may
-/// be written at `destination`, and nobody else uses them meanwhile; `error` is NULL or may be written.
+/// `plan` is a plan that is not freed; `source_bytes` may be read at `source`, and aren't written meanwhile;
+/// `destination_bytes` may be written at `destination`, and aren't used otherwise meanwhile; `error` is NULL or may be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_relayout_run(
     plan: *const tw_relayout,
@@ -117,7 +118,7 @@ pub unsafe extern "C" fn tw_relayout_run(
     })
 }
 
-/// What a run of a plan costs.
+/// The cost of a run of a plan.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct tw_cost {
@@ -131,7 +132,7 @@ pub struct tw_cost {
     pub most_parts: u64,
 }
 
-/// What a run costs, without running.
+/// The cost of a run, without running.
 ///
 /// # Safety
 /// `plan` is a plan that is not freed; `cost` may be written; `error` is NULL or may be written.
@@ -204,7 +205,7 @@ unsafe fn buffers<'a>(
 /// Frees a plan; NULL is fine.
 ///
 /// # Safety
-/// `plan` is NULL, or a plan that is not freed and that nobody uses any more.
+/// `plan` is NULL, or a plan that is not freed and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_relayout_free(plan: *mut tw_relayout) {
     // SAFETY: The caller's promise.

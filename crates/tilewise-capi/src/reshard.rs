@@ -159,8 +159,9 @@ pub unsafe extern "C" fn tw_reshard_copy_bounds(
 /// zero. The destinations must overlap nothing; on an error nothing is written.
 ///
 /// # Safety
-/// `plan` is a plan that is not freed; `devices` pointers may be read at `sources` and at `destinations`; each that isn't NULL points to a
-/// shard's bytes, which nobody else writes, or, of destinations, uses, meanwhile; `error` is NULL or may be written.
+/// `plan` is a plan that is not freed; `devices` pointers may be read at `sources` and at `destinations`; each that
+/// isn't NULL points to a shard's bytes, which aren't written meanwhile, those of destinations not used at all
+/// otherwise; `error` is NULL or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_reshard_run(
     plan: *const tw_reshard,
@@ -207,7 +208,7 @@ fn apart(sources: &[*const c_void], from: usize, destinations: &[*mut c_void], t
 /// Frees a plan; NULL is fine.
 ///
 /// # Safety
-/// `plan` is NULL, or a plan that is not freed and that nobody uses any more.
+/// `plan` is NULL, or a plan that is not freed and not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tw_reshard_free(plan: *mut tw_reshard) {
     // SAFETY: The caller's promise.

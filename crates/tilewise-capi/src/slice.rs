@@ -27,7 +27,7 @@ pub enum tw_order {
     TW_SLICE_ORDER = 1,
 }
 
-/// What all runs of a slice have in common.
+/// Properties that all runs of a slice share.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct tw_slice {
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn tw_slice_runs(
     unsafe { tw_slice_runs_strided(layout, start, limit, std::ptr::null(), 0, first, runs, capacity, count, error) }
 }
 
-/// The same of every `strides[d]`'th index from `start[d]` on (NULL: of every index), in a `tw_order`.
+/// The runs of every `strides[d]`'th index from `start[d]` on (NULL: of every index), in a `tw_order`.
 ///
 /// # Safety
 /// As for `tw_slice_runs`; `strides` is NULL or the layout's rank of numbers may be read there.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn tw_slice_runs_strided(
     })
 }
 
-/// What a slice's runs have in common, without making any: whether it is one, how short they get, how they are aligned.
+/// The shared properties of a slice's runs, without making any: whether it is one, their shortest, their alignment.
 ///
 /// # Safety
 /// As for `tw_slice_runs_strided`; `slice` may be written.

@@ -242,7 +242,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// [`Error`], if there is none; its text names the wordings that are looked for.
+    /// [`Error`], if the text has none; its text names the wordings that are looked for.
     ///
     /// ```
     /// use tilewise_oom::{Level, Message, Verdict};

@@ -97,7 +97,7 @@ def body_of(kernel: Any, size: Callable[[Any], int], one_step: frozenset[int] = 
                 continue
             first = equation.invars[0]
             taken = size(first.aval)
-            # What is reduced and not read again, nor what it is made of, is used up as it is computed.
+            # A reduced value is consumed as it is computed, unless it or its sources are read again.
             if is_product or _is_read_again(first, made, readers):
                 largest = max(largest, taken)
             if is_product or is_along_lanes(equation):

@@ -14,7 +14,7 @@ class Error(ValueError):
         message: the error in words, without the excerpt and the help.
         text: the text that could not be parsed; ``None`` for other errors.
         span: the (start, end) of the part of ``text`` that is wrong, for ``text[slice(*span)]``.
-        help: a suggestion; ``None`` if there is none.
+        help: a suggestion, or ``None``.
 
     Examples:
         >>> try:

@@ -60,7 +60,7 @@ class KernelRow:
             ``fused``; ``None`` if it isn't a window.
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
-        nearest_block: the nearest block that it takes; ``None`` if there is none to name.
+        nearest_block: the nearest block that it takes; ``None`` without one.
     """
 
     operand: str

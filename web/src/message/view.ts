@@ -10,7 +10,7 @@ interface Part {
   bytes: number;
 }
 
-/// What fills the memory: parts side by side, what of them is lost, and what there is.
+/// A picture of the memory: parts side by side, the lost bytes in them, and the room that there is.
 interface Stack {
   parts: Part[];
   total_bytes: number;
@@ -31,7 +31,7 @@ interface Quote {
   marks: [number, number][];
 }
 
-/// What is said of a message first, as `tilewise_report::MessageSummary` is printed.
+/// The summary of a message, as `tilewise_report::MessageSummary` is printed.
 interface Summary {
   headline: { sentence: string; tone: string };
   raised_at: Frame | null;
@@ -57,7 +57,7 @@ interface Allocation {
   section: string;
   label: string | null;
   shape: string | null;
-  /// What of a kernel it holds, and the block and how many of them; the shape then is one of bytes.
+  /// The part of a kernel it holds, and the block and how many of them; the shape then is one of bytes.
   window: string | null;
   block: string | null;
   buffers: number | null;
@@ -69,7 +69,7 @@ interface Allocation {
   source: Source | null;
 }
 
-/// What `tilewise explain --format json` prints.
+/// An explanation, as `tilewise explain --format json` prints it.
 export interface Explanation {
   verdict: string;
   module: string | null;
@@ -120,7 +120,7 @@ const COLORS: Record<string, string> = {
   available: "--muted",
 };
 
-/// What is needed in one piece, where the message tells of no parts.
+/// The bytes needed in one piece, where the message tells of no parts.
 function whole({ used_bytes: used, limit_bytes: limit }: Explanation): Stack | null {
   if (!used || !limit) return null;
   const part = (kind: string, name: string, bytes: number) => [{ kind, name, bytes }];
@@ -132,11 +132,11 @@ function whole({ used_bytes: used, limit_bytes: limit }: Explanation): Stack | n
 function budget(stack: Stack | null): HTMLElement | null {
   if (!stack) return null;
   const { parts, total_bytes, within, room } = stack;
-  // What is reserved is no room for the program, or a part of what is available.
+  // Reserved bytes are no room for the program, or a part of the available ones.
   const isRoom = ({ kind }: Part) => ["available", "piece", "scattered"].includes(kind);
   const [available, apart] = [room.filter(isRoom), room.filter((part) => !isRoom(part))];
   const sum = (parts: Part[]) => parts.reduce((all, part) => all + part.bytes, 0);
-  // What is scattered is no room for one piece.
+  // Scattered bytes are no room for one piece.
   const limit = sum(available.filter(({ kind }) => kind !== "scattered"));
   const whole = Math.max(total_bytes, sum(available), 1);
   const isPiece = parts.some(({ kind }) => kind === "asked");
@@ -183,7 +183,7 @@ function marked({ text, marks }: Quote): (string | HTMLElement)[] {
 
 /// Arrays that take less are folded away, where larger ones are listed.
 const SMALL = 64 << 10;
-/// So many small ones are listed all the same.
+/// Up to this number, small ones are listed all the same.
 const FEW = 4;
 
 /// An array as the message lists it, and how often.

@@ -1,11 +1,11 @@
-// What to change: the first of it in the story, all of it below.
+// Advice: the first change in the story, all of them below.
 
 import { el, shortPath, sourceLabel } from "../dom";
 import { advised, clauses, code, prose } from "../said";
 import type { Audit, PlannedChange } from "./data";
 import { aliveAt, arrays, type Row } from "./rows";
 
-/// What the summary plans; of a report alone, its advice.
+/// The changes that the summary plans; of a report alone, its advice.
 export function planned({ report, summary }: Audit): PlannedChange[] {
   const bare = { lead: "", bytes_after: 0, fits: null, seconds_after: null, effect: "", plain_code: null, caveat: null, place: "", edit: null };
   return summary?.changes ?? report.advice.map((one) => ({ ...bare, ...one, do: clauses(one.sentence)[0] }));

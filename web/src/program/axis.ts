@@ -1,6 +1,6 @@
 // Where moments lie along a picture: each as wide as any other, or as long as it takes.
 
-/// What a picture's width stands for.
+/// The unit of a picture's width.
 export type Width = "order" | "time";
 
 export class Axis {
@@ -40,7 +40,7 @@ export class Axis {
     return (this.length * Math.min(NEAREST, this.moments)) / this.moments;
   }
 
-  /// About so many places of a range with their labels: numbers of steps, or times.
+  /// About `about` places of a range with their labels: numbers of steps, or times.
   ticks([from, to]: [number, number], about: number): { at: number; label: string }[] {
     const step = round((to - from) / about, this.starts ? 0 : 1);
     const first = Math.ceil(from / step);

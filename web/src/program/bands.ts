@@ -19,9 +19,9 @@ export interface Bands {
   of: Uint16Array;
   /// Of a band, which of the tiles' colours it has.
   tile: (band: number) => number;
-  /// What a band is called; that of all others, too.
+  /// A band's name; that of all others, too.
   name: (band: number) => string;
-  /// What has which colour.
+  /// The names that the colours stand for.
   legend: { name: string; title: string; tile: number }[];
 }
 
@@ -71,7 +71,7 @@ function largest(audit: Audit, timeline: Timeline): Row[] {
 /// The colour of a row, as a CSS variable's name.
 export type Paint = (row: Row) => string;
 
-/// The colours that rows have in a picture of these bands; those of what stands where there is none.
+/// The colours of rows in a picture of these bands; without bands, only that of standing rows.
 export function paint(bands: Bands | null): Paint {
   const one = (row: Row) => {
     if (row.role !== "" && stands(row)) return "--resident";

@@ -49,7 +49,7 @@ interface Change {
 }
 
 export interface CompareOptions {
-  /// What stands beside the title.
+  /// Elements beside the title.
   actions?: HTMLElement[];
   /// Layouts, where somebody draws them.
   pictures?: Pictures;
@@ -59,7 +59,7 @@ export function compareView({ headline, before, after, changes, removed, added, 
   const names = named([before.source, after.source]);
   const copied = ({ copies }: Compared) => `${bytes(copies.bytes)} in ${grouped(copies.count)}`;
   const owned = (what: string) => changes.filter((change) => change.what === what && change.owner !== null).map(changed);
-  // What is too small to be listed, as one.
+  // Changes too small to be listed, as one.
   const smaller = (what: string) => changes.filter((change) => change.what === what).map((change) => changed({ ...change, owner: what }));
   const relaid = changes.filter(({ what }) => what === "layout").map(({ before, after, owner, ...place }): Cell[] => [el("code", {}, String(before)), el("code", {}, String(after)), placed(owner ?? "", place)]);
   return el(
@@ -75,7 +75,7 @@ export function compareView({ headline, before, after, changes, removed, added, 
   );
 }
 
-/// What tells them apart.
+/// The sources by their short names, unless these are equal.
 function named(sources: string[]): string[] {
   const files = sources.map(fromRoot);
   return new Set(files).size > 1 ? files : sources;
@@ -98,7 +98,7 @@ function placed(owner: string, { file, line }: Pick<Owner, "file" | "line">): st
 const BUFFERS = ["bytes", "padding", "array", "owner"];
 const LAYOUTS = ["before", "after", "array"];
 
-/// What only one of them has; an array that is chosen is drawn.
+/// The arrays that only one of them has; a chosen array is drawn.
 function buffers(title: string, owners: Owner[], count: number, pictures: Pictures | undefined): HTMLElement {
   const picture = el("div", { class: "picture", "aria-live": "polite" });
   let chosen = "";
@@ -120,7 +120,7 @@ function buffers(title: string, owners: Owner[], count: number, pictures: Pictur
 /// Rows before "more".
 const SHOWN = 20;
 
-/// A table of so many rows, of which the first are there.
+/// A table of `count` rows, of which the first are there.
 function section(title: string, names: string[], rows: Cell[][], count: number, below?: HTMLElement): HTMLElement {
   const place = el("div", {});
   const list = (shown: Cell[][]) => {

@@ -42,7 +42,7 @@ export interface Buffer {
   source: Source | null;
 }
 
-/// What `tilewise audit --format json` prints, as far as it is drawn.
+/// An audit, as `tilewise audit --format json` prints it, as far as it is drawn.
 export interface Report {
   input: string;
   module: string;
@@ -71,7 +71,7 @@ export interface Kernel {
   source: Source | null;
 }
 
-/// What XLA does to an array between a kernel and its neighbour.
+/// XLA's change of an array between a kernel and its neighbour.
 export interface BoundaryChange {
   opcode: string;
   from: string;
@@ -97,7 +97,7 @@ export interface KernelResult extends KernelArray {
   user: string;
 }
 
-/// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
+/// The arrays in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
 export interface TimelineJson extends Standing {
   order: string[];
   order_owners: number[];
@@ -139,12 +139,12 @@ export interface StandingRow {
   padding_bytes: number;
 }
 
-/// What is the same in columns.
+/// Fields that both forms of a timeline share.
 interface Standing {
   memory_space: number;
   memory_space_name: string;
   resident_bytes: number;
-  /// What that is, by the trees of arguments.
+  /// These bytes by the trees of arguments.
   residents: { name: string; count: number; bytes: number; padding_bytes: number }[];
   peak_moment: number | null;
   /// Layers of a network, and the passes of a training step; none of other programs.
@@ -152,7 +152,7 @@ interface Standing {
   passes: { name: string; first: number; last: number }[];
 }
 
-/// The same in columns of numbers, which go from the worker to the page without a copy; names are joined by line ends.
+/// A timeline in columns of numbers, which the worker hands over without a copy; names are joined by line ends.
 export interface Timeline extends Standing {
   moments: number;
   order: string;
@@ -174,10 +174,10 @@ export interface Timeline extends Standing {
 /// Memory in use for a part of a run.
 export interface Pieces {
   owner: Uint32Array<ArrayBuffer>;
-  /// Of the timeline's paths and layers; past their end where there is none.
+  /// Of the timeline's paths and layers; past their end if unknown.
   path: Uint32Array<ArrayBuffer>;
   layer: Uint32Array<ArrayBuffer>;
-  /// Of the timeline's shapes; past their end where there is none.
+  /// Of the timeline's shapes; past their end if unknown.
   shape: Uint32Array<ArrayBuffer>;
   instruction: string;
   /// Not a number where it isn't known.
@@ -188,7 +188,7 @@ export interface Pieces {
   last: Uint32Array<ArrayBuffer>;
 }
 
-/// What is said of a program first, as `tilewise_report::Summary` is printed.
+/// The summary of a program, as `tilewise_report::Summary` is printed.
 export interface Summary {
   title: string;
   origin: string;
@@ -271,7 +271,7 @@ export interface CopyLine {
   why: string | null;
 }
 
-/// What a view of a program is made of.
+/// The data of a program's view.
 export interface Audit {
   report: Report;
   /// Null where the program isn't there.
@@ -294,7 +294,7 @@ export function stands({ role }: { role: string }): boolean {
   return role !== "temporary" && role !== "table";
 }
 
-/// What of a timeline is handed over, not copied.
+/// The buffers of a timeline that are transferred, not copied.
 export function buffers(timeline: Timeline | null): ArrayBuffer[] {
   if (!timeline) return [];
   const { owner, path, layer, shape, offset, bytes, padding, first, last } = timeline.pieces;

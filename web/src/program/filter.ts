@@ -1,8 +1,8 @@
-// What a filter of rows asks: `bf16 size>1GiB line:train alive:peak`. A word alone may stand anywhere in a row.
+// Filters of rows: `bf16 size>1GiB line:train alive:peak`. A word alone may stand anywhere in a row.
 
 import type { Row } from "./rows";
 
-/// What is asked of a row's texts.
+/// The fields of a row that a filter names, each with its text.
 const FIELDS: Record<string, (row: Row) => string> = {
   line: (row) => row.owner,
   op: (row) => `${row.path} ${row.instruction}`,

@@ -27,7 +27,7 @@ interface Copied {
   moved: number;
 }
 
-/// What is copied at kernels, alike calls as one, the most first.
+/// The copies at kernels, alike calls as one, the most first.
 function copied(kernels: Kernel[]): Copied[] {
   const alike = new Map<string, Copied>();
   for (const kernel of kernels) {

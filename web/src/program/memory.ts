@@ -10,7 +10,7 @@ import { rowTable } from "./table";
 import { timelineView, type TimelineView } from "./timeline";
 import { treemap } from "./treemap";
 
-/// What of a memory is looked at, and how: what an address keeps.
+/// The selection in a memory's view, and how it is shown: the state that an address keeps.
 export interface Shown {
   moment?: number;
   rows?: Way;
@@ -27,7 +27,7 @@ export interface MemoryOptions {
   audit: Audit;
   /// Null where it isn't known.
   timeline: Timeline | null;
-  /// What happens between two of its moments.
+  /// The events between two of its moments.
   spans: ((first: number, last: number) => Promise<Remark[]>) | undefined;
   shown: Shown;
   /// Hears of every change of it.
@@ -79,7 +79,7 @@ export function memoryView({ audit, timeline, spans, shown, changed, chosen }: M
   });
 
   function choose(row: Row) {
-    // What isn't alive at this moment is shown when it is.
+    // A row that isn't alive at this moment is shown at its first.
     if (timeline && row.pieces.length && !isAliveAt(timeline, row, state.moment)) view?.show(timeline.pieces.first[row.pieces[0]!]!);
     // A row that moments have in common is chosen with what lies there now.
     selected = row;

@@ -11,7 +11,7 @@ import { programView } from "./view";
 /// A file's program, or several, of which one is shown.
 export interface Opened {
   element: HTMLElement;
-  /// What is said of the compiler's own plan, where plans were looked for.
+  /// The sentence on the compiler's own plan, where plans were looked for.
   plan: string;
 }
 

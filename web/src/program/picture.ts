@@ -55,7 +55,7 @@ export class Picture {
     private readonly bands: Bands,
     private readonly axis: Axis,
     private readonly limit: number | null,
-    /// What the program holds all along: gaps included.
+    /// The bytes that the program holds all along: gaps included.
     private readonly held: number | null,
   ) {
     this.profile = new Profile(timeline, bands.of, bands.count);
@@ -73,7 +73,7 @@ export class Picture {
     return this.heap === 0 && this.most < this.timeline.resident_bytes * 1.02;
   }
 
-  /// What an amount at a moment belongs to, from the lowest: its name and bytes.
+  /// The owner of byte `amount` of a moment, counted from the bottom: its name and bytes.
   holder(moment: number, amount: number): { name: string; bytes: number; padding: number } | null {
     let below = 0;
     for (const { name, bytes, padding_bytes } of this.timeline.residents) {
@@ -170,7 +170,7 @@ export class Picture {
         bar(left, right, under, alive, padding, ink);
         under += alive;
       });
-      // The same without padding.
+      // The line without padding.
       const data = scale.y(this.profile.data[most]!);
       if (scale.y(this.profile.total[most]!) < data - 2) raster.rect(left, data - 0.5, right, data + 0.5, look.ink);
       column = until;
@@ -298,7 +298,7 @@ export class Picture {
   }
 }
 
-/// What lies by address, in columns, the largest first.
+/// The allocations by address, in columns, the largest first.
 interface Blocks {
   piece: Uint32Array;
   /// Where they begin and end on the axis.

@@ -9,7 +9,7 @@ export class Profile {
   private readonly alive: Float64Array[];
   private readonly padding: Float64Array[];
   readonly total: Float64Array;
-  /// The same without padding.
+  /// `total` without padding.
   readonly data: Float64Array;
 
   /// `band` has the band of each piece.
@@ -66,13 +66,13 @@ function add(to: Float64Array, steps: Float64Array, sign: 1 | -1): void {
   for (let moment = 0; moment < to.length; moment++) to[moment]! += sign * steps[moment]!;
 }
 
-/// What stands is drawn smaller where it is more than this many times what comes on top: that could hardly be seen.
+/// Above this ratio to the bytes on top, standing bytes are drawn smaller: else the top could hardly be seen.
 const CUT_FROM = 4;
 
 /// The share of a plot that is left to it then.
 const FLOOR = 0.28;
 
-/// The plot is so much higher than what is drawn.
+/// The height of the plot over that of the drawing.
 const ROOM = 1.03;
 
 /// The bytes from the bottom of a plot to its top.
@@ -123,7 +123,7 @@ export class Scale {
   }
 }
 
-/// About so many round amounts up to a largest.
+/// About `about` round amounts up to a largest.
 export function round(largest: number, about: number): number[] {
   let step = 1;
   while (largest / step > about * 2) step *= 2;

@@ -1,4 +1,4 @@
-// What is alive at a moment, as rows: arrays, or together by line, by name or by module. Who owns what, and of which module
+// The rows alive at a moment: arrays, or together by line, by name or by module. Who owns what, and of which module
 // it is, the core says; here bytes are only added up.
 
 import { sourceLabel } from "../dom";
@@ -24,14 +24,14 @@ export interface Row {
   padding: number;
   /// Its allocations, in the timeline.
   pieces: number[];
-  /// What is together in it.
+  /// The rows that it adds up.
   rows?: Row[];
 }
 
-/// What tells rows of a table apart, at any moment.
+/// The identity of a row in a table, at any moment.
 export const key = ({ role, owner, shape }: Row) => `${role}\n${owner}\n${shape}`;
 
-/// What is alive at a moment in a timeline's memory. Without a timeline, what a report has of the peak.
+/// The rows alive at a moment in a timeline's memory. Without a timeline, the report's rows of the peak.
 export function aliveAt(audit: Audit, timeline: Timeline | null, moment: number): Row[] {
   if (!timeline) return reported(audit);
   const { first, last } = timeline.pieces;
@@ -142,14 +142,14 @@ function together(rows: Row[], name: (row: Row) => string, called: (row: Row) =>
 /// Equal arrays of one line, whatever their module.
 export const arrays = (rows: Row[]): Row[] => together(rows, key, () => ({}), false);
 
-/// The same, equal arguments whose names differ only in numbers as one: 40 of `ws[i]`.
+/// Rows, with equal arguments whose names differ only in numbers as one: 40 of `ws[i]`.
 export const folded = (rows: Row[]): Row[] =>
   together(arrays(rows), (row) => (row.family ? `${row.shape}\n${row.family}` : `\n${key(row)}`), ({ family = "" }) => ({ owner: family, name: family }));
 
 /// Rows by the line that owns them, those of one role.
 export const byOwner = (rows: Row[]): Row[] => together(arrays(rows), ({ role, owner }) => `${role}\n${owner}`, () => ({}));
 
-/// What lies below a module: its modules, and the arrays that are of none of them.
+/// The rows below a module: its modules, and the arrays outside all of them.
 export function below(rows: Row[], module: string[]): Row[] {
   const before = module.map((name) => `${name}/`).join("");
   const inside = rows.filter((row) => `${row.module}/`.startsWith(before));

@@ -1,4 +1,4 @@
-// What happens in a part of a run, as the core says it.
+// The events in a part of a run, in the core's words.
 
 import { el, fill } from "../dom";
 import { said } from "../said";

@@ -8,7 +8,7 @@ import { key, sum, type Row } from "./rows";
 /// Rows of a table before "more".
 const SHOWN = 12;
 
-/// What can be sorted by, and its order: numbers fall, words rise.
+/// The columns to sort by, each with its order: numbers fall, words rise.
 const COLUMNS: [name: string, value: (row: Row) => number | string][] = [
   ["bytes", (row) => -row.bytes],
   ["share", (row) => -row.bytes],
@@ -29,7 +29,7 @@ export interface RowTable {
 export interface TableOptions {
   /// Hears of the row that is opened.
   open: (row: Row) => void;
-  /// What is filtered by at first, and who hears of it.
+  /// The first filter, and who hears of its changes.
   filter: string;
   filtered: (filter: string) => void;
   /// The arrays of other moments: a filter asks them, too.
@@ -80,7 +80,7 @@ export function rowTable({ open, filter: first, filtered, elsewhere, isAlive }: 
       else header.removeAttribute("aria-sort");
     });
     const shown = isAll ? wanted : wanted.slice(0, SHOWN);
-    // What has the focus keeps it.
+    // The focus stays where it is.
     const focused = body.contains(document.activeElement) ? document.activeElement!.closest("tr")!.dataset["key"]! : null;
     fill(body, shown.flatMap((row) => line(row, total, isWanted, away.has(row) ? "away" : "")));
     if (focused !== null) focus(lineOf(focused), { preventScroll: true });

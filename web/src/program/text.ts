@@ -59,7 +59,7 @@ export class Text {
   }
 }
 
-/// What is asked of a text, wherever it lies.
+/// The calls to a text, wherever it lies.
 export interface Texts {
   ask<K extends keyof Text>(call: K, ...args: Parameters<Text[K]>): Promise<ReturnType<Text[K]>>;
 }

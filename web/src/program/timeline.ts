@@ -24,7 +24,7 @@ export interface TimelineOptions {
   limit: number | null;
   held: number | null;
   width: Width;
-  /// What happens between two moments; without it nothing is selected.
+  /// The events between two moments; without it nothing is selected.
   spans: ((first: number, last: number) => Promise<Remark[]>) | undefined;
   /// Hears of the moment under the pointer or the keys.
   moved: (moment: number) => void;
@@ -161,7 +161,7 @@ export function timelineView({ timeline, bands, limit, held, width, spans, moved
     const owner = timeline.owner_names[timeline.order_owners[shown] ?? -1] ?? "";
     frame.setAttribute("aria-valuetext", `step ${shown + 1}, ${names(timeline)[shown] ?? ""}, ${owner}: ${bytes(profile.total[shown]!)}`);
   }
-  /// What is said of a piece: [in the program's letters, in words].
+  /// The tip of a piece: [lines of code, lines of words].
   function ofPiece(piece: number): [string[], string[]] {
     const { owner, shape, bytes: amount, padding, first, last: until, offset } = timeline.pieces;
     const steps = `steps ${grouped(first[piece]! + 1)} to ${grouped(until[piece]! + 1)}`;
@@ -170,7 +170,7 @@ export function timelineView({ timeline, bands, limit, held, width, spans, moved
       [`${bytes(amount[piece]!)}, ${padding[piece]! > 0 ? `${bytes(padding[piece]!)} padding` : "no padding"}`, timeline.owner_names[owner[piece]!] ?? "", `${steps}, at byte ${grouped(offset[piece]!)}`],
     ];
   }
-  /// What is said of a moment, and of what the pointer is on there.
+  /// The tip of a moment, with the owner under the pointer there.
   function ofMoment(moment: number, amount: number): [string[], string[]] {
     const holder = picture.holder(moment, amount);
     const seconds = timeline.seconds[moment] ?? 0;
@@ -183,7 +183,7 @@ export function timelineView({ timeline, bands, limit, held, width, spans, moved
       ],
     ];
   }
-  /// What lies under the pointer.
+  /// Shows the tip of the place under the pointer.
   function explain(event: PointerEvent) {
     const piece = hit(event);
     const amount = picture.scale?.amount(event.clientY - frame.getBoundingClientRect().top) ?? null;

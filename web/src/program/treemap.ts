@@ -1,4 +1,4 @@
-// What is alive as areas: each array as large as what it takes, its padding striped.
+// The rows alive as areas: each array as large as its bytes, its padding striped.
 
 import { bytes, el, percent } from "../dom";
 import type { Paint } from "./bands";

@@ -12,7 +12,7 @@ import { pane } from "./pane";
 import type { Row } from "./rows";
 import type { Texts } from "./text";
 
-/// What takes longer than the rest.
+/// The parts that take longer.
 export interface Rest {
   summary: Summary;
   kernels: Kernel[];
@@ -22,7 +22,7 @@ export interface ProgramOptions {
   pictures: Pictures;
   /// The whole summary, where that which is there is only what is said at once.
   rest?: Promise<Rest>;
-  /// What lies in another memory space.
+  /// The arrays in another memory space.
   timelines?: (memorySpace: number) => Promise<Timeline | null>;
   /// The program's text.
   texts?: Texts | undefined;
@@ -30,12 +30,12 @@ export interface ProgramOptions {
   stack?: (instruction: string) => Promise<Source[]>;
   /// The instructions around one.
   neighbours?: (instruction: string) => Promise<Neighbours | null>;
-  /// What happens in a memory space between two moments.
+  /// The events in a memory space between two moments.
   spans?: (memorySpace: number, first: number, last: number) => Promise<Remark[]>;
-  /// What is looked at of the device's memory, and who hears of changes.
+  /// The first view of the device's memory, and who hears of changes.
   shown?: Shown | undefined;
   changed?: (shown: Shown) => void;
-  /// What stands beside the title.
+  /// Elements beside the title.
   actions?: HTMLElement[];
 }
 
@@ -50,7 +50,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   const text = options.texts && pane(options.texts, (instruction) => memory.choose(instruction));
   const texts = text && el("details", { class: "text" }, el("summary", {}, "The program’s text"), text.element);
   let memory: Memory;
-  /// What had the focus when a row was chosen.
+  /// The element with the focus when a row was chosen.
   let before: Element | null = null;
   const read = (instruction: string) => {
     if (!texts) return;
@@ -100,7 +100,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   const names = spaces.map((space) => [`${space.memory_space}`, space.memory_space_name.toUpperCase()] as const);
   const memories = other && timeline && spaces.length > 1 && tabs("Memory", names, wanted, (id) => void turn(id));
   const chart = timeline && timeline.moments > 0 && el("section", { "aria-label": "Memory over the program's order" }, el("div", { class: "row" }, el("h2", {}, "Memory over the program’s order"), memories), above);
-  // What is chosen stands beside the chart and the rows.
+  // The panel of a chosen row stands beside the chart and the rows.
   const work = el("div", { class: "work" }, el("div", {}, chart, alive), panel.element);
   const element = el("article", { class: "program", "aria-busy": "true" }, story(audit, options.actions ?? [], first), changes, work, texts, tables);
   const rest = () => {

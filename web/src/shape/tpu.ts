@@ -1,4 +1,4 @@
-// What a TPU makes of an array: its layout and its waste, as type, dimensions and generation are moved.
+// An array on a TPU: its layout and its waste, as type, dimensions and generation are moved.
 
 import { json } from "../core";
 import { bytes, el, fill, percent } from "../dom";

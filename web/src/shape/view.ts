@@ -181,7 +181,7 @@ async function predicted(text: string, { dimensions, element_type }: Shown, gene
   return el("p", { class: "warning" }, "No layout is given, and XLA’s default is shown, row by row without tiles: no TPU lays an array out so. A TPU ", newest.name, " takes ", el("button", { type: "button", class: "link", onclick: () => open(answer.shape) }, el("code", {}, answer.shape)), `${padding}.`);
 }
 
-/// What the order and the tiles mean, before anything is pointed at.
+/// The meaning of the order and the tiles, before anything is pointed at.
 const meant = ({ parts }: Shown): string => parts.filter(({ kind }) => kind === "order" || kind === "tile").map(({ meaning }) => meaning).join("; ");
 
 const HINT = "Rest the pointer on a cell, or use the arrow keys: where its element lies.";

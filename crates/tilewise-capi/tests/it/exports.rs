@@ -1,4 +1,4 @@
-//! What the library promises to export: `symbols.txt`, held against the header, the sources and, on Linux, the library itself.
+//! The promised exports: `symbols.txt`, held against the header, the sources and, on Linux, the library itself.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 

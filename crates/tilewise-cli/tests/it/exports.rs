@@ -109,7 +109,7 @@ fn a_snapshot_replays() {
         let snapshot = unpickle(&audit(example, "memory-viz"));
         for (device, trace) in list(&snapshot["device_traces"]).iter().enumerate() {
             let segments = || list(&snapshot["segments"]).iter().filter(|segment| segment["device"] == device);
-            // What is there at the end, less what came during the run, was there before.
+            // Blocks alive at the end, less those of the run, were alive before.
             let mut living = BTreeMap::new();
             for segment in segments() {
                 let mut at = number(&segment["address"]);
@@ -248,14 +248,14 @@ fn a_page_holds_two_programs() {
         let alive = list(&data["live_bytes"][which]).iter().map(number);
         assert_eq!(alive.max(), report["memory_spaces"][0]["peak_live_bytes"].as_u64(), "{example}");
     }
-    // What is printed is what the page draws, but for the rows that it leaves out.
+    // The JSON is the page's data, but for the rows that it leaves out.
     let printed = compare(&[&after, Path::new("--format=json")]);
     let printed: Value = serde_json::from_slice(&printed.stdout).expect("an object");
     for field in ["headline", "verdict", "before", "after"] {
         assert_eq!(printed[field], data[field], "{field}");
     }
     assert!(list(&printed["changes"]).len() >= list(&data["changes"]).len());
-    // The same on standard output; two programs are one too many.
+    // Standard output gets this page, too; two programs are one too many.
     assert_eq!(compare(&[&after, Path::new("--format=html")]).stdout, written.as_bytes());
     assert_eq!(compare(&[&after, &after, Path::new("--format=html")]).status.code(), Some(2));
 }

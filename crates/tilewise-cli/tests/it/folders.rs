@@ -83,7 +83,7 @@ fn a_folder_that_may_not_be_read_is_left_out() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
         let output = command.args(["audit", "--format", "json"]).arg(root.path()).output();
-        // Without such a tool there is nobody else to ask as.
+        // Without such a tool there is no other user to ask as.
         output.ok().filter(|output| !output.stderr.starts_with(b"setpriv: "))
     } else {
         Some(audit(root.path()))

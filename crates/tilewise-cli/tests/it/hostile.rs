@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-/// What acts, and how it is shown.
+/// Texts that act, and how they are shown.
 const ACTS: [(&str, &str); 10] = [
     // A colour is taken off.
     ("\u{1b}[31m", ""),

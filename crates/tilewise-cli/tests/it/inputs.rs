@@ -1,4 +1,4 @@
-//! What `audit` is given: cut, foreign and unusual texts, protos, dump folders.
+//! Inputs of `audit`: cut, foreign and unusual texts, protos, dump folders.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 

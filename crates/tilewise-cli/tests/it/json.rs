@@ -41,7 +41,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What ``[`Leaf`](#leaf)`` links.
+/// The target of ``[`Leaf`](#leaf)``.
 fn linked(text: &str) -> Option<&str> {
     text.split_once("[`")?.1.split_once("`]").map(|(name, _)| name)
 }
@@ -86,7 +86,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What the command line prints for these arguments, each line an object of that type, or an error.
+    /// Runs the command line with these arguments: each line it prints is an object of that type, or an error.
     fn run(&mut self, name: &'a str, arguments: &[&str]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
         command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(arguments);
@@ -291,7 +291,7 @@ fn the_page_and_the_package_read_what_is_printed() {
     }
 }
 
-/// What is printed of a program and of a message, in `tests/json`. `TRYCMD=overwrite` renews it.
+/// The JSON of a program and of a message, in `tests/json`. `TRYCMD=overwrite` renews it.
 #[test]
 fn objects_are_as_recorded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/json");

@@ -44,7 +44,7 @@ fn run(
     (output.status, lines.map(|line| serde_json::from_slice(line).expect("a JSON object")).collect())
 }
 
-/// The names of the errors of each line of `text`, empty where there is none.
+/// The names of the errors of each line of `text`, empty without one.
 fn kinds(verb: &str, text: impl Into<Vec<u8>>) -> Vec<String> {
     let text = text.into();
     let (status, objects) = run(tilewise(256), &[verb, "-"], move |stdin| stdin.write_all(&text));
@@ -246,7 +246,7 @@ fn a_gzip_bomb_of_a_gigabyte() {
     gzip_bomb("large-bomb.gz", 1024, 3200);
 }
 
-/// What each verb that reads files or lines is asked with, where `-` is an input.
+/// Arguments of each verb that reads files or lines, where `-` is an input.
 const READING: [&[&str]; 12] = [
     &["audit"],
     &["explain"],

@@ -1,4 +1,4 @@
-//! What `explain` is given: texts in other encodings, several files, logs; and what it advises.
+//! Inputs of `explain`: texts in other encodings, several files, logs; and its advice.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -75,7 +75,7 @@ fn arrays_inside_a_program_get_no_layout() {
             let is_of_layout = ["order", "transpose", "reshape"].contains(&hint["kind"].as_str().unwrap());
             let is_outside = ["argument", "result"].contains(&hint["target"].as_str().unwrap());
             assert!(!is_of_layout || is_outside, "{name} {hint}");
-            // What is inside is bounded, never promised.
+            // The savings of inner arrays are bounds, never promises.
             assert!(is_outside || hint["peak_bytes_saved"].is_null() || hint["is_bound"] == true, "{name} {hint}");
         }
     }

@@ -1,4 +1,4 @@
-//! What is said of time: that it is estimated, and nothing that an estimate can't tell.
+//! Sentences about time: it is estimated, and they claim nothing that an estimate can't tell.
 
 use std::process::Command;
 use tilewise_testing::programs;

@@ -1,4 +1,4 @@
-//! What the command line prints, word for word: the transcripts in `tests/cmd` and in the README. `TRYCMD=overwrite`
+//! The output of the command line, word for word: the transcripts in `tests/cmd` and in the README. `TRYCMD=overwrite`
 //! renews them.
 
 use std::{env, path::Path};

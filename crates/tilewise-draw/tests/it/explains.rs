@@ -1,4 +1,4 @@
-//! What pictures say beside their cells: maps to scale, brackets, hints, open tiles; and that they share a page.
+//! Explanations beside a picture's cells: maps to scale, brackets, hints, open tiles; and that they share a page.
 
 use crate::support::{cells, is_cell, tiled};
 use roxmltree::Document;

@@ -179,7 +179,7 @@ fn joined_tiles_have_a_border() {
             "f32[4,8]{1,0:T(2,4)(*,3,1,1)}",
             &["  ╟───────────╬═══════════╣", "24 ║2,4┊  ╱   ╱┊2,5┊  ╱   ╱┊2,6┊  ╱   ╱┊2,7┊  ╱   ╱║"],
         ),
-        // What ends inside a tile joins none; what cuts single elements has no border, and a name all the same.
+        // Tiles that end inside another join none; those that cut single elements have a name and no border.
         ("f32[4,8]{1,0:T(2,4)(*,3,1)}", &["│ tile (2,4)   ┊ tile (*,3,1)"]),
         ("f32[4,8]{1,0:T(2,4)(1,1)}", &["│ tile (2,4)   then (1,1), without a border here"]),
     ] {

@@ -58,9 +58,9 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
     a.into_iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// What borders, and what marks corners, take of a cell.
+/// The part of a cell that borders, and marks of corners, take.
 const MARGIN: f64 = 2.0;
-/// The same of a double border, whose lines reach 2.6 into it.
+/// The part that a double border takes, whose lines reach 2.6 into it.
 const MARGIN_OF_JOINED: f64 = 3.0;
 
 /// The inside of a cell.

@@ -227,7 +227,7 @@ fn the_legend_has_the_largest_at_the_peak() {
     assert_eq!(legend, expected);
 }
 
-/// What the program takes is the first number, and fragmentation what of it nothing uses.
+/// The program's bytes are the first number, and fragmentation the part of them that nothing uses.
 #[test]
 fn fragmentation_is_told_where_there_is_some() {
     let described = |held: Option<u64>| {

@@ -81,7 +81,7 @@ proptest! {
                 cells.iter().for_each(|cell| check(&tiled, cell));
                 check_apart(&cells);
             }
-            // What is followed is drawn.
+            // The followed element is drawn.
             let array = cells(&document, "array");
             prop_assert!(array.is_empty() == (elements == 0));
             if highlight.is_some() {

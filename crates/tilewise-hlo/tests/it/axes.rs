@@ -103,7 +103,7 @@ ENTRY main {
     assert!(["y", "b", "chosen"].iter().all(|name| axes(&flow, name) == start));
     assert_eq!(axes(&flow, "stacked")[1..], start);
     assert_eq!(axes(&flow, "zeros"), axes(&flow, "all"));
-    // What steps fill is told by the update that does so.
+    // The update that fills an axis with steps has its event.
     let steps = axes(&flow, "stacked")[0][0];
     let mixed: Vec<_> = flow.axes().events(steps).iter().filter(|event| event.kind == EventKind::Mixed).collect();
     assert_eq!(flow.module().instruction(mixed[0].instruction).unwrap().name(), "all");

@@ -52,7 +52,7 @@ fn positions_are_the_paths_of_shapes() {
     }
 }
 
-/// What the rules of each opcode call a new buffer is where the analysis of the whole program begins a value.
+/// New buffers by the rules of each opcode are where the analysis of the whole program begins a value.
 #[test]
 fn buffers_are_where_values_begin() {
     let mut programs = 0;

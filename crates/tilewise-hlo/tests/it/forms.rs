@@ -216,7 +216,7 @@ fn shapes_that_are_left_out() {
         assert_eq!(module.entry().unwrap().root().unwrap().shape().unwrap().to_string(), shape, "{instruction}");
         assert_eq!(module.source(), text);
     }
-    // What it says nothing of must be written.
+    // A shape that nothing implies must be written.
     assert_eq!(refusal("ROOT r = custom-call(), custom_call_target=\"t\""), WarningKind::NoShape);
     assert_eq!(refusal("p = f32[2] parameter(0)\n q = f32[3] parameter(1)\n ROOT r = add(p, q)"), WarningKind::NoShape);
 }
@@ -250,7 +250,7 @@ fn layouts_that_are_left_out() {
     assert!(module.instructions().next().unwrap().shape().unwrap().layout().is_none());
 }
 
-/// What is wrong first with a module whose entry has these lines.
+/// The first fault of a module whose entry has these lines.
 fn refusal(lines: &str) -> WarningKind {
     refusal_of(&format!("HloModule m\n\nENTRY e {{\n{lines}\n}}\n"))
 }

@@ -1,4 +1,4 @@
-//! Programs as compilers print them, and texts that nobody printed.
+//! Programs as compilers print them, and made-up texts.
 
 mod axes;
 mod cases;

@@ -1,4 +1,4 @@
-//! Texts that nobody printed: nothing may panic, overflow the stack or take more than linear time.
+//! Texts that no compiler printed: nothing may panic, overflow the stack or take more than linear time.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
@@ -273,7 +273,7 @@ fn nothing_is_lost_in_silence() {
     assert_eq!(warnings("x = f32[2] custom-call()\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
 }
 
-/// What XLA's parser says of each is beside it (jaxlib 0.12), but for values of `num_partitions` and names of the header:
+/// Beside each is the answer of XLA's parser (jaxlib 0.12), but for values of `num_partitions` and names of the header:
 /// those it takes, or those it doesn't know.
 #[test]
 fn what_xla_refuses_is_named() {

@@ -21,7 +21,7 @@ fn module(bytes: &[u8]) -> Module {
     module
 }
 
-/// What questions about memory ask of an instruction.
+/// The facts of an instruction that questions about memory depend on.
 fn facts(instruction: &Instruction<'_>) -> Vec<String> {
     let mut facts = vec![
         instruction.computation().name().to_owned(),

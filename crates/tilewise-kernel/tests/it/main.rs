@@ -1,4 +1,4 @@
-//! What Pallas kernels declare, held against what the TPU compiler allocated: `conformance/facts`, whose README says where each
+//! Pallas kernels' declared memory, held against the TPU compiler's: `conformance/facts`, whose README says where each
 //! row comes from.
 
 use proptest::prelude::*;

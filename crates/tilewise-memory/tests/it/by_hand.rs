@@ -101,7 +101,7 @@ ENTRY e (x: f32[512,512], n: s32[]) -> f32[512,512] {
         let mut all = space.values.iter();
         all.find(|a| module.instruction(a.instruction).unwrap().name() == name && a.shape_index() == path).unwrap()
     };
-    // What comes in, what goes round and what comes out lie together; the loop's own value beside them.
+    // A loop's inputs, carried values and results lie together; the loop's own value beside them.
     assert_eq!(of("a", &[]).buffer, of("u", &[]).buffer);
     assert_eq!(of("bp", &[0]).buffer, of("u", &[]).buffer);
     assert_eq!(of("loop", &[0]).offset, of("a", &[]).offset);
@@ -189,7 +189,7 @@ fn scalars_in_registers_need_no_memory() {
         let text = text.replace("s32[]{:T(128)}", shape).replace("add(n", &format!("{opcode}(n"));
         assert_eq!(plan(&text).temporary_bytes(), 0, "{text}");
     }
-    // The same from a fusion lies in memory.
+    // A fusion's scalar lies in memory.
     let fused = text.replace("a = s32[]{:T(128)} add(n, n)", "a = s32[]{:T(128)} fusion(n), kind=kLoop, calls=f");
     assert_eq!(plan(&fused).temporary_bytes(), 16384);
 }

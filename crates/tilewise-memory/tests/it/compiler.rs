@@ -1,4 +1,4 @@
-//! What libtpu said of the programs in `testing/programs`.
+//! Plans against libtpu's own figures for the programs in `testing/programs`.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 

@@ -1,4 +1,4 @@
-//! What XLA said of the programs of GPUs and CPUs in `testing/programs`.
+//! Plans against XLA's own figures for the programs of GPUs and CPUs in `testing/programs`.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 

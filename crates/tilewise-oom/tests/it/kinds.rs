@@ -55,7 +55,7 @@ fn shared_memory_of_a_gpus_kernel() {
     }
 }
 
-/// What XLA prints on the CPU with JAX 0.12 for an array `f32[16,16,16]`, and EnzymeAD/Enzyme-JAX#822's older wording.
+/// XLA's warning on the CPU with JAX 0.12 for an array `f32[16,16,16]`, and EnzymeAD/Enzyme-JAX#822's older wording.
 #[test]
 fn an_array_replicated_between_two_shardings() {
     let text = "W1125 09:49:05.728598 8409 spmd_partitioner.cc:666] [SPMD] Involuntary full rematerialization. The compiler \
@@ -159,7 +159,7 @@ fn what_a_gpus_pool_holds() {
     assert_eq!(stats(204, 1_584_798_720, "LargestFreeBlock:                    0\n").reason(), Reason::OwnArrays(85));
 }
 
-/// What arguments leave is all that a program may have, as rematerialization counts it.
+/// The bytes that arguments leave are all that a program may have, as rematerialization counts it.
 #[test]
 fn a_request_beyond_rematerializations_target_is_too_large() {
     let warning = "hlo_rematerialization.cc:3021] Can't reduce memory use below 20.00GiB (21474836480 bytes) by rematerialization; \
@@ -222,7 +222,7 @@ fn front_ends_in_other_languages() {
     }
 }
 
-/// What XLA's `conv_algorithm_picker.cc` prints.
+/// The warning of XLA's `conv_algorithm_picker.cc`.
 #[test]
 fn autotuning_without_room_for_a_workspace() {
     let text = "UNKNOWN: Failed to determine best cudnn convolution algorithm for:\n%cudnn-conv.1 = (f32[1,64,500,500]{3,2,1,0}, \
@@ -267,7 +267,7 @@ fn a_server_fills_the_memory_before_it_loads_programs() {
     assert_eq!(parse("sglang TPU Memory profiling: available_kv_cache=24.5GB").server, Some(Server::Sglang));
 }
 
-/// What TensorFlow's `bfc_allocator.cc` prints where a caller such as a convolution's workspace goes on with less.
+/// The warning of TensorFlow's `bfc_allocator.cc` where a caller such as a convolution's workspace goes on with less.
 #[test]
 fn a_request_that_may_fail_is_a_warning() {
     let text = "2023-11-06 13:58:30.645317: W tensorflow/core/common_runtime/bfc_allocator.cc:271] Allocator (GPU_0_bfc) ran out of \

@@ -29,7 +29,7 @@ const REPORTS: [&str; 14] = [
     "XLA::TPU program HBM usage: 15.74G / 15.75G\nXLA::TPU program SMEM usage: 2.2K / 1.00M",
 ];
 
-/// What may be a loss, and is no failure.
+/// Messages of possible losses, which aren't failures.
 const WARNINGS: [(&str, Verdict); 10] = [
     (
         "W1110 07:32:01.391885 918 hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \

@@ -227,7 +227,7 @@ fn cut_anywhere(name: &str, source: &str) {
         {
             assert!(part.is_none() || part == full, "{name} {cut}");
         }
-        // What is quoted ends where the text does.
+        // The quote ends where the text does.
         let (part, full) = (message.quote.as_deref().unwrap_or_default(), whole.quote.as_deref().unwrap_or_default());
         let mut quoted = message.clone();
         quoted.quote.clone_from(&whole.quote);

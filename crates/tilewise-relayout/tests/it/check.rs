@@ -1,4 +1,4 @@
-//! What a check finds, bit by bit: a flipped bit of an element is that element, a flipped bit of padding is nothing.
+//! Findings of a check, bit by bit: a flipped bit of an element is that element, a flipped bit of padding is nothing.
 
 use tilewise::{Shape, Tiled};
 use tilewise_relayout::{ErrorKind, Plan};

@@ -9,7 +9,7 @@ fn plan(from: &str, to: &str) -> Plan {
     Plan::new(&from.parse().expect("a shape"), &to.parse().expect("a shape")).expect("a plan")
 }
 
-/// What a run reports, given how to run a plan on that source and destination.
+/// The reports of a run, given how to run a plan on that source and destination.
 fn reported(plan: &Plan, run: impl FnOnce(&[u8], &mut [u8], &(dyn Fn(u64) + Sync)) -> Result<(), Error>) -> Vec<u64> {
     let [source, mut destination] =
         [plan.source_bytes(), plan.destination_bytes()].map(|bytes| vec![1; usize::try_from(bytes).expect("small")]);

@@ -1,4 +1,4 @@
-//! What plans promise besides moving bytes.
+//! The promises of plans besides moving bytes.
 
 use tilewise::Shape;
 use tilewise_relayout::{ErrorKind, Padding, Plan, tile, untile};

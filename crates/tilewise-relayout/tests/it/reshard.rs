@@ -89,7 +89,7 @@ fn made(sharding: &Sharding, device: u64, shape: &Shape, bounds: &[u64], filling
             let local: Vec<u64> = index.iter().zip(&start).map(|(i, start)| i - start).collect();
             let type_bits = u64::from(shape.element_type().expect("an array").bits());
             let mut number = value(&index, bounds, type_bits);
-            // What is wider than a signed number repeats its sign.
+            // A wider storage of a signed number repeats its sign.
             if type_bits == 4 && tiled.stored_bits() == 8 && number >= 8 {
                 number |= 0xF0;
             }
@@ -99,7 +99,7 @@ fn made(sharding: &Sharding, device: u64, shape: &Shape, bounds: &[u64], filling
     buffer
 }
 
-/// So many random reshardings, whole: what the copies are, that none is too many, and what the buffers hold afterwards.
+/// `count` random reshardings, whole: the copies, that none is too many, and the content of the buffers afterwards.
 fn reshardings(count: u64, seed: u64) {
     for case in 0..count {
         let mut random = Random::for_case(seed, case);

@@ -15,7 +15,7 @@ pub(crate) struct Way {
     pub(crate) destination_at: usize,
 }
 
-/// What one run gets wrong, if anything.
+/// The first fault of a run, if any.
 pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Random, ways: &[Way]) -> Option<String> {
     let plan = match Plan::new(from, to) {
         Ok(plan) => plan.with_padding(padding),
@@ -70,7 +70,7 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
     (got != wanted).then(|| format!("the public way differs\n{plan}"))
 }
 
-/// What is wrong with the parts of the destination, made one behind the other: each must be whole once it is said to be made.
+/// The first fault of the destination's parts, made one after the other: each must be whole once it is reported.
 pub(crate) fn fault_of_stages(
     plan: &Plan,
     parts: usize,

@@ -1,4 +1,4 @@
-//! What loops and layers keep for the backward pass: all but their inputs can be recomputed.
+//! Values that loops and layers keep for the backward pass: all but their inputs can be recomputed.
 
 use super::{
     Words,

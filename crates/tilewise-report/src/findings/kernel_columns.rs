@@ -1,4 +1,4 @@
-//! What a kernel of the user's own reads and writes, with rows of a few columns.
+//! Operands and results of a kernel of the user's own, with rows of a few columns.
 
 use super::{
     Words,

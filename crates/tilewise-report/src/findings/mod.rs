@@ -1,4 +1,4 @@
-//! What is said of findings: a file a finding, its sentence and its code beside each other.
+//! The words of findings: a file a finding, its sentence and its code beside each other.
 
 mod all_pairs;
 mod attention;

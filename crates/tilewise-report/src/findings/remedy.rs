@@ -1,4 +1,4 @@
-//! What spares a copy at a kernel: the view or the layout that makes it free, in words and as code for both sides.
+//! Remedies of a copy at a kernel: the view or the layout that makes it free, in words and as code for both sides.
 
 use super::words;
 use crate::style::bytes;

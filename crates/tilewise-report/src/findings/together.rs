@@ -1,4 +1,4 @@
-//! What would free memory of programs that are loaded at once.
+//! Changes that would free memory of programs that are loaded at once.
 
 use tilewise_audit::{Alternative, SetChange, Together};
 

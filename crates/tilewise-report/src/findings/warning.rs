@@ -1,4 +1,4 @@
-//! What casts doubt on an audit.
+//! Doubts about an audit.
 
 use crate::style::bytes;
 use tilewise::tpu::memory_space_name;

@@ -61,14 +61,14 @@ fields!(ReportView<'_>, view, {
     at_most_bytes: view.report.memory_bounds.at_most_bytes,
     // Only with every buffer; null for a module without plan.
     plan: view.lists_plan().then(|| view.report.temporary_rows().collect::<Vec<_>>()).as_deref().map(all),
-    // Why there is none.
+    // Why the plan is missing.
     no_plan: view.report.plan().err().map(ToString::to_string),
     // Where a dump has the compiler's own plan.
     compiler_plan: one(view.report.compiler_plan.as_ref()),
     hbm_limit_bytes: view.report.limit(),
     // Null where no limit was given, where it depends on how temporaries share memory, and where not all was read or sized.
     fits: view.report.limit().and_then(|limit| view.report.memory_bounds.fits(limit)),
-    // What is left if nothing shares memory; null unless that fits.
+    // The rest of the limit if nothing shares memory; null unless that fits.
     headroom_bytes: view.report.limit().and_then(|limit| view.report.memory_bounds.headroom(limit)),
     peak_modules: all(&view.peak_modules()),
     // Null where the text has no cycle counts.

@@ -113,7 +113,7 @@ fn recompiling_keeps_what_is_promised() {
     }
 }
 
-/// What is dead at the peak frees nothing, however padded it is.
+/// An array that is dead at the peak frees nothing, however padded it is.
 #[test]
 fn what_is_dead_at_the_peak_is_no_advice() {
     let program = |late: &str| {
@@ -268,7 +268,7 @@ fn code_in_parts_computes_the_same() {
     let reduced = "ROOT r = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max";
     let found = advice(&of_rows("x", "f32[8,1024]", reduced));
     assert_eq!((kind(&found[0]), code(&found[0])), (("chunk", "value"), None));
-    // What depends on all rows of the input is worked out beforehand, or else refused.
+    // A value that depends on all rows of the input is worked out beforehand, or else refused.
     let found = advice(&of_rows("x", "f32[4096,8]", joined));
     assert!(code(&found[0]).unwrap().ends_with("f = tw.microbatch(f, 2, batch_argnames=(\"x\",))"));
 }
@@ -319,7 +319,7 @@ ENTRY main (k.1: bf16[32,2048,12,64]) -> (f32[32], bf16[32,2048,12,64]) {
     // Without a kernel, something else may still be copied.
     let summed = text.replace("custom-call(c), custom_call_target=\"tpu_custom_call\"", "dot(c, c)");
     assert_eq!(merged(&summed).map(|piece| piece.saving), Some(Saving::AtMost(160 * MIB)));
-    // What isn't returned is no cache.
+    // An argument that isn't returned isn't a cache.
     let read = text
         .replace("tuple(o, b)", "tuple(o, o)")
         .replace("T(128)}, bf16[32,2048,12,64]{1,3,2,0:T(8,128)(2,1)})", "T(128)}, f32[32]{0:T(128)})");

@@ -115,7 +115,7 @@ ENTRY main (x.1: f32[65536,16], w.1: f32[16,16]) -> f32[65536] {{
         |text: &str| advice(text).iter().find_map(|piece| piece.saving.bytes().filter(|_| kind(piece).0 == "chunk"));
     // Two or three of 64 MiB.
     assert!(freed(&text).is_some_and(|bytes| bytes >= 64 * MIB), "{:?}", freed(&text).map(|bytes| bytes / MIB));
-    // What isn't known to be repeated may be there for all parts.
+    // A value that isn't known to be repeated may be there for all parts.
     let other = text.replace("fusion(w.1), kind=kLoop, calls=repeated", "custom-call(w.1), custom_call_target=\"any\"");
     assert!(freed(&other) < freed(&text), "{:?}", freed(&other).map(|bytes| bytes / MIB));
 }
@@ -198,7 +198,7 @@ ENTRY main (flat.1: f32[4194304]) -> f32[4194304] {
     assert!(advice(&wide).iter().all(|piece| kind(piece).0 != "split"));
 }
 
-/// What is scattered column by column is made in columns, too: of a table's gradient, 687 MiB were freed where 224 are its rows.
+/// A result scattered by columns is made in columns, too: of a table's gradient, 687 MiB were freed; 224 are its rows.
 #[test]
 fn rows_that_are_scattered_apart_make_their_result_apart() {
     let text = r#"HloModule jit_f, is_scheduled=true

@@ -1,4 +1,4 @@
-//! What a change of each number is called, how owners are paired, and what of a lock is damaged.
+//! The names of each number's changes, the pairs of owners, and the damage of a lock.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, slice};
@@ -10,7 +10,7 @@ use tilewise_testing::programs;
 const EXACT: Allowed = Allowed { tolerance: 0.01, exact: true, any_compiler: false };
 const ANY_COMPILER: Allowed = Allowed { tolerance: 0.01, exact: false, any_compiler: true };
 
-/// What a lock keeps of an example, as JSON.
+/// A lock's entry of an example, as JSON.
 fn entry() -> Value {
     let text = std::fs::read_to_string(programs::example("gnn_large.v5e.hlo")).expect("an example");
     let program = Program::parse(text).expect("a program");
@@ -29,7 +29,7 @@ fn compared(before: &Value, after: &Value, allowed: Allowed) -> Comparison {
     Comparison::of("f", program(before), program(after), allowed)
 }
 
-/// Adds so many bytes of temporaries, and of all: the plan of a program that is another.
+/// Adds `by` bytes of temporaries, and of all: the plan of a program that is another.
 fn grown(entry: &Value, by: i64) -> Value {
     let mut entry = entry.clone();
     for part in ["temporary", "total"] {
@@ -56,7 +56,7 @@ fn each_change_has_its_verdict() {
         ("/recomputed", json!(1)),
         ("/collectives", json!({ "all-gather": { "count": 1, "bytes": 1 << 30 } })),
         ("/copies/bytes", json!(1_u64 << 40)),
-        // What takes all of it does not fit.
+        // A program that takes all of the limit does not fit.
         ("/bytes/limit", before["bytes"]["total"].clone()),
     ] {
         let mut after = before.clone();
@@ -118,7 +118,7 @@ fn plans_of_other_compilers_are_not_compared() {
     assert_eq!((refused.verdict, refused.differs()), (Outcome::OtherCompiler, true));
     assert!(refused.to_string().contains("compare with libtpu==0.0.51 or renew"), "{refused}");
     assert_eq!(compared(&before, &after, ANY_COMPILER).verdict, Outcome::Same);
-    // The same program has the same plan, or it was compiled in another way.
+    // A program that is the same has one plan, or it was compiled in another way.
     let mut after = grown(&before, 512);
     after["hlo"] = before["hlo"].clone();
     let refused = compared(&before, &after, Allowed::default());
@@ -203,7 +203,7 @@ fn reports_differ_by_their_buffers() {
     assert_eq!((short.counts["added"], short.comparison.added.len()), (1, 0));
 }
 
-/// The same array in another layout is neither gone nor new.
+/// An array in another layout is neither gone nor new.
 #[test]
 fn layouts_that_differ_are_told() {
     let report = |shape: &str| audit(&Module::parse(format!("x = {shape} parameter(0)")).expect("a module"));
@@ -298,7 +298,7 @@ fn a_lock_takes_the_numbers_of_every_program() {
     }
 }
 
-/// What contradicts itself isn't better because little of it can be sized.
+/// A program that contradicts itself isn't better because little of it can be sized.
 #[test]
 fn a_program_that_can_not_be_sized_is_worse() {
     let line = |operation: &str| {

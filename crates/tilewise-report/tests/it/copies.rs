@@ -132,7 +132,7 @@ ENTRY main { x = f32[256,512]{1,0:T(8,128)} parameter(0)
     assert_eq!((source.file.as_str(), source.line, source.function.as_deref()), ("train.py", 12, Some("loss")));
 }
 
-/// What is said of the copies in the entry of a program with these lines.
+/// The reasons of the copies in the entry of a program with these lines.
 fn reasons(head: &str, lines: &str) -> Vec<Found> {
     let text = format!("HloModule jit_f, is_scheduled=true{head}\n\nENTRY main {{\n{lines}\n}}");
     let report = audit(&Module::parse(text).expect("a module"));
@@ -212,7 +212,7 @@ fn parts_of_a_parameter_are_handed_over_together() {
     assert!(code.ends_with("w = jax.tree_util.tree_map_with_path(put, w)"), "{code}");
 }
 
-/// What a copy is overwritten with would destroy an argument, unless that is donated.
+/// The update that overwrites a copy would destroy an argument, unless that is donated.
 #[test]
 fn a_donated_argument_takes_its_result_along() {
     let update = |root: &str| {
@@ -241,7 +241,7 @@ fn a_donated_argument_takes_its_result_along() {
     assert!(found[0].why.ends_with("the copy is overwritten, and the argument isn't donated"), "{}", found[0].why);
     let code = "f = jax.jit(f, out_shardings=Format(Layout(major_to_minor=(0, 1)), w.sharding))";
     assert_eq!([fix(&found[0]), fix(&found[1])], [None, Some((shape(), Some(code.to_owned())))]);
-    // Nobody knows how the result is divided.
+    // It isn't known how the result is divided.
     let found = reasons(", num_partitions=4", &update(back));
     assert_eq!(fix(&found[1]), Some((shape(), None)));
 
@@ -295,7 +295,7 @@ fn there_and_back_is_a_pair() {
     assert!(found[2].why.ends_with("`there` undoes it"), "{}", found[2].why);
 }
 
-/// What a loop passes on is handed over as its body reads it; the order is said of the argument's own dimensions.
+/// An argument passed on by a loop is handed over as its body reads it; the order is of the argument's own dimensions.
 #[test]
 fn loops_and_bitcasts_are_seen_through() {
     let text = r#"HloModule jit_f, is_scheduled=true

@@ -63,7 +63,7 @@ fn functions_are_the_layouts() {
     }
 }
 
-/// What is wrong is named with its bytes, which are those of the text as it was typed.
+/// Errors point at their bytes in the text as it was typed.
 #[test]
 fn errors_point_into_the_text() {
     for (text, kind, wrong) in [
@@ -142,7 +142,7 @@ fn lists_of_symbols_have_a_meaning() {
         let said = Equation::read(text).expect(text).to_text(1000);
         assert!(Equation::begins(text) && said.contains(meaning), "{text}: {said}");
     }
-    // What is none of the documents' is not taken for it.
+    // Words that aren't the documents' aren't taken for theirs.
     for text in ["s1", "e4m3", "end", "ten", "d1.5", "t1 = f32[2] add(a, b)", "edit", "in"] {
         assert!(!Equation::begins(text), "{text}");
     }

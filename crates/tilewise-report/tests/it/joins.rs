@@ -1,4 +1,4 @@
-//! What joins the samples of a batch: parts of it then compute something else, and aren't offered.
+//! Joins of a batch's samples: parts of it then compute something else, and aren't offered.
 
 use super::advice::{MIB, advice, code, kind, sentence};
 use tilewise_audit::recommendation::Saving;
@@ -25,7 +25,7 @@ ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out}
     )
 }
 
-/// What is said where parts end before the result.
+/// The words for parts that end before the result.
 pub(crate) const JOINED: &str = " in parts, up to where their results are joined";
 
 pub(crate) fn first(text: &str) -> Option<String> {
@@ -458,7 +458,7 @@ fn keys_are_split_where_samples_draw_their_own() {
     assert!(!said("96,250").contains("key"), "{}", said("96,250"));
 }
 
-/// What is ranked at the end is ranked once the parts are there; what is computed from ranks for each sample is another matter.
+/// Ranks at the end are taken once the parts are there; values computed from ranks for each sample are another matter.
 #[test]
 fn samples_may_be_ranked_at_the_end() {
     let lines = "  score = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add

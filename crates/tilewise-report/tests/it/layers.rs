@@ -50,14 +50,14 @@ ENTRY main (x.1: f32[512,1024]) -> f32[512,1024] {{
     )
 }
 
-/// What is said of recomputing layers, and what that frees.
+/// The sentence on recomputing layers, and the bytes that it frees.
 fn recomputed(text: &str) -> (String, u64) {
     let found = advice(text);
     let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
     (sentence(found), found.saving.bytes().unwrap())
 }
 
-/// What a network begins with, such as convolutions of whole pictures, is none of the layers that follow.
+/// The beginning of a network, such as convolutions of whole pictures, isn't one of the layers that follow.
 #[test]
 fn what_comes_before_the_layers_is_no_layers() {
     const STEM: &str = "f32[512,65536]{1,0:T(8,128)}";
@@ -144,7 +144,7 @@ fn what_recomputed_layers_free_is_an_estimate() {
     assert!(matches!(saving, Saving::About(_)) && saving.is_estimate() && !saving.is_bound(), "{saving:?}");
 }
 
-/// What is said of values that layers keep, without and with a checkpoint around the layers.
+/// The sentence on values that layers keep, without and with a checkpoint around the layers.
 #[test]
 fn layers_that_are_recomputed_are_not_to_be_recomputed() {
     let said = |text: &str| {
@@ -204,7 +204,7 @@ fn layers_have_some_shapes_twice() {
     assert!(said.contains("each layer, 2 by the shapes that repeat"), "{said}");
 }
 
-/// What is moved to VMEM before the backward pass reads it there was kept until then.
+/// A value that is moved to VMEM before the backward pass reads it there was kept until then.
 #[test]
 fn what_is_prefetched_for_the_backward_pass_is_kept() {
     let plain = of_layers(8, |layer| format!("Net)/layers/{layer}/mlp"));

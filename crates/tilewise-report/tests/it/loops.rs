@@ -1,4 +1,4 @@
-//! What loops read and stack up.
+//! Arrays that loops read and stack up.
 
 use super::advice::{MIB, advice, code, condition, kind, sentence};
 use tilewise_audit::recommendation::Saving;
@@ -64,7 +64,7 @@ fn what_each_step_reads_whole_is_not_updated_in_place() {
     assert!(advice(&scan(whole)).iter().all(|piece| kind(piece).0 != "carry"));
 }
 
-/// What a recurrence reads was made for it.
+/// The inputs of a recurrence were made for it.
 #[test]
 fn inputs_that_a_program_makes_are_no_cache() {
     let made = scan("")
@@ -188,8 +188,8 @@ fn weights_that_a_loop_reads_are_not_carried() {
     assert_eq!((kind(&found[0]), found[0].saving), (("checkpoint", "loop"), Saving::Exact(127 * MIB)));
 }
 
-/// What stays takes the place of what is recomputed, in VMEM, too: an LSTM that stacked eight of its 13 arrays there held 56623104
-/// bytes less of 59315200, and its carry was in VMEM.
+/// The carry takes the place of recomputed arrays, in VMEM, too: an LSTM that stacked eight of its 13 arrays there
+/// held 56623104 bytes less of 59315200, and its carry was in VMEM.
 #[test]
 fn what_a_loop_carries_moves_to_vmem_where_others_leave_room() {
     let fast = ROWS.replace(")}", ")S(1)}");

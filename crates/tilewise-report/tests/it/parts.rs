@@ -138,7 +138,7 @@ fn samples_are_taken_in_parts_beside_large_weights() {
     assert!(first(&text("params['t']", "f32[65536,1024]{1,0:T(8,128)}")).is_some());
 }
 
-/// What takes as much as the peak itself is no end of parts.
+/// An array as large as the peak itself isn't the end of parts.
 #[test]
 fn large_arrays_that_are_joined_are_no_parts() {
     let lines = "  down = f32[1024,16384]{1,0:T(8,128)} reverse(g), dimensions={0}
@@ -212,7 +212,7 @@ ENTRY main (ids.1: s32[1024,4], table.1: f32[32,16384]) -> f32[1024,4] {{
     assert_eq!(first(&text("while")), None);
 }
 
-/// What is the same for all samples is made for each of a part alone.
+/// A value that all samples share is made for each of a part alone.
 #[test]
 fn arrays_broadcast_along_samples_are_of_parts() {
     let lines = "  most = f32[1024,16384]{1,0:T(8,128)} broadcast(zero), dimensions={}

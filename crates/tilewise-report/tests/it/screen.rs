@@ -132,7 +132,7 @@ fn the_gentlest_change_that_is_enough_comes_first() {
     }
 }
 
-/// What the loop of the forward pass stacks up for the backward pass is one cause, counted as a reader counts.
+/// The arrays that the forward loop stacks up for the backward pass are one cause, counted as a reader counts.
 #[test]
 fn what_a_loop_stacks_is_kept_for_the_gradient() {
     let output = AuditOutput::new(report("lstm_train.v4.hlo.gz", None));

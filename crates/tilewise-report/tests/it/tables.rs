@@ -49,7 +49,7 @@ ENTRY main (ids.1: s32[1024], t.1: f32[256,16384]) -> f32[1024] {
   g = f32[1024,16384]{1,0:T(8,128)} multiply(m, b)";
     let product = "  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, h)";
     assert_eq!(first(&text.replace(product, mean)), None);
-    // What a program sorts itself changes places.
+    // A program's own sort changes places.
     assert_eq!(first(&text.replace("to_apply=less, metadata={op_name=\"jit(f)/gather\"}", "to_apply=less")), None);
 }
 

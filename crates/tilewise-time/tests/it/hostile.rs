@@ -64,7 +64,7 @@ fn deep_nesting_takes_no_stack() {
         let _ = write!(text, "{entry}f{k} {{\n  x = {SHAPE} parameter(0)\n{line}}}\n");
     }
     assert_eq!(time(&text, Generation::V5e).unwrap().cycles(), 15_000);
-    // The same in fusions.
+    // As fusions.
     let fused = text.replace("call(x), to_apply=", "fusion(x), kind=kLoop, calls=");
     assert_eq!(time(&fused, Generation::V5e).unwrap_err(), NoTime::BeforeCodeGeneration);
 }

@@ -294,7 +294,7 @@ fn agrees_with_brute_force(first: &Shape, second: &Shape) -> Result<&'static str
     Ok(if one_of_two { "one of two transposes around a reshape" } else { name })
 }
 
-/// What is special about one of the two or both.
+/// The special features of one of the two, or of both.
 fn features(pair: [&Shape; 2]) -> impl Iterator<Item = &'static str> {
     let has = |feature: fn(&Tiled, &[Tile]) -> bool| {
         pair.iter().any(|shape| feature(&Tiled::new(shape).expect("small"), shape.layout().expect("a layout").tiles()))
@@ -485,7 +485,7 @@ fn large_arrays_are_compared_by_their_digits() {
     let found = any("f32[1000000,1000000]{1,0:T(*,7)}", "f32[1000000,1000000]{1,0:T(7)}");
     let found = found.counterexample().expect("another cell");
     assert_eq!((&found.index[..], found.from_offset, found.to_offset), (&[1, 0][..], 1_000_000, 1_000_006));
-    // The same entangled digits need no counting.
+    // Entangled digits that are equal need no counting.
     let combined = "f32[100000,100000,7]{2,1,0:T(*,3,2)}";
     assert_eq!(any(combined, combined), Relation::Identical);
 }

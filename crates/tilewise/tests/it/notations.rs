@@ -45,8 +45,8 @@ fn same_cells(tiled: &Tiled, layout: Layout) {
     }
 }
 
-/// What came back from strides, if it had to: the strides of an array without elements say nothing; merged tiles, and tiles that
-/// pad inside tiles, can leave strides that no tiles without merging have.
+/// Checks the layout read from strides. Without elements, strides say nothing; merged tiles, and tiles that pad inside
+/// tiles, can leave strides that no tiles without merging have.
 fn comes_back(tiled: &Tiled, layout: Result<Layout, tilewise::Error>) {
     let tiles = tiled.array().layout().map_or(&[][..], Layout::tiles);
     let is_plain =
@@ -153,7 +153,7 @@ fn named_tiles_come_back_from_their_strides() {
     assert_eq!(again("u8[256,8]@nvidia-scale-128x4").as_deref(), Ok("{1,0:T(128,4)(32,4)(4,1,1,4)}"));
 }
 
-/// What comes back of a shape's layout that was written in a notation: the layout, or why there is none.
+/// A shape's layout, written in a notation and read back: the layout, or why there isn't one.
 fn there_and_back(tiled: &Tiled, notation: Notation) -> String {
     let text = match notation.write(tiled) {
         Ok(text) => text,

@@ -58,7 +58,7 @@ fn bytes_are_xlas() {
             assert_eq!(shape.to_proto().encode_to_vec(), bytes, "{shape}");
             assert_same(&decode(&bytes).expect("XLA wrote it"), &shape);
         } else if let Err(error) = decode(&bytes) {
-            // What XLA should not have accepted is refused, where its message still shows it.
+            // Shapes that XLA should not have accepted are refused, where its message still shows it.
             let kinds = ["any", error.kind().as_str()];
             assert!(row["strict"].split('|').any(|kind| kinds.contains(&kind)), "{}: {error:?}", row["text"]);
         }
@@ -290,7 +290,7 @@ fn cut_bytes_are_no_shape_or_another() {
     {
         assert_eq!(decode(garbage).expect_err("no shape").kind(), ErrorKind::InvalidProto);
     }
-    // What nests deeper than prost reads: physical shapes in layouts, and groups, which it skips.
+    // Messages nested deeper than prost reads: physical shapes in layouts, and groups, which it skips.
     let physical_shapes = std::iter::repeat_n([&[0x52][..], &[0x2a]], 10_000).flatten();
     assert_eq!(decode(&wrapped(b"", physical_shapes)).expect_err("no shape").kind(), ErrorKind::InvalidProto);
     assert_eq!(decode(&[0x0b; 100_000]).expect_err("no shape").kind(), ErrorKind::InvalidProto);

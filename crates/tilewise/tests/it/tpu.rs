@@ -1,4 +1,4 @@
-//! What TPUs choose, held against what libtpu chose: `conformance/facts`, whose README says where each row comes from.
+//! Layouts that TPUs choose, held against libtpu's: `conformance/facts`, whose README says where each row comes from.
 
 use proptest::prelude::*;
 use std::{collections::HashMap, path::Path};

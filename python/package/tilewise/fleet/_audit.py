@@ -176,7 +176,7 @@ class _Work:
         """Adds the rows to the dataset; the rows."""
         for job in table["job"].unique().to_pylist() if self.out is not None else ():
             rows = table.filter(pc.equal(table["job"], job))
-            # The same rows go to the same file, however often a task runs.
+            # A task that runs again writes its rows to the same file.
             keys = [key for key, is_first in _keys(rows) if is_first]
             digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:24]
             _write_parquet(f"{self.out}/{name}/job={quote(job, safe='')}/{digest}.parquet", rows, self.options)
