@@ -197,6 +197,9 @@ fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Opti
 
 /// `jax.lax.scan(step, …)` with the step recomputed, or its policy with nothing saved.
 fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Option<String> {
+    if finding.segments.is_some() {
+        return None;
+    }
     if finding.is_checkpointed {
         let (before, behind) = line.split_once("checkpoint_policies.")?;
         let name = behind.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').count();

@@ -15,7 +15,20 @@ pub(crate) struct LoopArrays<'p, 'm> {
 }
 
 /// The stacks of one loop: those in the device's default memory first, and of these the largest.
-pub(crate) struct LoopStacks(Vec<Stack>);
+pub(crate) struct LoopStacks {
+    all: Vec<Stack>,
+    /// Bytes of the loop's carry.
+    carry_bytes: u64,
+}
+
+/// Segments of a loop, each behind a checkpoint: the carry stays of each, and the stacks of one at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segments {
+    /// Number of segments.
+    pub(crate) count: u64,
+    /// Bytes of the carries.
+    pub(crate) carry_bytes: u64,
+}
 
 /// An array with a slice for each trip.
 struct Stack {
@@ -44,30 +57,36 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     pub(crate) fn stacks(&self, forward: &Instruction<'_>, trips: u64) -> Option<LoopStacks> {
         let flow = self.program.flow;
         let (mut stacks, mut carry) = (Vec::new(), Vec::new());
+        let mut carry_bytes: u64 = 0;
         for position in flow.elements(flow[flow.op(forward)?].position) {
             // Elements that no trip changes, such as weights, come from elsewhere.
             let Some(shape) = flow.shape(position).filter(|_| flow.source(position).is_none()) else { continue };
             let bounds: Option<Vec<u64>> = shape.bounds();
             let (Some(bounds), Some(array)) = (bounds, shape.as_array()) else { continue };
             let element_type = array.element_type();
-            if let Some((_, slice)) =
-                bounds.split_first().filter(|(first, slice)| **first == trips && !slice.is_empty())
-            {
-                stacks.push(Stack {
+            let bytes = self.bytes.get(&position).copied().unwrap_or_default();
+            match bounds.split_first() {
+                Some((first, slice)) if *first == trips && !slice.is_empty() => stacks.push(Stack {
                     position,
                     slice: without_ones(slice),
                     element_type,
-                    bytes: self.bytes.get(&position).copied().unwrap_or_default(),
+                    bytes,
                     is_in_default_memory: array.memory_space() == 0,
                     is_carried: false,
-                });
+                }),
+                _ => carry_bytes = carry_bytes.saturating_add(bytes),
             }
             // A seeming stack may be a batch of as many samples as there are trips.
             carry.push((without_ones(&bounds), element_type));
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
         find_carried(&mut stacks, carry);
-        Some(LoopStacks(stacks))
+        Some(LoopStacks { all: stacks, carry_bytes })
+    }
+
+    /// The arrays of the default memory that are or copy stacks.
+    pub(crate) fn of_stacks(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
+        stacks.all.iter().flat_map(|stack| self.held.get(&stack.position).into_iter().flatten().copied()).collect()
     }
 
     /// The arrays of the default memory that aren't needed once each step is recomputed from its carry: other stacks
@@ -75,7 +94,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     pub(crate) fn recomputed(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
         let moved = stacks.moved();
         let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
-        let recomputed = stacks.0.iter().flat_map(|stack| {
+        let recomputed = stacks.all.iter().flat_map(|stack| {
             let is_moved = moved.contains(&stack.position);
             let is_gone =
                 move |array: &&LiveArray<'m>| !stack.is_carried || is_moved && array.position == stack.position;
@@ -86,12 +105,26 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
 }
 
 impl LoopStacks {
+    /// The equal segments of a loop of this number of trips that leave the fewest bytes, if that is at most half of what
+    /// stays where each step is recomputed from a carry of its own.
+    pub(crate) fn segments(&self, trips: u64) -> Option<Segments> {
+        let in_default_memory = || self.all.iter().filter(|stack| stack.is_in_default_memory);
+        let kept = in_default_memory().map(|stack| stack.bytes).fold(0, u64::saturating_add);
+        let of_carries = in_default_memory().filter(|stack| stack.is_carried).map(|stack| stack.bytes);
+        let carried = of_carries.fold(0, u64::saturating_add);
+        let left = |count: u64| self.carry_bytes.saturating_mul(count).saturating_add(kept / count);
+        let divisors =
+            (2..=trips.isqrt().saturating_mul(4)).filter(|count| trips.is_multiple_of(*count) && *count < trips);
+        let count = divisors.min_by_key(|count| left(*count)).filter(|count| left(*count) <= carried / 2)?;
+        Some(Segments { count, carry_bytes: self.carry_bytes.saturating_mul(count) })
+    }
+
     /// Stacks of the carry that the compiler puts into faster memory: as many as fit in place of other stacks there.
     fn moved(&self) -> Vec<Position> {
-        let others = self.0.iter().filter(|stack| !stack.is_in_default_memory && !stack.is_carried);
+        let others = self.all.iter().filter(|stack| !stack.is_in_default_memory && !stack.is_carried);
         let mut room: u64 = others.map(|stack| stack.bytes).fold(0, u64::saturating_add);
         let mut moved = Vec::new();
-        for stack in self.0.iter().filter(|stack| stack.is_in_default_memory && stack.is_carried) {
+        for stack in self.all.iter().filter(|stack| stack.is_in_default_memory && stack.is_carried) {
             if let Some(left) = room.checked_sub(stack.bytes) {
                 room = left;
                 moved.push(stack.position);

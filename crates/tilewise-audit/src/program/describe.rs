@@ -2,7 +2,7 @@
 
 use super::{
     axis_name::{AxisName, NamedAxis},
-    has_gradient, is_backward, is_input, name, op_name,
+    elements, has_gradient, is_backward, is_input, name, op_name,
 };
 use std::{
     cmp::Reverse,
@@ -112,6 +112,8 @@ struct Facts<'f> {
     paired: HashSet<AxisId>,
     /// Axes of a product that only one of its operands has.
     multiplied: HashSet<AxisId>,
+    /// Axes of exponentials.
+    of_exponentials: HashSet<AxisId>,
     /// The batch axis of the most input elements.
     batch: Option<AxisId>,
     /// Axes along which rows of weights are looked up, and axes of the indices.
@@ -135,6 +137,7 @@ impl<'f> Facts<'f> {
             of_words: HashSet::new(),
             paired: paired(flow),
             multiplied: multiplied(flow),
+            of_exponentials: of_exponentials(flow),
             batch: None,
             tables: HashSet::new(),
             looked_up: HashSet::new(),
@@ -294,16 +297,16 @@ impl<'f> Facts<'f> {
         argument.is_input && !is_of_weight && (self.is_softmax(all) || !all.iter().any(is_width))
     }
 
-    /// Whether a softmax goes over axes: a maximum and a sum reduce them.
+    /// Whether a softmax goes over axes: exponentials have them, and a maximum and a sum of each row reduce them.
     fn is_softmax(&self, all: &[AxisId]) -> bool {
         let ends = |kind: FactorKind| {
             all.iter().all(|axis| {
                 let events = self.axes.events(*axis).iter().filter(|event| event.kind == EventKind::Ends(kind));
                 let mut reduces = events.filter_map(|event| self.flow.module().instruction(event.instruction));
-                reduces.any(|at| at.opcode() == Opcode::Reduce && (kind == FactorKind::Sum || takes_maximum(&at)))
+                reduces.any(|at| reduces_rows(&at) && (kind == FactorKind::Sum || takes_maximum(&at)))
             })
         };
-        ends(FactorKind::Reduce) && ends(FactorKind::Sum)
+        all.iter().all(|axis| self.of_exponentials.contains(axis)) && ends(FactorKind::Reduce) && ends(FactorKind::Sum)
     }
 
     /// The loop that reads an array along axes (`dynamic-slice`), or fills it (`dynamic-update-slice`), one place a
@@ -378,6 +381,19 @@ fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
         multiplied.extend(axes(&product).into_iter().filter(|axis| left.contains(axis) != right.contains(axis)));
     }
     multiplied
+}
+
+/// Axes of exponentials.
+fn of_exponentials(flow: &Dataflow) -> HashSet<AxisId> {
+    let exponentials = flow.module().instructions().filter(|at| at.opcode() == Opcode::Exponential);
+    exponentials.flat_map(|at| flow.axes().of_array(&at, 0).flatten().copied().collect::<Vec<_>>()).collect()
+}
+
+/// Whether an instruction reduces each of several rows: of a whole array, a maximum is its scale.
+fn reduces_rows(at: &Instruction<'_>) -> bool {
+    let is_of_several =
+        |shape: Shape| shape.leaves().any(|(_, leaf)| leaf.bounds().is_some_and(|of| elements(&of) > 1));
+    at.opcode() == Opcode::Reduce && at.shape().is_ok_and(is_of_several)
 }
 
 /// Whether a weight is named like one of a vocabulary.
@@ -471,7 +487,8 @@ ENTRY main {
   scores = f32[16,1024,1024] dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
   logits = f32[16,1024,5000] dot(x, table), lhs_contracting_dims={2}, rhs_contracting_dims={1}
   most = f32[16,1024] reduce(logits, zero), dimensions={2}, to_apply=maximum
-  sum = f32[16,1024] reduce(logits, zero), dimensions={2}, to_apply=add
+  scaled = f32[16,1024,5000] exponential(logits)
+  sum = f32[16,1024] reduce(scaled, zero), dimensions={2}, to_apply=add
   flat = f32[16384,5000] reshape(logits)
   ROOT t = (f32[16,1024], f32[16,1024], f32[16384,5000], f32[16,1024,1024]) tuple(most, sum, flat, scores)
 }";

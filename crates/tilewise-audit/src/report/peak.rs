@@ -146,7 +146,8 @@ pub(crate) fn peak<'m>(
     }
     rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
     let mut tracer = Tracer::default();
-    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
+    let is_made = |role: Role| role == Role::Output || !role.is_resident();
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && is_made(row.role)) {
         row.trace(flow, &mut tracer);
     }
     let names = Names::of(flow);

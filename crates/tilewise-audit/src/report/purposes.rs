@@ -72,7 +72,9 @@ impl<'f> Purposes<'f> {
             {
                 Purpose::Logits
             }
-            Purpose::LoopCarry if self.backward.is_some() && is_stacked => Purpose::Kept,
+            Purpose::LoopCarry if self.backward.is_some() && is_stacked && (op_name.is_none() || is_forward()) => {
+                Purpose::Kept
+            }
             // The compiler makes loops of other operations, too, such as a gather of long slices.
             Purpose::LoopCarry if op_name.is_some_and(|name| !name.contains("while")) => Purpose::Intermediate,
             Purpose::Intermediate if self.backward.is_some() && is_stacked && is_forward() => Purpose::Kept,

@@ -25,6 +25,9 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         .task("Recompute the layer or the loop's step (a checkpoint around it)");
         return around_a_layer(words, about);
     };
+    if let Some(segments) = finding.segments {
+        return of_segments((segments, steps / segments), about);
+    }
     let (checkpoint, import, code) = of_step(finding);
     let arrays = if arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
     let module = finding.module.as_ref().map(|module| format!(" of `{module}`")).unwrap_or_default();
@@ -49,6 +52,29 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
         format!("Recompute the step of the loop{module} in the backward pass (`{checkpoint}`)")
     };
     Words::new(sentence).task(task).jax(about, import, code)
+}
+
+/// Checkpoints around segments of a loop's steps.
+fn of_segments((segments, of_each): (u64, u64), about: &Recommendation) -> Words {
+    let place = at_line(about);
+    let steps = segments * of_each;
+    Words::new(format!(
+        "Put `jax.checkpoint` around each {of_each} of the loop's {steps} steps{place}: it keeps all of them for the gradient, and \
+         each step carries about as much as it keeps; then what is carried stays of every {of_each}th step, and the rest is \
+         recomputed, {of_each} steps at a time"
+    ))
+    .task(format!("Recompute the loop's steps {of_each} at a time in the backward pass"))
+    .jax(
+        about,
+        JAX,
+        &format!(
+            "def segment(carry, xs):  # step, carry and xs: those of your scan\n    \
+             return jax.lax.scan(step, carry, xs)  # without xs: length={of_each}\n\
+             xs = jax.tree.map(lambda x: x.reshape({segments}, {of_each}, *x.shape[1:]), xs)\n\
+             carry, ys = jax.lax.scan(jax.checkpoint(segment), carry, xs)  # without xs: length={segments}\n\
+             ys = jax.tree.map(lambda y: y.reshape({steps}, *y.shape[2:]), ys)"
+        ),
+    )
 }
 
 /// The function that recomputes a loop's step, its imports and its call.

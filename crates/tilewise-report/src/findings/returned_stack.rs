@@ -13,11 +13,11 @@ pub(super) fn words(finding: &ReturnedStack, about: &Recommendation) -> Words {
         at(source.as_ref()),
         bytes(*taken)
     ))
-    .task(format!("Return less of each of the loop's {steps} steps, such as a mean"))
+    .task(format!("Return less of each of the loop's {steps} steps: only what is read"))
     .jax(
         about,
         JAX,
-        "return carry, jax.tree.map(jax.numpy.mean, ys)  # at the end of the loop's step, in place of `return carry, ys`",
+        "return carry, ys[0]  # at the end of the loop's step, in place of `return carry, ys`: only what is read, or a mean",
     )
     .caveat("or run fewer steps in a call, and take each call's results to the host")
 }

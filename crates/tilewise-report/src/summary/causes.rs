@@ -1,6 +1,6 @@
 //! The causes of a program's memory: the groups of arrays that hold most of its peak, each in a sentence.
 
-use super::remedies::remedy;
+use super::remedies::{is_stacked, remedy};
 use crate::{
     Quotes, axis,
     style::{bytes, file_and_line, grouped, percent, share},
@@ -59,8 +59,9 @@ fn named<S: Serializer>(name: &Option<AxisName>, serializer: S) -> Result<S::Ok,
 /// Causes are listed until they make up this percentage of the whole, and at most this number of them.
 const TOLD: u128 = 80;
 const MOST: usize = 3;
-/// A padded cause is listed in any case if padding is more than this part of the peak.
+/// A padded cause is listed in any case if padding is more than this part of the peak, and the cause more than that.
 const MUCH_PADDING: u64 = 3;
+const PADDED: u64 = 10;
 
 /// The causes of a peak, the largest first.
 pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
@@ -81,7 +82,7 @@ pub(crate) fn causes(report: &Report) -> Vec<PeakCause> {
     let rest = all.split_off(enough.unwrap_or(MOST).min(all.len()));
     let is_padded = peak.padding_bytes > peak.live_bytes / MUCH_PADDING;
     if is_padded && all.iter().all(|cause| cause.filled.is_none()) {
-        let padded = rest.into_iter().find(|cause| cause.filled.is_some());
+        let padded = rest.into_iter().find(|cause| cause.filled.is_some() && cause.bytes > total / PADDED);
         all.truncate(if padded.is_some() { MOST - 1 } else { MOST });
         all.extend(padded);
     }
@@ -250,6 +251,7 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
                 let of = if of.is_empty() || count > 1 { String::new() } else { format!(" of {of}") };
                 listed(&format!("copy{of}: "), "copies of arguments")
             }
+            Purpose::LoopCarry if is_stacked(group) => listed("stacked by a loop: ", "arrays stacked by loops"),
             Purpose::LoopCarry => listed("carried by a loop: ", "arrays carried by loops"),
             Purpose::Workspace => {
                 let routines: BTreeSet<&str> = group.rows.iter().filter_map(|row| row.routine.as_deref()).collect();

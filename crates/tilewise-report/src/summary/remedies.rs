@@ -1,7 +1,16 @@
 //! Remedies without a price: they change the computation or its place, which no plan of the program shows.
 
 use crate::style::left;
-use tilewise_audit::{Machine, Meaning, PeakGroup, Purpose, Report, Width, recommendation::finding::SmallerBatch};
+use tilewise_audit::{
+    AxisName, Machine, Meaning, PeakGroup, PeakRow, Purpose, Report, Width, recommendation::finding::SmallerBatch,
+};
+
+/// Whether a loop stacks the arrays of a group over its steps.
+pub(super) fn is_stacked(group: &PeakGroup<'_>) -> bool {
+    let has_steps =
+        |row: &&&PeakRow| row.axes.iter().any(|axis| matches!(axis.name, AxisName::Steps | AxisName::Layers));
+    2 * group.rows.iter().filter(has_steps).count() > group.rows.len()
+}
 
 /// The task that makes the arrays of a group take less, in the imperative; `None` for padding and for arrays that are held
 /// twice, whose changes have a price.
@@ -48,6 +57,9 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         Purpose::Gradient => "Shard the gradients as the parameters, or add them up in bfloat16",
         Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
         Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
+        Purpose::LoopCarry if is_stacked(group) => {
+            "Stack less of each of the loop's steps, in a smaller type (`uint8` of images), or run fewer steps at a time"
+        }
         Purpose::LoopCarry => "Carry less through the loop, or carry it in a smaller type",
         _ => "Work through the input in parts, or compute in a smaller type",
     })

@@ -181,6 +181,9 @@ pub struct AttentionScores {
 pub struct KeptByLoop {
     /// Number of the loop's steps, and of arrays that it keeps of all of them; `None` for a message.
     pub steps: Option<(u64, usize)>,
+    /// Number of segments to recompute one at a time, where carries of all steps take nearly as much as what they could
+    /// recompute; `None` to recompute each step.
+    pub segments: Option<u64>,
     /// The library whose loop it is.
     pub library: Library,
     /// The module that it runs, such as `img/Transformer`; `None` if names don't show it.

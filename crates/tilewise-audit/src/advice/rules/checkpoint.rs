@@ -1,4 +1,5 @@
-//! Values that loops keep for their gradient, stacked over their trips: all but the loop's carry can be recomputed.
+//! Values that loops keep for their gradient, stacked over their trips: all but the loop's carry can be recomputed, of
+//! each step or of segments of steps.
 
 use crate::{
     advice::{
@@ -90,6 +91,7 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
 /// A message doesn't tell the steps of a loop, nor whether it is one.
 const UNTOLD: Finding = Finding::KeptByLoop(KeptByLoop {
     steps: None,
+    segments: None,
     library: Library::Jax,
     module: None,
     is_checkpointed: false,
@@ -126,11 +128,16 @@ fn by_loop<'m>(
         .collect();
     stacked.sort_by_key(|array| Reverse(array.bytes));
     let largest = *stacked.first()?;
-    let recomputed = arrays.recomputed(&arrays.stacks(forward, trips)?);
+    let stacks = arrays.stacks(forward, trips)?;
+    let recomputed = arrays.recomputed(&stacks);
+    let library = library(forward);
+    // A library's loop takes no scan around it.
+    let segments = stacks.segments(trips).filter(|_| library == Library::Jax);
     let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
     let finding = KeptByLoop {
         steps: Some((trips, stacked.len())),
-        library: library(forward),
+        segments: segments.map(|segments| segments.count),
+        library,
         module: module.filter(|module| !module.is_empty() && !module.contains("while")),
         is_checkpointed: is_checkpointed(program, forward),
         is_stack: runs(forward, "layer_stack"),
@@ -145,6 +152,13 @@ fn by_loop<'m>(
         source: source_line(forward).or(kept.source),
         ..kept
     };
+    if let Some(segments) = segments {
+        let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about).bound();
+        let of_segment =
+            arrays.of_stacks(&stacks).into_iter().map(|array| (array.buffer, array.bytes / segments.count));
+        let carried = (largest.buffer, largest.bytes / segments.count + segments.carry_bytes);
+        return Some((finding, proposal.at_most(of_segment.chain([carried]))));
+    }
     (!recomputed.is_empty()).then(|| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
         (finding, proposal.at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array)))))
