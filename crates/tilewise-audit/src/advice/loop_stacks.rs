@@ -105,18 +105,20 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
 }
 
 impl LoopStacks {
-    /// The equal segments of a loop of this number of trips that leave the fewest bytes, if that is at most half of what
-    /// stays where each step is recomputed from a carry of its own.
-    pub(crate) fn segments(&self, trips: u64) -> Option<Segments> {
-        let in_default_memory = || self.all.iter().filter(|stack| stack.is_in_default_memory);
-        let kept = in_default_memory().map(|stack| stack.bytes).fold(0, u64::saturating_add);
-        let of_carries = in_default_memory().filter(|stack| stack.is_carried).map(|stack| stack.bytes);
-        let carried = of_carries.fold(0, u64::saturating_add);
-        let left = |count: u64| self.carry_bytes.saturating_mul(count).saturating_add(kept / count);
+    /// The equal segments of a loop of this number of trips that leave the fewest bytes, if they free more than twice
+    /// as much as to recompute each step from a carry of its own, which frees `freed`.
+    pub(crate) fn segments(&self, trips: u64, freed: u64) -> Option<Segments> {
+        let in_default_memory = self.all.iter().filter(|stack| stack.is_in_default_memory);
+        let kept = in_default_memory.map(|stack| stack.bytes).fold(0, u64::saturating_add);
+        // A carry with as many samples as there are trips seems to be a stack, and is told by its own.
+        let carried = self.all.iter().filter(|stack| stack.is_carried).map(|stack| stack.bytes / trips);
+        let carry = self.carry_bytes.max(carried.fold(0, u64::saturating_add));
+        let left = |count: u64| carry.saturating_mul(count).saturating_add(kept / count);
         let divisors =
             (2..=trips.isqrt().saturating_mul(4)).filter(|count| trips.is_multiple_of(*count) && *count < trips);
-        let count = divisors.min_by_key(|count| left(*count)).filter(|count| left(*count) <= carried / 2)?;
-        Some(Segments { count, carry_bytes: self.carry_bytes.saturating_mul(count) })
+        let count = divisors.min_by_key(|count| left(*count))?;
+        (kept.saturating_sub(left(count)) / 2 > freed)
+            .then(|| Segments { count, carry_bytes: carry.saturating_mul(count) })
     }
 
     /// Stacks of the carry that the compiler puts into faster memory: as many as fit in place of other stacks there.

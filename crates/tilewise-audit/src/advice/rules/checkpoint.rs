@@ -132,7 +132,8 @@ fn by_loop<'m>(
     let recomputed = arrays.recomputed(&stacks);
     let library = library(forward);
     // A library's loop takes no scan around it.
-    let segments = stacks.segments(trips).filter(|_| library == Library::Jax);
+    let freed = recomputed.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    let segments = stacks.segments(trips, freed).filter(|_| library == Library::Jax);
     let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
     let finding = KeptByLoop {
         steps: Some((trips, stacked.len())),
