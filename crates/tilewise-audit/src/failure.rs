@@ -93,7 +93,11 @@ impl From<tilewise_hlo::Error> for Failure {
 
 impl From<tilewise_oom::Error> for Failure {
     fn from(error: tilewise_oom::Error) -> Self {
-        Self::new(error.as_str(), error.to_string())
+        let failure = Self::new(error.as_str(), error.to_string());
+        if error.is_about_another() {
+            return failure;
+        }
+        failure
             .with_help(
             "paste the error's own lines, from `RESOURCE_EXHAUSTED`, `Ran out of memory` or `Killed` on, with the list below them; without \
              any, dump the program (`XLA_FLAGS=\"--xla_dump_to=dump --xla_dump_hlo_as_text\"`) and run `tilewise audit dump`",

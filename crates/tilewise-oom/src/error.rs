@@ -31,7 +31,7 @@ enum Found {
 }
 
 /// Signs of errors that come where memory is looked for, with their cause and the first step.
-const OTHERS: [(&[&str], &str); 4] = [
+const OTHERS: [(&[&str], &str); 6] = [
     (
         &["TPU is already in use", "libtpu.so already in use", "libtpu_lockfile"],
         "another process holds the TPU: end it (`ps aux | grep python`), and remove `/tmp/libtpu_lockfile` if none is left",
@@ -45,6 +45,16 @@ const OTHERS: [(&[&str], &str); 4] = [
         &["Unable to initialize backend"],
         "JAX finds no such device: `JAX_PLATFORMS` and the installed plugin decide (`pip install 'jax[tpu]'`, `'jax[cuda]'`)",
     ),
+    (
+        &["device-side assert triggered"],
+        "an index is out of bounds in a CUDA kernel, and the error is reported late: compare the largest token or label with the \
+         vocabulary or the classes of the model (`CUDA_LAUNCH_BLOCKING=1` shows the operation)",
+    ),
+    (
+        &["illegal memory access was encountered"],
+        "a CUDA kernel reached outside of its arrays, a defect of the kernel: take another version of the library, the last that worked \
+         or the newest (`CUDA_LAUNCH_BLOCKING=1` shows the operation)",
+    ),
     (&["DEADLINE_EXCEEDED"], "a peer didn't answer in time: look for the first error in the logs of the other hosts"),
 ];
 
@@ -53,6 +63,12 @@ impl Error {
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         "not_an_oom_message"
+    }
+
+    /// Whether the text is an error about something else, of which the error's own text has the first step.
+    #[must_use]
+    pub fn is_about_another(&self) -> bool {
+        matches!(self.found, Found::Other(_))
     }
 
     /// The error for a text, with its kind if known.

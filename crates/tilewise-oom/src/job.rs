@@ -26,6 +26,10 @@ pub struct PoolSettings {
     pub fraction: Option<(String, String)>,
     /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
     pub unpooled: Option<(String, String)>,
+    /// Whether PyTorch's allocator joins free pieces already: `expandable_segments:True`.
+    pub is_expandable: bool,
+    /// Whether a GPU's memory may overflow into the host's: `TF_FORCE_UNIFIED_MEMORY`.
+    pub is_unified: bool,
 }
 
 impl PoolSettings {
@@ -42,6 +46,11 @@ impl PoolSettings {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
                 .filter(is_fraction),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
+            is_expandable: text.match_indices("expandable_segments:True").any(|(at, _)| {
+                // PyTorch's own message tells to try it.
+                !text[..at].trim_end_matches("PYTORCH_CUDA_ALLOC_CONF=").ends_with("try setting ")
+            }),
+            is_unified: text.contains("TF_FORCE_UNIFIED_MEMORY"),
         }
     }
 
@@ -56,7 +65,7 @@ impl PoolSettings {
 }
 
 /// The value behind a variable's name: `=.10`, `'] = "0.3"`, `", "platform"`.
-fn assigned(behind: &str) -> Option<&str> {
+pub(crate) fn assigned(behind: &str) -> Option<&str> {
     let rest = behind.trim_start_matches(['"', '\'', ']', ' ']);
     let rest = rest.strip_prefix(['=', ':', ','])?.trim_start_matches([' ', '"', '\'']);
     let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).unwrap_or(rest.len());
@@ -118,6 +127,46 @@ fn parameters(text: &str, at: usize) -> Option<u64> {
     let billions = number.parse::<f64>().ok().filter(|billions| (0.05..5000.0).contains(billions))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0.05 to 5000 billions")]
     Some((billions * 1e9) as u64)
+}
+
+/// The use of a model, where the text shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Run {
+    /// A gradient is taken.
+    Training,
+    /// No gradient is taken.
+    Inference,
+}
+
+impl Run {
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        /// Signs, the surest first.
+        const SIGNS: [(&[&str], Run); 3] = [
+            (&["no_grad(", "inference_mode("], Run::Inference),
+            (
+                &[
+                    ".backward(",
+                    "training_step",
+                    "optimizer.step",
+                    "value_and_grad",
+                    "GradientTape",
+                    "Trainer",
+                    "train.py",
+                    "train_",
+                    "training",
+                    "fine-tun",
+                    "finetun",
+                    "autograd",
+                ],
+                Run::Training,
+            ),
+            (&["inference", "predict", ".generate("], Run::Inference),
+        ];
+        let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
+        let has = |sign: &&str| memchr::memmem::find(&text.as_bytes()[start..], sign.as_bytes()).is_some();
+        SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, run)| *run)
+    }
 }
 
 /// Whether a text tells of steps that ran before the failure: `step 1200`, `Epoch 3/10`, `after a few iterations`.

@@ -1,11 +1,13 @@
 //! The verdict on a message.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, WrittenShape};
 use crate::form::Form;
 use crate::forms::Judged;
+use crate::framework::Framework;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
 use crate::verdict::{UntiledMachine, Verdict};
+use tilewise::Shape;
 
 /// A request of at most this many bytes is small: if it fails, others hold the memory.
 const SMALL: u64 = 64 << 20;
@@ -135,7 +137,7 @@ impl Message {
         let used = self.used.as_ref()?;
         if self.room().or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
             Some(Verdict::Size)
-        } else if self.cannot_grow() {
+        } else if self.cannot_grow() || self.is_taken() {
             Some(Verdict::Reservation)
         } else if let Some(free) = self.facts.size("free").filter(|free| free.bytes() >= used.bytes()) {
             let is_full = self.room().is_some_and(|room| free.bytes() < room / MOSTLY_FULL);
@@ -190,6 +192,15 @@ impl Message {
     pub(crate) fn has_free_gpu(&self) -> bool {
         let capacity = self.capacity.as_ref().map_or(0, PrintedSize::bytes);
         self.facts.size("free").is_some_and(|free| free.bytes() > SMALL_ON_GPU.max(capacity / 2))
+    }
+
+    /// Whether nearly all of a GPU is taken, by the driver's own figures: the pool of one process of JAX leaves a quarter,
+    /// unless a setting tells otherwise.
+    pub(crate) fn is_taken(&self) -> bool {
+        let is_default = self.framework == Some(Framework::Jax) && self.pool.fraction.is_none();
+        let capacity = self.capacity.as_ref().filter(|_| is_default);
+        let free = self.facts.size("free").zip(capacity);
+        free.is_some_and(|(free, all)| free.bytes() < all.bytes() / MOSTLY_FULL)
     }
 
     /// Whether all that the program needs is a small part of any GPU.
@@ -267,6 +278,21 @@ impl Message {
             None => !self.facts.has("reference"),
         };
         self.used.is_some() || is_of_convolution()
+    }
+
+    /// The shape of an operand of an autotuned operation that takes as many bytes as are asked for: it is needed whatever the
+    /// algorithm.
+    #[must_use]
+    pub fn operand(&self) -> Option<String> {
+        /// Sizes are rounded up to whole blocks.
+        const BLOCK: u64 = 256;
+        let (asked, text) = (self.used.as_ref()?.bytes(), self.facts.text("instruction")?);
+        let words = text.split(|c: char| c.is_whitespace() || c == '(').map(|word| word.trim_end_matches([',', ')']));
+        let shapes = words.filter_map(|word| word.parse::<Shape>().ok());
+        let mut written = shapes.map(|shape| WrittenShape::new(shape.without_layout().to_string()));
+        let is_asked =
+            |shape: &WrittenShape| shape.logical_bytes().is_some_and(|of| of.next_multiple_of(BLOCK) == asked);
+        written.find(is_asked).map(|shape| shape.text)
     }
 
     /// Whether spilled registers take the missing bytes, or are the largest part; in a list without sizes, the first

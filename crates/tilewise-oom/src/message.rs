@@ -5,13 +5,14 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
-use crate::job::{Model, PoolSettings};
+use crate::job::{Model, PoolSettings, Run};
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::server::Server;
 use crate::settings::{self, Setting};
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
+use crate::told::Told;
 use crate::traceback::Frame;
 use crate::verdict::Verdict;
 
@@ -67,6 +68,14 @@ pub struct Message {
     pub settings: Vec<Setting>,
     /// Whether the text tells of steps that ran before the failure.
     pub has_run: bool,
+    /// Whether the job trains a model or only runs it, if the text shows it.
+    pub run: Option<Run>,
+    /// The setting that the program's own error tells to change.
+    pub told: Option<Told>,
+    /// Whether the text shows a checkpoint's policy that saves nothing, such as `remat_policy=full`.
+    pub recomputes: bool,
+    /// Whether the text shows where a lazy graph is cut, such as `xm.mark_step()`.
+    pub cuts_graph: bool,
     /// The model, if the text names the size of one.
     pub model: Option<Model>,
     /// The settings of the memory that the process takes of a GPU.
@@ -141,6 +150,10 @@ impl Message {
             named: Named::default(),
             settings: Vec::new(),
             has_run: false,
+            run: None,
+            told: None,
+            recomputes: false,
+            cuts_graph: false,
             model: None,
             pool: PoolSettings::default(),
             chunks: Vec::new(),

@@ -10,6 +10,8 @@ pub enum Occasion {
     Weights,
     /// An array is put into another sharding, or gathered whole.
     Move,
+    /// CUDA graphs are captured.
+    Capture,
 }
 
 /// JAX's program that puts an array into another sharding.
@@ -47,6 +49,9 @@ impl Occasion {
         }
         let words = words(path);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+        if has(&["graph", "graphs"]) && has(&["cuda", "capture"]) {
+            return Some(Self::Capture);
+        }
         (name == "init" || has(&LOADS) || has(&VERBS) && has(&NOUNS)).then_some(Self::Weights)
     }
 }

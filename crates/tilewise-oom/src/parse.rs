@@ -10,7 +10,7 @@ use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
-use crate::job::{self, Model, PoolSettings};
+use crate::job::{self, Model, PoolSettings, Run};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
@@ -26,6 +26,7 @@ use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
+use crate::told::Told;
 use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -37,6 +38,13 @@ const FIGURES: &str = "Scoped allocation with size";
 
 /// Signs of XRT, by which PyTorch/XLA sent programs to a TPU's host.
 const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
+
+/// Policies of checkpoints that save nothing, of MaxText and of JAX.
+const RECOMPUTES: [&str; 4] = ["remat_policy=full", "remat_policy: full", "remat_policy='full'", "nothing_saveable"];
+
+/// Functions and loaders of PyTorch/XLA that run what is queued.
+const CUTS: [&str; 6] =
+    ["mark_step", "torch_xla.sync", "torch_xla.step", "optimizer_step", "DeviceLoader", "ParallelLoader"];
 
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -59,7 +67,9 @@ impl Message {
         let chunks = pool::chunks(log);
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
-        let model = Model::of(log);
+        let has_any = |signs: &[&str]| signs.iter().any(|sign| log.contains(sign));
+        let (cuts_graph, recomputes) = (has_any(&CUTS), has_any(&RECOMPUTES));
+        let (model, run, told) = (Model::of(log), Run::of(log), Told::of(log));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -77,6 +87,10 @@ impl Message {
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
                 has_run,
+                run,
+                told: told.clone(),
+                recomputes,
+                cuts_graph,
                 model,
                 pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },

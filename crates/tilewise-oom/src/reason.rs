@@ -28,6 +28,8 @@ pub enum Reason {
     Killed,
     /// The memory of a control group, such as a container, ran out.
     Group,
+    /// A node's workers fill the host's memory together.
+    Workers,
     /// The host's own memory ran out.
     Host,
     /// A bank of a Tenstorrent device can't hold its part, by this cause.
@@ -54,6 +56,8 @@ pub enum Reason {
     Results,
     /// The request is small.
     Small,
+    /// Nearly all of a GPU is taken, by what lies outside of this process's pool.
+    Taken,
     /// Enough is free, but not in one piece.
     Fragmentation,
     /// Arguments and results exceed the memory by themselves.
@@ -76,6 +80,8 @@ pub enum Resource {
     Files,
     /// Room on a disk.
     Disk,
+    /// Shared memory of a container.
+    SharedMemory,
     /// A quota of a cloud.
     Quota,
 }
@@ -92,6 +98,7 @@ impl Reason {
                 | Self::CodeMappings
                 | Self::Killed
                 | Self::Group
+                | Self::Workers
                 | Self::Host
         )
     }
@@ -109,7 +116,12 @@ impl Message {
     /// ```
     #[must_use]
     pub fn resource(&self) -> Option<Resource> {
-        let of_fact = [("files", Resource::Files), ("disk", Resource::Disk), ("quota", Resource::Quota)];
+        let of_fact = [
+            ("files", Resource::Files),
+            ("disk", Resource::Disk),
+            ("segment", Resource::SharedMemory),
+            ("quota", Resource::Quota),
+        ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
         (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))
     }
@@ -155,6 +167,7 @@ impl Message {
             Some(UntiledMachine::Host) if has("session") => Reason::CodeMappings,
             Some(UntiledMachine::Host) if has("shell") => Reason::Killed,
             Some(UntiledMachine::Host) if self.is_of_group() => Reason::Group,
+            Some(UntiledMachine::Host) if has("workers") => Reason::Workers,
             Some(UntiledMachine::Host) => Reason::Host,
             Some(UntiledMachine::Tenstorrent) => Reason::Bank(self.cause()),
             Some(_) => self.reason_on_gpu(),
@@ -174,6 +187,7 @@ impl Message {
             Some(Verdict::Reservation) if self.cannot_grow() => Reason::Ungrown,
             Some(Verdict::Reservation) => match self.full_percent() {
                 Some(percent) => Reason::OwnArrays(percent),
+                None if self.is_taken() => Reason::Taken,
                 None if self.used.as_ref().is_some_and(|used| used.bytes() < TINY) => Reason::Tiny,
                 None if self.asks_little() || !self.asks_for("results") => Reason::Small,
                 None => Reason::Results,

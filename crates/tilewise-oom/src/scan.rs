@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 54] = [
+const SIGNS: [&str; 55] = [
     "emory",
     "EMORY",
     "lloc",
@@ -89,6 +89,7 @@ const SIGNS: [&str; 54] = [
     "many open",
     "space left",
     "uota",
+    "available RAM",
 ];
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());

@@ -10,15 +10,18 @@ pub enum Server {
     Vllm,
     /// SGLang, with sglang-jax.
     Sglang,
+    /// Hugging Face's Text Generation Inference.
+    TextGeneration,
 }
 
 /// Signs, the surer first: vLLM's kernels are in SGLang, too.
-const SIGNS: [(&[&str], Server); 2] = [
+const SIGNS: [(&[&str], Server); 3] = [
     (&["sglang", "sgl_jax", "mem_fraction_static", "mem-fraction-static"], Server::Sglang),
     (
         &["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"],
         Server::Vllm,
     ),
+    (&["text_generation_server", "text_generation_launcher", "text-generation-inference"], Server::TextGeneration),
 ];
 
 impl Server {
@@ -32,6 +35,27 @@ impl Server {
         match self {
             Self::Vllm => "--gpu-memory-utilization",
             Self::Sglang => "--mem-fraction-static",
+            Self::TextGeneration => "--cuda-memory-fraction",
+        }
+    }
+
+    /// The server's flag for the tokens that one program takes at most.
+    #[must_use]
+    pub fn tokens_flag(self) -> &'static str {
+        match self {
+            Self::Vllm => "--max-num-batched-tokens",
+            Self::Sglang => "--chunked-prefill-size",
+            Self::TextGeneration => "--max-batch-prefill-tokens",
+        }
+    }
+
+    /// The server's option that captures fewer CUDA graphs, or none.
+    #[must_use]
+    pub fn graphs_option(self) -> &'static str {
+        match self {
+            Self::Vllm => "--enforce-eager",
+            Self::Sglang => "--cuda-graph-max-bs 32",
+            Self::TextGeneration => "--cuda-graphs 1,2,4",
         }
     }
 

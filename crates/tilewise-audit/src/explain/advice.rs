@@ -4,13 +4,15 @@ use super::{kernel, run_time};
 use crate::{
     advice::{
         Change, Recommendation, Target,
-        finding::{Asker, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink},
+        finding::{
+            Asker, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
+        },
         of_message,
     },
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Form, Framework, Occasion, Setting, Verdict};
+use tilewise_oom::{Budget, Form, Framework, Level, Message, Occasion, Setting, Verdict};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
@@ -43,6 +45,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
+    advice.retain(|piece| !(listing.message.recomputes && piece.change == Change::Checkpoint));
     // If padding is the cause, advice that reduces it comes first.
     let works_on_padding = |piece: &Recommendation| match piece.change {
         Change::Chunk | Change::Checkpoint | Change::Donate => false,
@@ -68,6 +71,10 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let form = listing.message.form;
     if form == Form::Cores {
         return vec![run_time::cores(listing.message)];
+    }
+    // A loop that nothing cuts runs all its steps as one program.
+    if framework == Framework::TorchXla && !listing.message.cuts_graph && listing.message.raised_at.is_some() {
+        advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
     let is_bare = listing.allocations.is_empty();
     if listing.message.occasion() == Some(Occasion::Move) && advice.is_empty() {
@@ -149,6 +156,31 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         None => MemoryFinding::Settings { settings, shrink: required },
     });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
+    advice
+}
+
+/// Puts the setting that the error itself names first.
+pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let told = message.told.clone().filter(|_| message.form.level() == Level::Error);
+    let is_told = |piece: &Recommendation| match (&piece.finding, &told) {
+        (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {
+            server.tokens_flag().ends_with(told.name.trim_start_matches('-'))
+        }
+        _ => false,
+    };
+    advice.retain(|piece| !is_told(piece));
+    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
+    let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
+    // A figure of the message's own is surer.
+    let is_sure = |piece: &Recommendation| {
+        matches!(
+            piece.finding,
+            Finding::Cache(CacheFinding::LongRequests(Some(_)))
+                | Finding::RunTime(RunTimeFinding::ServerRoom { percent: Some(_), .. })
+        )
+    };
+    let at = usize::from(advice.first().is_some_and(is_sure));
+    advice.splice(at..at, found);
     advice
 }
 

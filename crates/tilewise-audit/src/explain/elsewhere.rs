@@ -12,11 +12,13 @@ use crate::{
     message::{Allocation, Listing},
 };
 use tilewise::ElementType;
-use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine, Verdict};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
-        Smaller(_) | TorchCheckpoint | SmallerWorkspace | OffloadLess => Target::Value,
+        Smaller(_) | TorchCheckpoint | TorchLess(_) | SmallerWorkspace | SmallerOperand { .. } | OffloadLess => {
+            Target::Value
+        }
         Bank { .. } | SharedMemory { .. } | OtherKernel => Target::Kernel,
         AnyAlgorithm => Target::Compiler,
         _ => Target::Process,
@@ -62,7 +64,11 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     match message.form {
         Form::SharedMemory => return vec![shared_memory(message), OtherKernel],
         Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
-        Form::Autotuning => return vec![SmallerWorkspace, AnyAlgorithm],
+        Form::Autotuning => match message.operand() {
+            // Whatever the algorithm, its operands have to be there.
+            Some(shape) => return vec![SmallerOperand { shape }],
+            None => return vec![SmallerWorkspace, AnyAlgorithm],
+        },
         Form::GpuRetry if message.facts.get("pinned").is_some() => return vec![Pinned],
         Form::GpuRetry => return vec![NoFailure],
         Form::HostPool => {
@@ -87,7 +93,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
             found.into()
         }
-        Reason::Size => vec![smaller(listing)],
+        Reason::Size => {
+            let unified = unified(message).map(UnifiedMemory);
+            [smaller(listing)].into_iter().chain(unified).collect()
+        }
         // Memory that others hold doesn't tell why a program makes as much.
         Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
         Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
@@ -147,16 +156,49 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
     SharedMemory { percent, fusion, is_of_pallas }
 }
 
+/// The tenths of a GPU's memory that a process may take where it overflows into the host's; `None` where that is set already,
+/// or where a job trains, which would wait for the host in each step.
+fn unified(message: &Message) -> Option<Option<u64>> {
+    let is_possible = message.framework == Some(Framework::Jax) && message.machine() == Some(UntiledMachine::Gpu);
+    let is_useful = !message.pool.is_unified && message.run != Some(Run::Training);
+    let tenths = || {
+        let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
+        Some(asked.saturating_mul(12).div_ceil(all.max(1)))
+    };
+    (is_possible && is_useful).then(tenths)
+}
+
 /// Findings on PyTorch's own allocator.
 fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
+    /// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
+    const OF_LIBRARIES: u64 = 10;
+
     let message = listing.message;
-    let asked = message.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
-    match message.facts.size("cached") {
-        _ if message.cause() == Some(Verdict::Reservation) => vec![TorchProcesses, TorchCheckpoint],
-        Some(cached) if cached.bytes() >= asked => vec![TorchFragmented, TorchCheckpoint, TorchProcesses],
-        Some(_) => vec![TorchCheckpoint, TorchFragmented, TorchProcesses],
-        None => vec![TorchCheckpoint, TorchProcesses],
-    }
+    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+    let less = match (message.server, message.run) {
+        (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
+        (None, Some(Run::Training)) => TorchCheckpoint,
+        (None, run) => TorchLess(run),
+    };
+    let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
+    // Pieces that are joined don't make more memory.
+    let is_enough =
+        asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
+    let joined = cached.filter(|cached| *cached > 0 && is_enough && !message.pool.is_expandable);
+    let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
+    let joined = joined.map(|_| TorchFragmented);
+    let beside = || {
+        let all = message.capacity.as_ref()?.bytes();
+        let own = fact("held")?.saturating_add(cached?);
+        Some(all.saturating_sub(free?).saturating_sub(own) > all / OF_LIBRARIES)
+    };
+    let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(true));
+    let order = match () {
+        () if message.cause() == Some(Verdict::Reservation) => [processes, Some(less), None],
+        () if is_most => [joined, Some(less), processes],
+        () => [Some(less), joined, processes],
+    };
+    order.into_iter().flatten().collect()
 }
 
 fn transform(op_name: &str) -> Option<Transform> {

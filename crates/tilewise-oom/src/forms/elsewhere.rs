@@ -32,8 +32,12 @@ pub(super) const RULES: &[Rule] = &[
             "[JIT session {session:name}] Cannot allocate memory",
             "LLVM {session:name} Unable to allocate section memory",
             "LLVM compilation {session:name} Cannot allocate memory",
+            "was killed due to the node running {workers:name} on memory",
+            "killed due to memory {workers:name} OOM",
+            "session crashed after using all available RAM",
             "*MemoryError",
         ],
+        adds: &["+was running was {node_used:size} {node:size}"],
         ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
     },
     Rule {
@@ -42,6 +46,9 @@ pub(super) const RULES: &[Rule] = &[
             "Sent message larger than max[ {message:number} vs {most:number}]",
             "Too many open {files:name}",
             "No space left on {disk:name}",
+            "Error while creating shared memory {segment:name}",
+            "insufficient shared memory {segment:name}",
+            "workers are out of shared memory {segment:name}",
             "Quota exceeded for {quota:name}",
             "exceeded quota {quota:name}",
             "Insufficient {quota:name} quota",

@@ -12,9 +12,9 @@ pub(super) fn words(finding: CacheFinding) -> Words {
         ))
         .code(None, format!("vllm serve MODEL --max-model-len {length}")),
         CacheFinding::LongRequests(None) => Words::new(
-            "Serve shorter requests, give the server more of the memory, or divide the model between more devices",
+            "Give the server more of the memory, serve shorter requests, or divide the model between more devices",
         )
-        .code(None, "vllm serve MODEL --max-model-len 8192 --gpu-memory-utilization 0.95"),
+        .code(None, "vllm serve MODEL --gpu-memory-utilization 0.95 --max-model-len 2048  # as long as your requests"),
         CacheFinding::Full => Words::new(
             "Run fewer requests at once (`--max-running-requests`), use smaller pages (`--page-size`), or give the pool more of the \
              memory (`--mem-fraction-static`)",

@@ -14,7 +14,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, MessageLacks, Transform},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, Server, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -126,6 +126,41 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             Words::new("Keep less for the backward pass: fewer samples at once, or checkpoints around the layers")
                 .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)")
         }
+        ElsewhereFinding::TorchLess(run) => {
+            let words = Words::new("Take less at once: fewer samples, shorter or smaller inputs, or parts of them one after the other")
+                .task("Take fewer samples at once, or shorter or smaller inputs");
+            match run {
+                Some(_) => words,
+                None => words.code("import torch", "with torch.inference_mode():  # where nothing is trained\n    y = model(x)"),
+            }
+        }
+        ElsewhereFinding::ServerPrograms { server, is_capture } => {
+            let (memory, tokens, graphs) = (server.memory_flag(), server.tokens_flag(), server.graphs_option());
+            let (less, why) = if *is_capture {
+                (format!("Capture fewer CUDA graphs (`{graphs}`)"), "graphs lie beside weights and cache")
+            } else {
+                (format!("Take fewer tokens at once (`{tokens}`)"), "what a program computes lies beside weights and cache")
+            };
+            // Of the others, the flag sizes the cache.
+            let or_cache = if *server == Server::TextGeneration { String::new() } else { format!(", or lower `{memory}`") };
+            let lower = format!("{less}{or_cache}");
+            Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower)
+        }
+        ElsewhereFinding::UnifiedMemory(tenths) => {
+            let part = tenths.map_or("4.0".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10));
+            Words::new(
+                "Let the GPU's memory overflow into the host's, if the job may be much slower and the host has as much: pages move \
+                 between them as they are read",
+            )
+            .task("If it may be much slower: let it overflow into the host's memory")
+            .code(
+                None,
+                format!(
+                    "export XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_UNIFIED_MEMORY=1\n\
+                     export XLA_CLIENT_MEM_FRACTION={part}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
+                ),
+            )
+        }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
             .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
         ElsewhereFinding::TorchProcesses => {
@@ -212,6 +247,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ => "This isn't a TPU message.",
     };
     let why = reason::sentence(message);
+    let held = message.facts.size("held").filter(|_| message.framework == Some(Framework::Torch) && why.is_empty());
+    let held = held.map(|held| format!("This process's own tensors take {}.", printed(held)));
+    let why = held.unwrap_or(why);
     let told = format!("{which} {why}");
     let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };
     [headline, told.to_owned()]
@@ -240,6 +278,8 @@ fn killed(message: &Message) -> String {
         "on the host"
     };
     let held = fact("resident").map(|held| format!(": the process that was killed held {held}")).unwrap_or_default();
+    let in_use = fact("node_used").zip(fact("node")).map(|(used, all)| format!(": {used} of the node's {all} in use"));
+    let held = in_use.unwrap_or(held);
     let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();
     format!("Out of memory {place}{held}{limit}.")
 }

@@ -71,6 +71,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("Let XLA take a default algorithm")
         .code(None, "export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_strict_conv_algorithm_picker=false\""),
+        ElsewhereFinding::SmallerOperand { shape } => Words::new(format!(
+            "Compute the convolution in tiles of the picture, or of fewer pictures: its operand {shape} itself found no room, which every \
+             algorithm needs"
+        ))
+        .task("Compute the convolution in tiles of the picture"),
         ElsewhereFinding::SmallerWorkspace => Words::new(
             "Compute the convolution in tiles of the picture, or leave the workspace room: it is taken from the pool that arrays \
              are in",
@@ -85,6 +90,14 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         let asked = asked.unwrap_or_else(|| ", most often since no workspace has room".to_owned());
         let name = message.facts.text("instruction").and_then(|text| text.split(" = ").next());
         let name = name.map(|name| format!(" `{}`", name.trim_start_matches('%'))).unwrap_or_default();
+        if let Some((shape, asked)) = message.operand().zip(message.used.as_ref()) {
+            return [
+                format!("On a GPU, the convolution{name} had no room for its operand {shape}: {} asked for.", printed(asked)),
+                "XLA tries algorithms of cuDNN before the program runs, on operands of their full size: the program needs them, \
+                 too, whatever the algorithm."
+                    .to_owned(),
+            ];
+        }
         if !message.lacks_workspace() {
             return [
                 format!("On a GPU, autotuning found no algorithm for{}.", if name.is_empty() { " an operation" } else { &name }),

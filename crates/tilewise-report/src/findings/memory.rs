@@ -58,6 +58,12 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
              batch and length make {elements} elements, and what is computed of so few is little beside them"
         ))
         .task("Divide weights and the optimizer's state, or take smaller ones (LoRA, bfloat16)"),
+        MemoryFinding::UncutGraph => Words::new(
+            "Cut the graph after each step, unless the loop does: PyTorch/XLA queues operations until something runs them, so that all \
+             steps before a `.item()` or a `print` are one program",
+        )
+        .task("Cut the graph after each step, unless the loop does")
+        .code("import torch_xla", "torch_xla.sync()  # after optimizer.step(); xm.mark_step() before PyTorch/XLA 2.7"),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )

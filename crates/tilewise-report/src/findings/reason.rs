@@ -57,7 +57,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Take the GPUs that no other process fills")
         .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
-        Reason::Ungrown | Reason::Tiny | Reason::Small | Reason::Results => held_by_others(about),
+        Reason::Ungrown | Reason::Tiny | Reason::Small | Reason::Results | Reason::Taken => held_by_others(about),
         Reason::Fragmentation => Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
             .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"),
         Reason::Group => Words::new(
@@ -65,6 +65,12 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
              host's memory ran out, whatever the host has free",
         )
         .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
+        Reason::Workers => Words::new(
+            "Run fewer workers at once: each has memory of its own, and Ray ends the newest once a node's memory is nearly full. A higher \
+             limit only leaves the choice to Linux",
+        )
+        .task("Run fewer workers at once: each has memory of its own")
+        .code("import ray", "ray.init(num_cpus=8)  # tasks at once; or more of them for each: @ray.remote(num_cpus=4)"),
         Reason::Host => Words::new(
             "Give the job more of the host's memory, or take less of it at once: fewer rows, arrays of a narrower type, data and weights \
              loaded in parts. The host's own memory ran out, not that of a TPU or GPU",
@@ -181,6 +187,10 @@ pub(super) fn sentence(message: &Message) -> String {
              more."
         }
         Reason::Small => "The request was small; what was there before, of this process or another, holds the memory.",
+        Reason::Taken => {
+            "Nearly all of the GPU's memory is taken: one process of JAX leaves a quarter free, so another one is there."
+        }
+        Reason::Workers => "The node's workers fill it together, and Ray ended one of them.",
         Reason::Results => "The results found no room beside what was there before, of this process or another.",
         Reason::Fragmentation | Reason::Bank(Some(Verdict::Fragmentation)) => "Enough is free, but not in one piece.",
         Reason::Arguments => "Arguments and results alone exceed what the scheduler may use.",

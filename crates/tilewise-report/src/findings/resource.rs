@@ -9,6 +9,12 @@ pub(super) fn words(resource: Resource) -> Words {
             .code(None, "ulimit -n 65536  # of a container: --ulimit nofile=65536"),
         Resource::Disk => Words::new("Free the disk, or write elsewhere; of a container, `/dev/shm` is one, too")
             .code(None, "df -h; df -h /dev/shm"),
+        Resource::SharedMemory => Words::new(
+            "Give the container more shared memory: NCCL and workers of a data loader pass data through `/dev/shm`, of which a container \
+             has 64 MiB unless it is told more",
+        )
+        .task("Give the container more shared memory (`/dev/shm`)")
+        .code(None, "docker run --shm-size=16g …  # or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm"),
         Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
         _ => Words::new(
             "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
@@ -21,6 +27,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let headline = match message.resource() {
         Some(Resource::Files) => "The process may open no more files.".to_owned(),
         Some(Resource::Disk) => "A disk is full.".to_owned(),
+        Some(Resource::SharedMemory) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
         _ => {
             let figure = |name| message.facts.number(name);
@@ -29,5 +36,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             format!("A message between processes is too long{}.", figures.unwrap_or_default())
         }
     };
-    [headline, "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits.".to_owned()]
+    let which = match message.resource() {
+        Some(Resource::SharedMemory) => "It is a limit of the container's, not the memory of the host or of a GPU.",
+        _ if message.quote.as_ref().is_some_and(|quote| quote.contains("RESOURCE_EXHAUSTED")) => {
+            "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits."
+        }
+        _ => "No memory ran out.",
+    };
+    [headline, which.to_owned()]
 }

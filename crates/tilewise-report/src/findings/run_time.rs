@@ -64,6 +64,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             Some(shrink) if !matches!(asker, Asker::Weights) => ask_less(*asker, about).caveat(to_shrink(*shrink)),
             _ => ask_less(*asker, about),
         },
+        RunTimeFinding::Told(told) => {
+            let verb = if told.is_raised { "Raise" } else { "Lower" };
+            let now = told.value.as_ref().map(|value| format!(" ({value} now)")).unwrap_or_default();
+            Words::new(format!("{verb} `{}`{now}, as the error says", told.name))
+        }
         RunTimeFinding::Move => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \
@@ -165,6 +170,7 @@ fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -
     let to = percent.map_or("0.05 to 0.1 less than now".to_owned(), |percent| format!("0.{percent:02}"));
     let command = match server {
         Server::Sglang => "python -m sgl_jax.launch_server --model-path MODEL",
+        Server::TextGeneration => "text-generation-launcher --model-id MODEL",
         _ => "vllm serve MODEL",
     };
     let words = Words::new(format!(

@@ -315,13 +315,15 @@ fn verdict(message: &Message, budget: &Budget) -> String {
 fn too_large(message: &Message, budget: &Budget) -> String {
     match (budget.padding_bytes, message.form) {
         (_, Form::Cores) => "The TensorCore and the SparseCores share HBM, and need too much together.".to_owned(),
-        (Some(0), _) => "It is too large: none of it is padding, so that other layouts don't help.".to_owned(),
-        (Some(padding), _) => {
+        (Some(0), _) if budget.unread == 0 => {
+            "It is too large: none of it is padding, so that other layouts don't help.".to_owned()
+        }
+        (Some(padding), _) if padding > 0 => {
             let of = budget.used_bytes.map_or_else(|| "it".to_owned(), bytes);
             let so = if budget.missing_bytes.is_some() { ", so other layouts alone can't help" } else { "" };
             format!("It is too large: only {} of {of} is padding{so}.", bytes(padding))
         }
-        (None, _) => "It is too large; the message does not tell how much of it is padding.".to_owned(),
+        _ => "It is too large; the message does not tell how much of it is padding.".to_owned(),
     }
 }
 

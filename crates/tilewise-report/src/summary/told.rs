@@ -13,7 +13,28 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Chunks, Form, Interface, PrintedSize, Reason, Section, UntiledMachine, Verdict};
+use tilewise_oom::{Budget, Chunks, Form, Interface, Message, PrintedSize, Reason, Section, UntiledMachine, Verdict};
+
+/// The contents of a GPU's memory by PyTorch's own figures.
+fn of_torch(message: &Message) -> Option<Vec<PeakCause>> {
+    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+    let (capacity, free, held) = (message.capacity.as_ref()?.bytes(), fact("free")?, fact("held")?);
+    let (cached, graphs) = (fact("cached").unwrap_or(0), fact("graphs").unwrap_or(0));
+    let others = capacity.saturating_sub(free).saturating_sub(held).saturating_sub(cached);
+    let parts = [
+        ("tensors", held.saturating_sub(graphs), "tensors of this process"),
+        ("graphs", graphs, "private pools of this process, such as those of CUDA graphs"),
+        ("cached", cached, "free pieces that PyTorch's allocator keeps"),
+        ("others", others, "other processes, the CUDA context and libraries"),
+    ];
+    let cause = |(kind, bytes, sentence): (_, u64, &str)| PeakCause {
+        share: Some(share(bytes, capacity)),
+        ..PeakCause::of_bytes(kind, bytes, sentence.to_owned())
+    };
+    let mut causes: Vec<PeakCause> = parts.into_iter().map(cause).collect();
+    causes.sort_by_key(|cause| Reverse(cause.bytes));
+    Some(causes)
+}
 
 /// The headline of a message: its own verdict, with the figures that it prints.
 pub(super) fn headline(explanation: &Explanation, sentence: String) -> Headline {
@@ -52,6 +73,9 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     }
     // A GPU's memory isn't filled by the array it is asked for, nor by the program of a small request.
     let message = &explanation.message;
+    if let Some(causes) = of_torch(message) {
+        return causes.into_iter().filter(|cause| cause.share.is_some_and(|share| share >= LEAST)).collect();
+    }
     let is_table_of_cause = message.usage.is_some() && !matches!(message.reason(), Reason::Tiny | Reason::Small);
     if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && !is_table_of_cause {
         let in_use = message.facts.size("pool_used").map(PrintedSize::bytes);

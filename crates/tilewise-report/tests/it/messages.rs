@@ -376,3 +376,103 @@ fn a_container_is_killed() {
         assert!(screen.starts_with(headline), "{screen}");
     }
 }
+
+/// PyTorch's message, of a GPU of 24 GiB.
+fn of_torch(asked: &str, free: &str, held: &str, cached: &str) -> String {
+    format!(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. GPU 0 has a total capacity of 23.65 GiB of which {free} is \
+         free. Including non-PyTorch memory, this process has 23.00 GiB memory in use. Of the allocated memory {held} is allocated by PyTorch, \
+         and {cached} is reserved by PyTorch but unallocated."
+    )
+}
+
+/// Only what is trained keeps anything for a backward pass, and joined pieces make no more memory.
+#[test]
+fn a_model_that_only_runs_keeps_nothing() {
+    let full = of_torch("1.00 GiB", "0.50 GiB", "21.50 GiB", "0.25 GiB");
+    let (task, screen) = first_change(&format!("with torch.no_grad():\n{full}"));
+    assert!(task.starts_with("Take fewer samples at once") && screen.contains("91 %   21.50 GiB  tensors"), "{screen}");
+    assert!(!screen.contains("expandable") && !screen.contains("nvidia-smi"), "{screen}");
+    let (task, _) = first_change(&format!("loss.backward()\n{full}"));
+    assert!(task.starts_with("Keep less for the backward pass"), "{task}");
+    let pieces = of_torch("1.00 GiB", "0.50 GiB", "19.50 GiB", "2.25 GiB");
+    assert!(first_change(&format!("with torch.no_grad():\n{pieces}")).0.starts_with("Let the allocator join"));
+    let (_, screen) = first_change(&format!("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python x.py\n{pieces}"));
+    assert!(!screen.contains("expandable_segments:True\n\n") && !screen.contains("Let the allocator"), "{screen}");
+}
+
+#[test]
+fn a_server_has_flags_of_its_own() {
+    let full = of_torch("1.00 GiB", "0.50 GiB", "21.50 GiB", "0.25 GiB");
+    let frames = |function: &str| {
+        format!(
+            "sglang.launch_server\nTraceback (most recent call last):\n  File \"/a/runner.py\", line 3, in {function}\n    x()\n{full}"
+        )
+    };
+    assert!(first_change(&frames("init_cuda_graphs")).0.starts_with("Capture fewer CUDA graphs (`--cuda-graph-max-bs"));
+    assert!(first_change(&frames("forward")).0.starts_with("Take fewer tokens at once (`--chunked-prefill-size`)"));
+    // An error that names the setting knows best.
+    let told = "RuntimeError: Not enough memory. You need to decrease `--max-batch-prefill-tokens`";
+    let log = format!("text_generation_launcher --max-batch-prefill-tokens 4096\n{full}\n{told}");
+    assert_eq!(first_change(&log).0, "Lower `--max-batch-prefill-tokens` (4096 now), as the error says");
+}
+
+/// XLA allocates the operands of an operation that it autotunes.
+#[test]
+fn an_operand_is_no_workspace() {
+    let (task, screen) = first_change(
+        "Failed to determine best cudnn convolution algorithm for:\n%cudnn-conv.1 = (f32[1,64,1200,1200]{3,2,1,0}, u8[0]{0}) \
+         custom-call(f32[1,1024,1200,1200]{3,2,1,0} %a, f32[64,1024,1,1]{3,2,1,0} %b), custom_call_target=\"__cudnn$convForward\"\n\n\
+         Original error: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5898240000 bytes.",
+    );
+    assert_eq!(task, "Compute the convolution in tiles of the picture", "{screen}");
+    assert!(screen.contains("its operand f32[1,1024,1200,1200]") && !screen.contains("picker"), "{screen}");
+}
+
+#[test]
+fn a_loop_that_nothing_cuts_is_one_program() {
+    let log = |code: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/home/a/train.py\", line 63, in <module>\n    {code}\nRuntimeError: Bad StatusOr \
+             access: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 62.87G of 31.25G hbm. Exceeded hbm capacity by \
+             31.62G.\n  Largest program allocations in hbm:\n  1. Size: 502.00M\n     Operator: op_type=\"aten__mm\" \
+             op_name=\"aten__mm.1\"\n     Shape: f32[4096,32128]{{1,0:T(8,128)}}\n"
+        )
+    };
+    assert!(first_change(&log("print(loss.item())")).0.starts_with("Cut the graph after each step"));
+    assert!(!first_change(&log("xm.mark_step()")).1.contains("Cut the graph"));
+}
+
+/// Ray's own monitor ends workers before Linux does; a container's shared memory is neither the host's nor a GPU's.
+#[test]
+fn limits_of_a_node_and_of_a_container() {
+    let (task, screen) = first_change(
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 1.2.3.4, ID: 5c) \
+         where the task (task ID: 9f, name=f, pid=12, memory used=3.11GB) was running was 59.80GB / 62.70GB (0.95), which exceeds the memory \
+         usage threshold of 0.95.",
+    );
+    assert!(
+        task.starts_with("Run fewer workers at once") && screen.contains("59.80GB of the node's 62.70GB"),
+        "{screen}"
+    );
+    let (task, screen) =
+        first_change("Last error:\nError while creating shared memory segment /dev/shm/nccl-Qe8ZtW (size 7340384)");
+    assert!(
+        task.starts_with("Give the container more shared memory") && !screen.contains("RESOURCE_EXHAUSTED"),
+        "{screen}"
+    );
+}
+
+/// One process of JAX leaves a quarter of a GPU free.
+#[test]
+fn a_gpu_that_is_taken_has_another_process() {
+    let (task, screen) = first_change(
+        "jax\nTraceback (most recent call last):\n  File \"/a/train.py\", line 6, in init\n    params = model.init(key)\nAllocator (GPU_0_bfc) ran out of \
+         memory trying to allocate 8.79GiB\nMemory usage: 31064064 bytes free, 51033931776 bytes total.\njaxlib.xla_extension.XlaRuntimeError: \
+         FAILED_PRECONDITION: DNN library initialization failed.",
+    );
+    assert!(
+        task.starts_with("See which processes and arrays hold") && screen.contains("another one is there"),
+        "{screen}"
+    );
+}

@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Reason, Verdict};
+use tilewise_oom::{Reason, Run, Server, Verdict};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,22 @@ pub enum ElsewhereFinding {
     Pinned,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
+    /// A job of PyTorch's takes less at once; whether it trains, if that is known.
+    TorchLess(Option<Run>),
+    /// A server's programs find no room beside its weights and its cache.
+    ServerPrograms {
+        /// The server.
+        server: Server,
+        /// Whether it captures CUDA graphs.
+        is_capture: bool,
+    },
+    /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough.
+    UnifiedMemory(Option<u64>),
+    /// An operand of the operation itself found no room, not a workspace.
+    SmallerOperand {
+        /// The operand's shape.
+        shape: String,
+    },
     /// PyTorch's allocator holds free pieces.
     TorchFragmented,
     /// Other processes hold the memory that PyTorch asks for.
@@ -101,13 +117,20 @@ impl ElsewhereFinding {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
-            Self::HostPool { .. } | Self::PoolFraction(..) | Self::Unpooled(..) => Change::Limit,
+            Self::HostPool { .. }
+            | Self::PoolFraction(..)
+            | Self::Unpooled(..)
+            | Self::ServerPrograms { .. }
+            | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
             | Self::AnyAlgorithm
             | Self::NoFailure
             | Self::Pinned => Change::None,
-            Self::SmallerWorkspace | Self::OfReason(Reason::HostArray) => Change::Chunk,
+            Self::SmallerWorkspace
+            | Self::SmallerOperand { .. }
+            | Self::TorchLess(_)
+            | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{Budget, Form, Model, PrintedSize, Resharding, Resource, Server, Setting};
+use tilewise_oom::{Budget, Form, Model, PrintedSize, Resharding, Resource, Server, Setting, Told};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum MemoryFinding {
     },
     /// The text names a model that explains most of the needed memory, if each device holds it whole.
     WholeModel(Model),
+    /// Steps of a lazy framework's loop run as one program, since nothing cuts its graph.
+    UncutGraph,
     /// The compiler gave up early.
     EarlyAbort,
     /// One array is larger than the memory.
@@ -165,6 +167,8 @@ pub enum RunTimeFinding {
     },
     /// An array is put into another sharding, or gathered whole.
     Move,
+    /// The error itself tells to change a setting.
+    Told(Told),
     /// Another resource than memory ran out.
     OtherResource(Resource),
     /// A check inside the compiler failed.
@@ -296,7 +300,7 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
-            Self::Settings { .. } => Change::Chunk,
+            Self::Settings { .. } | Self::UncutGraph => Change::Chunk,
             Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. }
@@ -312,7 +316,7 @@ impl RunTimeFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } => Change::Free,
-            Self::ServerRoom { .. } => Change::Limit,
+            Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move => Change::Shard,

@@ -1,0 +1,110 @@
+//! The setting that a program's own error tells to change: ``Try increasing `gpu_memory_utilization` ``.
+
+use crate::job::assigned;
+use crate::text::word;
+
+/// A setting that an error tells to raise or to lower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Told {
+    /// The setting's name, as the error has it.
+    pub name: String,
+    /// Whether to raise it.
+    pub is_raised: bool,
+    /// Its value, if the text has one.
+    pub value: Option<String>,
+}
+
+/// Bytes that are searched: an error ends its log.
+const SEARCHED: usize = 256 << 10;
+
+/// Verbs without their endings: `increase`, `increasing`.
+const RAISE: [&str; 2] = ["increas", "rais"];
+const LOWER: [&str; 4] = ["decreas", "reduc", "lower", "limit"];
+
+/// Words between a verb and the setting, at most.
+const BETWEEN: usize = 3;
+
+impl Told {
+    /// The setting of the last line of an error that names one.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
+        let text = &text[start..];
+        let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error"));
+        let (is_raised, name) = lines.into_iter().find_map(of_line)?;
+        let bare = name.trim_start_matches('-');
+        let values = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..]));
+        Some(Self { name: name.to_owned(), is_raised, value: values.last().map(str::to_owned) })
+    }
+}
+
+/// The direction and the setting of a line.
+fn of_line(line: &str) -> Option<(bool, &str)> {
+    let words: Vec<(usize, usize)> = word::all(line).collect();
+    words.iter().enumerate().find_map(|(at, (start, end))| {
+        let verb = line[*start..*end].to_ascii_lowercase();
+        let is = |verbs: &[&str]| verbs.iter().any(|known| verb.starts_with(known));
+        let is_raised = is(&RAISE);
+        if !is_raised && !is(&LOWER) {
+            return None;
+        }
+        let names = words.iter().skip(at + 1).take(BETWEEN).map(|(start, end)| setting(line, *start, *end));
+        names.flatten().next().map(|name| (is_raised, name))
+    })
+}
+
+/// The name of a setting whose first word is here: in snake case, or an option with its hyphens.
+fn setting(line: &str, start: usize, end: usize) -> Option<&str> {
+    let is_option = line[..start].ends_with("--");
+    let start = if is_option { start - 2 } else { start };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' && is_option;
+    let end = line[end..].find(|c| !is_part(c)).map_or(line.len(), |more| end + more);
+    let name = line[start..end].trim_end_matches('-');
+    // Variables of the environment choose allocators, which is a guess.
+    let is_of_program = name.bytes().any(|byte| byte.is_ascii_lowercase()) && (is_option || name.contains('_'));
+    is_of_program.then_some(name)
+}
+
+/// A number behind a setting's name: `=0.7`, ` 24050`.
+fn value(behind: &str) -> Option<&str> {
+    let plain = || {
+        let rest = behind.strip_prefix(' ')?;
+        Some(&rest[..rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len())])
+    };
+    let found = assigned(behind).or_else(plain)?.trim_end_matches('.');
+    found.parse::<f64>().is_ok().then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_setting_to_change() {
+        let of = |text: &str| {
+            let told = Told::of(text)?;
+            Some(format!(
+                "{} {} {}",
+                if told.is_raised { "raise" } else { "lower" },
+                told.name,
+                told.value.unwrap_or_default()
+            ))
+        };
+        let cache = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing.";
+        assert_eq!(
+            of(&format!("LLM(gpu_memory_utilization=0.7)\n{cache}")).as_deref(),
+            Some("raise gpu_memory_utilization 0.7")
+        );
+        let prefill =
+            "run --max-batch-prefill-tokens 24050\nRuntimeError: You need to decrease `--max-batch-prefill-tokens`";
+        assert_eq!(of(prefill).as_deref(), Some("lower --max-batch-prefill-tokens 24050"));
+        for none in [
+            "increase gpu_memory_utilization",
+            "Error: try reducing the batch size",
+            "error: TF_GPU_ALLOCATOR=cuda_malloc_async will reduce fragmentation",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+}
