@@ -67,7 +67,7 @@ fn of_segments((segments, of_each): (u64, u64), about: &Recommendation) -> Words
     .jax(
         about,
         JAX,
-        &format!(
+        format!(
             "def segment(carry, xs):  # step, carry and xs: those of your scan\n    \
              return jax.lax.scan(step, carry, xs)  # without xs: length={of_each}\n\
              xs = jax.tree.map(lambda x: x.reshape({segments}, {of_each}, *x.shape[1:]), xs)\n\

@@ -59,6 +59,12 @@ pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
             "optimizer = optax.adamw(learning_rate, mu_dtype=jnp.bfloat16)  # or another of optax",
         )
         .caveat(ROUNDED),
+        WideStateKind::Moments => Words::new(format!(
+            "Use Adafactor in place of Adam, whose two moments take {taken} of {roots}: it keeps a sum of each row and column"
+        ))
+        .task("Use Adafactor in place of Adam: it keeps no moments")
+        .jax(about, "import optax", "optimizer = optax.adafactor(learning_rate)  # in place of optax.adam or adamw")
+        .caveat("it learns otherwise: choose its learning rate anew"),
         WideStateKind::Weights => {
             let code = match &finding.roots[..] {
                 [root] if is_name(root) => {

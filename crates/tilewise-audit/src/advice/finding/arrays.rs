@@ -506,7 +506,7 @@ pub struct WideState {
     pub bytes: u64,
 }
 
-/// A kind of state that is usual in 16 bits.
+/// A kind of state that takes less in another form, usually in 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WideStateKind {
@@ -514,6 +514,8 @@ pub enum WideStateKind {
     Cache,
     /// The first moment of Adam and its kin.
     FirstMoment,
+    /// Both moments of Adam and its kin, which other optimizers don't keep.
+    Moments,
     /// Weights that no gradient updates.
     Weights,
 }

@@ -1,4 +1,5 @@
-//! State in 32 bits where 16 are usual: a cache, the optimizer's first moment, and weights that no gradient updates.
+//! State that takes less in another form: in 16 bits a cache, the optimizer's first moment, and weights that no gradient
+//! updates; as sums of rows and columns both moments.
 
 use crate::advice::{
     change::Target,
@@ -20,7 +21,7 @@ pub(crate) fn narrowed(
     is_donated: bool,
     enough: impl Fn(&Proposal) -> Option<u64>,
 ) -> Option<(u64, Proposal)> {
-    let kinds = [WideStateKind::Cache, WideStateKind::FirstMoment, WideStateKind::Weights];
+    let kinds = [WideStateKind::Cache, WideStateKind::FirstMoment, WideStateKind::Moments, WideStateKind::Weights];
     kinds.into_iter().find_map(|kind| {
         let proposal = of_kind(program, kind, is_donated)?;
         Some((enough(&proposal)?, proposal))
@@ -36,6 +37,9 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
         let is_kind = match kind {
             WideStateKind::Cache => purpose == Purpose::Cache,
             WideStateKind::FirstMoment => purpose == Purpose::OptimizerState && has_word(&name, "mu"),
+            WideStateKind::Moments => {
+                purpose == Purpose::OptimizerState && (has_word(&name, "mu") || has_word(&name, "nu"))
+            }
             // A gradient's small steps are lost in 16 bits.
             WideStateKind::Weights => purpose == Purpose::Parameter && !updated.contains(&bare(array)),
         };
@@ -43,6 +47,16 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
     };
     let arrays: Vec<&LiveArray<'_>> = program.arguments().filter(is_of_kind).collect();
     let largest = arrays.iter().max_by_key(|array| array.bytes)?;
+    let is_second = |array: &LiveArray<'_>| has_word(&name(&array.instruction), "nu");
+    if kind == WideStateKind::Moments && !arrays.iter().any(|array| is_second(array)) {
+        return None;
+    }
+    // Sums of rows and columns are too few to count; an array of one dimension has neither.
+    let after = |array: &LiveArray<'_>| match kind {
+        WideStateKind::Moments if array.bounds.len() > 1 => 0,
+        WideStateKind::Moments => array.bytes,
+        _ => array.bytes.div_ceil(2),
+    };
     let (mut roots, mut keys): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let mut shapes: HashMap<&Shape, usize> = HashMap::new();
     for array in &arrays {
@@ -58,15 +72,15 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
         let left = shapes.get_mut(&result.shape).filter(|left| **left > 0);
         left.map(|left| *left -= 1).is_some()
     });
-    let halved: Vec<(usize, u64)> =
-        arrays.iter().copied().chain(results).map(|array| (array.buffer, array.bytes.div_ceil(2))).collect();
+    let smaller: Vec<(usize, u64)> =
+        arrays.iter().copied().chain(results).map(|array| (array.buffer, after(array))).collect();
     let bytes = arrays.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
     let is_of_roots = |array: &&LiveArray<'_>| roots.iter().any(|of| of == root(&name(&array.instruction)));
     if program.arguments().filter(is_of_roots).count() == arrays.len() || keys.len() > MOST_KEYS {
         keys.clear();
     }
     let finding = Finding::WideState(WideState { kind, roots, keys, bytes });
-    Some(Proposal::new(finding, Target::Argument, program.advised(largest)).at_most(halved).bound())
+    Some(Proposal::new(finding, Target::Argument, program.advised(largest)).at_most(smaller).bound())
 }
 
 /// Whether an argument's path has this word: `opt_state[0].mu['w']` has `mu`.
@@ -76,6 +90,7 @@ fn has_word(name: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::WideStateKind;
     use crate::{Audit, Machine, Program, Recommendation, recommendation::finding::Finding};
     use tilewise::tpu::Generation;
 
@@ -108,5 +123,31 @@ ENTRY main (w.1: bf16[1024,16384], k.1: f32[1024,8192], v.1: bf16[1024,8192]) ->
         );
         assert_eq!(*bytes, 16 << 20);
         assert!(matches!(&found(50)[..], [_, (Finding::Memory(_), _)]));
+    }
+
+    /// Weights and Adam's moments, of 32 MiB each and donated, for a memory of 50 MiB: the first moment in 16 bits isn't enough.
+    #[test]
+    fn an_optimizer_without_moments_comes_before_more_devices() {
+        let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias), {2}: (2, {}, may-alias) }
+
+ENTRY main (w.1: f32[1024,8192], m.1: f32[1024,8192], n.1: f32[1024,8192]) -> (f32[1024,8192], f32[1024,8192], f32[1024,8192]) {
+  w.1 = f32[1024,8192]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  m.1 = f32[1024,8192]{1,0:T(8,128)} parameter(1), metadata={op_name="opt_state[0].mu['w']"}
+  n.1 = f32[1024,8192]{1,0:T(8,128)} parameter(2), metadata={op_name="opt_state[0].nu['w']"}
+  w.2 = f32[1024,8192]{1,0:T(8,128)} negate(w.1)
+  m.2 = f32[1024,8192]{1,0:T(8,128)} negate(m.1)
+  n.2 = f32[1024,8192]{1,0:T(8,128)} negate(n.1)
+  ROOT r = (f32[1024,8192]{1,0:T(8,128)}, f32[1024,8192]{1,0:T(8,128)}, f32[1024,8192]{1,0:T(8,128)}) tuple(w.2, m.2, n.2)
+}"#;
+        let found = |text: &str| {
+            let program = Program::parse(text).expect("a module");
+            let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(50 << 20).run();
+            report.advice().iter().map(|one| (one.finding.clone(), one.saving.bytes())).collect::<Vec<_>>()
+        };
+        let advice = found(text);
+        let [(Finding::WideState(state), Some(bytes))] = &advice[..] else { panic!("{advice:?}") };
+        assert_eq!((state.kind, *bytes), (WideStateKind::Moments, 64 << 20));
+        // Momentum alone may be another optimizer's.
+        assert!(matches!(&found(&text.replace("].nu", "].trace"))[..], [(Finding::Memory(_), _)]));
     }
 }

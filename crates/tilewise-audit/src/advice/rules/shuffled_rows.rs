@@ -10,7 +10,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, source_line},
+    program::{any_fused, is_elementwise, source_line},
 };
 use tilewise_hlo::{
     Opcode,
@@ -29,14 +29,30 @@ impl Rule for RowsBeforeALoop {
         let Some(program) = evidence.program() else { return Vec::new() };
         let gathered = program.peak_temporaries().filter(|array| is_gather(&array.instruction));
         let mut loops: Vec<(OpId, Vec<&LiveArray<'_>>)> = Vec::new();
-        for (array, around) in gathered.filter_map(|array| Some((array, loop_that_takes_parts(program, array)?))) {
+        for array in gathered {
+            let (arrays, rows) = as_taken(program, array);
+            let Some(around) = loop_that_takes_parts(program, rows) else { continue };
             match loops.iter_mut().find(|(known, _)| *known == around) {
-                Some((_, arrays)) => arrays.push(array),
-                None => loops.push((around, vec![array])),
+                Some((_, known)) => known.extend(arrays),
+                None => loops.push((around, arrays)),
             }
         }
         loops.iter().filter_map(|(around, arrays)| proposal(program, *around, arrays)).collect()
     }
+}
+
+/// The gathered rows as a loop takes them, with all arrays of them: `jnp.take` masks rows that aren't there.
+fn as_taken<'p, 'm>(
+    program: &'p ProgramModel<'m>,
+    gathered: &'p LiveArray<'m>,
+) -> (Vec<&'p LiveArray<'m>>, &'p LiveArray<'m>) {
+    let masked = || {
+        let mut readers = program.flow.readers(gathered.position);
+        let (Some(Use::Read(only)), None) = (readers.next(), readers.next()) else { return None };
+        let masks = program.flow.instruction(only).is_some_and(|at| is_elementwise(&at));
+        program.temporaries().find(|array| masks && array.op == only && array.elements() == gathered.elements())
+    };
+    masked().map_or_else(|| (vec![gathered], gathered), |rows| (vec![gathered, rows], rows))
 }
 
 /// The loop whose steps each read another part of the array; `None` if anything else reads it.
