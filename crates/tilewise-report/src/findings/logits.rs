@@ -22,6 +22,18 @@ fn code(finding: &Logits, about: &Recommendation) -> String {
     } else {
         "return jax.nn.logsumexp(logits) - logits[label]"
     };
+    if finding.is_distilled {
+        return format!(
+            "@jax.checkpoint
+def loss_of(token):  # your own loss, of one token
+    hidden, other = token  # what your head, and that of the model without a gradient, multiplies
+    logits = (hidden @ head).astype(jnp.float32){cap}
+    wanted = jax.nn.softmax((other @ other_head).astype(jnp.float32))
+    return -(wanted * jax.nn.log_softmax(logits)).sum()
+tokens = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), (hidden, other))
+losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(hidden.shape[:-1])"
+        );
+    }
     let head = finding.weight.as_ref().filter(|(name, _)| is_path(name));
     // Through another name than the one that the loss is differentiated by, the weight had no gradient.
     let head = head.map(|(name, is_first)| {
@@ -44,13 +56,14 @@ pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
     let condition =
         if finding.is_shown { String::new() } else { format!("If {} is a vocabulary: ", finding.vocabulary) };
     let compute = if finding.is_shown { "Compute" } else { "compute" };
+    let loss = if finding.is_distilled { "the loss between both models' logits" } else { "the cross entropy" };
     Words::new(format!(
-        "{condition}{compute} the cross entropy in chunks of tokens, each behind `jax.checkpoint`: [{}]{} has one value per token of the vocabulary ({}); {} chunks need an eighth of the memory",
+        "{condition}{compute} {loss} in chunks of tokens, each behind `jax.checkpoint`: [{}]{} has one value per token of the vocabulary ({}); {} chunks need an eighth of the memory",
         bounds_of(about),
         at_line(about),
         finding.vocabulary,
         finding.chunks
     ))
-    .task(format!("{condition}{compute} the cross entropy in {} chunks{}", finding.chunks, if finding.is_shown { " of tokens" } else { "" }))
+    .task(format!("{condition}{compute} {loss} in {} chunks{}", finding.chunks, if finding.is_shown { " of tokens" } else { "" }))
     .jax(about, JAX_AND_NUMPY, code(finding, about))
 }

@@ -160,6 +160,8 @@ pub struct Logits {
     pub is_capped: bool,
     /// Whether labels are dense, such as smoothed ones: a number for each token of the vocabulary, not an index.
     pub are_labels_dense: bool,
+    /// Whether the loss compares them with logits that no gradient goes through, such as a teacher's.
+    pub is_distilled: bool,
     /// The parameter whose product with the last hidden states they are, in its tree, such as `params['head']`, and whether
     /// it has the vocabulary first; `None` if unknown.
     pub weight: Option<(String, bool)>,

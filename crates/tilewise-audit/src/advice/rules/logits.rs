@@ -8,7 +8,7 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use crate::program::{Purpose, bounds, is_backward, is_input, name, op_name, sorted, traced, tree};
+use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, traced, tree};
 use std::collections::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
@@ -83,6 +83,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         chunks: CHUNKS,
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
+        is_distilled: evidence.program().is_some_and(|program| is_distilled(program, size)),
         weight: evidence.program().and_then(|program| weight(program, size)),
     });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
@@ -195,6 +196,15 @@ fn are_labels_dense(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
             && op_name(at).is_some_and(|name| name.contains("jit(_one_hot)"))
     };
     program.module.instructions().any(|at| spreads(&at))
+}
+
+/// Whether products make logits both inside and outside of what is differentiated.
+fn is_distilled(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
+    let is_product = |at: &Instruction<'_>| {
+        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && widest_of_many(at) == Some(vocabulary)
+    };
+    let products = || program.module.instructions().filter(is_product).filter_map(|at| op_name(&at));
+    products().any(|name| is_forward(&name)) && products().any(|name| !is_forward(&name) && !is_backward(&name))
 }
 
 /// Whether an argument is one of several sets of input rows with as many columns: pairs of their rows aren't logits.
