@@ -394,6 +394,16 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     let smoothed = advice(&text.replace("soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)", spread));
     let by_all = "jax.nn.one_hot(label, logits.size)";
     assert!(code(&smoothed[0]).is_some_and(|code| code.contains(by_all) && !code.contains(one_of_each)));
+    // Logits of a second product, outside of what is differentiated, are another model's.
+    let product = |to: &str, name: &str| {
+        format!(
+            "{to} = f32[3072,32768]{{1,0:T(8,128)}} dot(h.1, w.1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, metadata={{op_name=\"jit(step)/{name}dot\"}}"
+        )
+    };
+    let line = "logits = f32[3072,32768]{1,0:T(8,128)} custom-call(h.1, w.1), custom_call_target=\"dot\"";
+    let both = [product("other", ""), product("logits", "jvp()/")].join("\n  ");
+    let distilled = advice(&text.replace(line, &both).replace("(h.1, logits, soft)", "(h.1, logits, soft, other)"));
+    assert!(sentence(&distilled[0]).contains("the loss between both models' logits"), "{}", sentence(&distilled[0]));
     // Features are as many, too, but no softmax goes over them.
     let features = advice(&text.replace("exponential(", "tanh("));
     assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");
