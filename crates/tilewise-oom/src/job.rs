@@ -26,10 +26,6 @@ pub struct PoolSettings {
     pub fraction: Option<(String, String)>,
     /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
     pub unpooled: Option<(String, String)>,
-    /// Whether PyTorch's allocator joins free pieces already: `expandable_segments:True`.
-    pub is_expandable: bool,
-    /// Whether a GPU's memory may overflow into the host's: `TF_FORCE_UNIFIED_MEMORY`.
-    pub is_unified: bool,
 }
 
 impl PoolSettings {
@@ -46,11 +42,6 @@ impl PoolSettings {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
                 .filter(is_fraction),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
-            is_expandable: text.match_indices("expandable_segments:True").any(|(at, _)| {
-                // PyTorch's own message tells to try it.
-                !text[..at].trim_end_matches("PYTORCH_CUDA_ALLOC_CONF=").ends_with("try setting ")
-            }),
-            is_unified: text.contains("TF_FORCE_UNIFIED_MEMORY"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Messages and their parts.
 
 use crate::block_sizes::BlockSize;
+use crate::done::Done;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
@@ -72,10 +73,8 @@ pub struct Message {
     pub run: Option<Run>,
     /// The setting that the program's own error tells to change.
     pub told: Option<Told>,
-    /// Whether the text shows a checkpoint's policy that saves nothing, such as `remat_policy=full`.
-    pub recomputes: bool,
-    /// Whether the text shows where a lazy graph is cut, such as `xm.mark_step()`.
-    pub cuts_graph: bool,
+    /// Changes that the text shows as made.
+    pub done: Vec<Done>,
     /// The model, if the text names the size of one.
     pub model: Option<Model>,
     /// The settings of the memory that the process takes of a GPU.
@@ -152,8 +151,7 @@ impl Message {
             has_run: false,
             run: None,
             told: None,
-            recomputes: false,
-            cuts_graph: false,
+            done: Vec::new(),
             model: None,
             pool: PoolSettings::default(),
             chunks: Vec::new(),

@@ -3,6 +3,7 @@
 
 use crate::block_sizes::{BlockSize, block_sizes};
 use crate::device::Device;
+use crate::done::Done;
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
@@ -39,13 +40,6 @@ const FIGURES: &str = "Scoped allocation with size";
 /// Signs of XRT, by which PyTorch/XLA sent programs to a TPU's host.
 const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
 
-/// Policies of checkpoints that save nothing, of MaxText and of JAX.
-const RECOMPUTES: [&str; 4] = ["remat_policy=full", "remat_policy: full", "remat_policy='full'", "nothing_saveable"];
-
-/// Functions and loaders of PyTorch/XLA that run what is queued.
-const CUTS: [&str; 6] =
-    ["mark_step", "torch_xla.sync", "torch_xla.step", "optimizer_step", "DeviceLoader", "ParallelLoader"];
-
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
 
@@ -67,9 +61,7 @@ impl Message {
         let chunks = pool::chunks(log);
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
-        let has_any = |signs: &[&str]| signs.iter().any(|sign| log.contains(sign));
-        let (cuts_graph, recomputes) = (has_any(&CUTS), has_any(&RECOMPUTES));
-        let (model, run, told) = (Model::of(log), Run::of(log), Told::of(log));
+        let (model, run, told, done) = (Model::of(log), Run::of(log), Told::of(log), Done::all(log));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -89,8 +81,7 @@ impl Message {
                 has_run,
                 run,
                 told: told.clone(),
-                recomputes,
-                cuts_graph,
+                done: done.clone(),
                 model,
                 pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },

@@ -12,7 +12,7 @@ use crate::{
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Form, Framework, Level, Message, Occasion, Setting, Verdict};
+use tilewise_oom::{Budget, Done, Form, Framework, Level, Message, Occasion, Setting, Verdict};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
@@ -45,7 +45,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
-    advice.retain(|piece| !(listing.message.recomputes && piece.change == Change::Checkpoint));
+    advice.retain(|piece| piece.change != Change::Checkpoint || !listing.message.done.contains(&Done::Recomputed));
     // If padding is the cause, advice that reduces it comes first.
     let works_on_padding = |piece: &Recommendation| match piece.change {
         Change::Chunk | Change::Checkpoint | Change::Donate => false,
@@ -73,7 +73,10 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         return vec![run_time::cores(listing.message)];
     }
     // A loop that nothing cuts runs all its steps as one program.
-    if framework == Framework::TorchXla && !listing.message.cuts_graph && listing.message.raised_at.is_some() {
+    if framework == Framework::TorchXla
+        && !listing.message.done.contains(&Done::CutGraph)
+        && listing.message.raised_at.is_some()
+    {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
     let is_bare = listing.allocations.is_empty();

@@ -12,7 +12,9 @@ use crate::{
     message::{Allocation, Listing},
 };
 use tilewise::ElementType;
-use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine, Verdict};
+use tilewise_oom::{
+    Done, Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine, Verdict,
+};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
@@ -160,7 +162,7 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
 /// or where a job trains, which would wait for the host in each step.
 fn unified(message: &Message) -> Option<Option<u64>> {
     let is_possible = message.framework == Some(Framework::Jax) && message.machine() == Some(UntiledMachine::Gpu);
-    let is_useful = !message.pool.is_unified && message.run != Some(Run::Training);
+    let is_useful = !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
     let tenths = || {
         let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
         Some(asked.saturating_mul(12).div_ceil(all.max(1)))
@@ -177,14 +179,14 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     let less = match (message.server, message.run) {
         (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
-        (None, Some(Run::Training)) => TorchCheckpoint,
+        (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => TorchLess(run),
     };
     let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
     // Pieces that are joined don't make more memory.
     let is_enough =
         asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
-    let joined = cached.filter(|cached| *cached > 0 && is_enough && !message.pool.is_expandable);
+    let joined = cached.filter(|cached| *cached > 0 && is_enough && !message.done.contains(&Done::ExpandableSegments));
     let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
     let joined = joined.map(|_| TorchFragmented);
     let beside = || {
