@@ -15,7 +15,7 @@ pub(crate) enum Device {
 
 /// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, JAX's
 /// variables are of their allocator, and PyTorch's wordings name its own.
-const GPU: [&str; 15] = [
+const GPU: [&str; 16] = [
     "GPU",
     "gpu",
     "CUDA",
@@ -31,6 +31,7 @@ const GPU: [&str; 15] = [
     "BufferAssignment",
     "for new constant",
     "XLA_PYTHON_CLIENT",
+    "MPS backend",
 ];
 
 impl Device {

@@ -31,7 +31,7 @@ enum Found {
 }
 
 /// Signs of errors that come where memory is looked for, with their cause and the first step.
-const OTHERS: [(&[&str], &str); 6] = [
+const OTHERS: [(&[&str], &str); 7] = [
     (
         &["TPU is already in use", "libtpu.so already in use", "libtpu_lockfile"],
         "another process holds the TPU: end it (`ps aux | grep python`), and remove `/tmp/libtpu_lockfile` if none is left",
@@ -54,6 +54,10 @@ const OTHERS: [(&[&str], &str); 6] = [
         &["illegal memory access was encountered"],
         "a CUDA kernel reached outside of its arrays, a defect of the kernel: take another version of the library, the last that worked \
          or the newest (`CUDA_LAUNCH_BLOCKING=1` shows the operation)",
+    ),
+    (
+        &["There is no more capacity in the zone", "ZONE_RESOURCE_POOL_EXHAUSTED"],
+        "the zone has no such machine free, and no job ran: try another zone or type, or queue the request",
     ),
     (&["DEADLINE_EXCEEDED"], "a peer didn't answer in time: look for the first error in the logs of the other hosts"),
 ];

@@ -145,7 +145,6 @@ impl Run {
                     "Trainer",
                     "train.py",
                     "train_",
-                    "training",
                     "fine-tun",
                     "finetun",
                     "autograd",

@@ -174,7 +174,8 @@ impl Message {
         /// Bytes that no host has.
         const LARGEST_HOST: u64 = 64 << 40;
 
-        self.form == Form::Host && self.used.as_ref().is_some_and(|used| used.bytes() > LARGEST_HOST)
+        self.facts.has("damaged")
+            || self.form == Form::Host && self.used.as_ref().is_some_and(|used| used.bytes() > LARGEST_HOST)
     }
 
     /// Whether figures tell of the pool or of what is free.

@@ -12,6 +12,8 @@ pub enum Occasion {
     Move,
     /// CUDA graphs are captured.
     Capture,
+    /// Weights or a state are gathered to be saved.
+    Save,
 }
 
 /// JAX's program that puts an array into another sharding.
@@ -51,6 +53,9 @@ impl Occasion {
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         if has(&["graph", "graphs"]) && has(&["cuda", "capture"]) {
             return Some(Self::Capture);
+        }
+        if name.ends_with("state_dict") && !has(&["load", "set"]) || has(&["save"]) && has(&NOUNS) {
+            return Some(Self::Save);
         }
         (name == "init" || has(&LOADS) || has(&VERBS) && has(&NOUNS)).then_some(Self::Weights)
     }

@@ -162,7 +162,7 @@ impl Message {
             None => Reason::Unknown,
             Some(_) if has("broken") => Reason::BrokenContext,
             Some(_) if is_array() => Reason::HostArray,
-            Some(UntiledMachine::Host) if self.has_damaged_size() => Reason::DamagedSize,
+            Some(_) if self.has_damaged_size() => Reason::DamagedSize,
             Some(UntiledMachine::Host) if has("pages") => Reason::Mapping,
             Some(UntiledMachine::Host) if has("session") => Reason::CodeMappings,
             Some(UntiledMachine::Host) if has("shell") => Reason::Killed,

@@ -12,16 +12,19 @@ pub enum Server {
     Sglang,
     /// Hugging Face's Text Generation Inference.
     TextGeneration,
+    /// NVIDIA's TensorRT-LLM.
+    TensorRt,
 }
 
 /// Signs, the surer first: vLLM's kernels are in SGLang, too.
-const SIGNS: [(&[&str], Server); 3] = [
+const SIGNS: [(&[&str], Server); 4] = [
     (&["sglang", "sgl_jax", "mem_fraction_static", "mem-fraction-static"], Server::Sglang),
     (
         &["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"],
         Server::Vllm,
     ),
     (&["text_generation_server", "text_generation_launcher", "text-generation-inference"], Server::TextGeneration),
+    (&["TensorRT-LLM", "tensorrt_llm"], Server::TensorRt),
 ];
 
 impl Server {
@@ -36,6 +39,7 @@ impl Server {
             Self::Vllm => "--gpu-memory-utilization",
             Self::Sglang => "--mem-fraction-static",
             Self::TextGeneration => "--cuda-memory-fraction",
+            Self::TensorRt => "kv_cache_free_gpu_mem_fraction",
         }
     }
 
@@ -46,6 +50,7 @@ impl Server {
             Self::Vllm => "--max-num-batched-tokens",
             Self::Sglang => "--chunked-prefill-size",
             Self::TextGeneration => "--max-batch-prefill-tokens",
+            Self::TensorRt => "max_num_tokens",
         }
     }
 
@@ -56,6 +61,7 @@ impl Server {
             Self::Vllm => "--enforce-eager",
             Self::Sglang => "--cuda-graph-max-bs 32",
             Self::TextGeneration => "--cuda-graphs 1,2,4",
+            Self::TensorRt => "cuda_graph_mode=false",
         }
     }
 

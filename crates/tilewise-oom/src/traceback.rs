@@ -54,7 +54,27 @@ impl Frame {
         let begin = memchr::memmem::rfind(text.as_bytes(), BEGIN.as_bytes()).unwrap_or(0);
         let text = &text[begin..];
         let places = memchr::memmem::rfind_iter(text.as_bytes(), "File \"").take(MOST);
-        places.filter_map(|at| Self::at(&text[at..])).collect()
+        let frames: Vec<Self> = places.filter_map(|at| Self::at(&text[at..])).collect();
+        if frames.is_empty() { Self::of_notebook(text) } else { frames }
+    }
+
+    /// The frames of a notebook's traceback, the innermost first: a place, and lines around the one with an arrow.
+    fn of_notebook(text: &str) -> Vec<Self> {
+        let (mut frames, mut place) = (Vec::new(), None);
+        for line in text.lines() {
+            place = place_in_notebook(line).or(place);
+            let arrow = line.trim_start().strip_prefix("--").map(|line| line.trim_start_matches('-'));
+            let Some(pointed) = arrow.and_then(|line| line.strip_prefix("> ")).map(str::trim_start) else { continue };
+            let digits = pointed.bytes().take_while(u8::is_ascii_digit).count();
+            let (Ok(line), Some((file, function))) = (pointed[..digits].parse(), place) else { continue };
+            let code = Some(pointed[digits..].trim()).filter(|code| !code.is_empty()).map(str::to_owned);
+            frames.push(Self { file: file.to_owned(), line, function: function.to_owned(), code });
+            if frames.len() == MOST {
+                break;
+            }
+        }
+        frames.reverse();
+        frames
     }
 
     /// Whether its file is the reader's, and the line more than the program's start: `app.run(main)`.
@@ -81,6 +101,26 @@ impl Frame {
     }
 }
 
+/// The file, or the cell, and the function of a line in a notebook's traceback: `Cell In[3], line 6`,
+/// `File ~/model.py:267, in Task.build(self)`, and of an older one `/usr/lib/model.py in build(self)`.
+fn place_in_notebook(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim_end();
+    let (place, function) = match (line.split_once(", in "), line.split_once(" in ")) {
+        (Some(parts), _) => parts,
+        (None, Some(parts)) if !line.starts_with("Cell In") => parts,
+        _ => (line, "<module>"),
+    };
+    let function = function.split('(').next().unwrap_or_default();
+    let is_cell = ["Cell In", "Input In", "<ipython-input"].iter().any(|sign| place.starts_with(sign));
+    if is_cell {
+        return Some((place.split(',').next().unwrap_or(place), function));
+    }
+    let path = place.strip_prefix("File ").unwrap_or(place);
+    let file = path.rsplit_once(':').filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
+    let file = file.map_or(path, |(file, _)| file);
+    (file.starts_with(['/', '~']) && file.ends_with(".py") && place != line).then_some((file, function))
+}
+
 /// Bytes of the longest path of Linux.
 const LONGEST_PATH: usize = 4096;
 
@@ -91,4 +131,41 @@ const MOST: usize = 1000;
 fn is_error(line: &str) -> bool {
     let name = line.split_once(": ").map_or("", |(name, _)| name);
     name.ends_with("Error") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracebacks_of_notebooks() {
+        let text = "XlaRuntimeError                           Traceback (most recent call last)
+Cell In[3], line 6
+      4 import jax, keras
+      5 print(jax.devices())
+----> 6 lm = Gemma.from_preset(\"gemma_7b_en\")
+
+File /usr/local/lib/python3.10/site-packages/keras/task.py:267, in Task.from_preset(cls, preset, load_weights)
+    265 # Backbone case.
+--> 267 backbone = backbone_cls.from_preset(preset)
+
+XlaRuntimeError: RESOURCE_EXHAUSTED: out of memory";
+        let frames = Frame::of_last(text);
+        let told = |frame: &Frame| format!("{}:{} {}", frame.file, frame.line, frame.function);
+        let all: Vec<String> = frames.iter().map(told).collect();
+        assert_eq!(
+            all,
+            ["/usr/local/lib/python3.10/site-packages/keras/task.py:267 Task.from_preset", "Cell In[3]:6 <module>"]
+        );
+        assert!(frames[1].is_own() && !frames[0].is_own());
+        assert_eq!(frames[1].code.as_deref(), Some("lm = Gemma.from_preset(\"gemma_7b_en\")"));
+        let older = "Traceback (most recent call last)
+<ipython-input-5-0ab1> in <cell line: 3>()
+----> 3 y = f(x)
+
+/usr/lib/model.py in f(x)
+---> 12     return x @ x";
+        let all: Vec<String> = Frame::of_last(older).iter().map(told).collect();
+        assert_eq!(all, ["/usr/lib/model.py:12 f", "<ipython-input-5-0ab1>:3 <cell line: 3>"]);
+    }
 }

@@ -18,9 +18,14 @@ use tilewise_oom::{
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
-        Smaller(_) | TorchCheckpoint | TorchLess(_) | SmallerWorkspace | SmallerOperand { .. } | OffloadLess => {
-            Target::Value
-        }
+        Smaller(_)
+        | TorchCheckpoint
+        | TorchLess(_)
+        | TorchWhole
+        | TorchSave
+        | SmallerWorkspace
+        | SmallerOperand { .. }
+        | OffloadLess => Target::Value,
         Bank { .. } | SharedMemory { .. } | OtherKernel => Target::Kernel,
         AnyAlgorithm => Target::Compiler,
         _ => Target::Process,
@@ -80,12 +85,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         _ => {}
     }
     let is_unnamed = message.machine() == Some(UntiledMachine::Unnamed);
+    // A server that calls CUDA itself has no program of XLA's.
+    let is_of_runtime = message.server.is_some() && message.facts.get("call").is_some();
     match message.reason() {
         Reason::Bank(cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
-        _ if message.framework == Some(Framework::Torch) => torch(listing),
+        _ if message.framework == Some(Framework::Torch) || is_of_runtime => torch(listing),
         reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
         Reason::OwnArrays(percent) => {
             let mut found = [OldArrays { percent: Some(percent), has_run: message.has_run }, smaller(listing)];
@@ -177,12 +184,16 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+    let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
+    // One array that no device holds isn't what layers keep.
+    let is_whole = asked.zip(message.capacity.as_ref()).is_some_and(|(asked, all)| asked > all.bytes() / 2);
     let less = match (message.server, message.run) {
+        _ if message.occasion() == Some(Occasion::Save) => TorchSave,
+        _ if is_whole => TorchWhole,
         (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
         (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => TorchLess(run),
     };
-    let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
     // Pieces that are joined don't make more memory.
     let is_enough =
         asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
@@ -194,7 +205,9 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         let own = fact("held")?.saturating_add(cached?);
         Some(all.saturating_sub(free?).saturating_sub(own) > all / OF_LIBRARIES)
     };
-    let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(true));
+    // Apple's GPUs have no such tool, and their memory is the host's.
+    let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
+    let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
     let order = match () {
         () if message.cause() == Some(Verdict::Reservation) => [processes, Some(less), None],
         () if is_most => [joined, Some(less), processes],

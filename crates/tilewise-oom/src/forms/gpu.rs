@@ -62,6 +62,8 @@ pub(super) const RULES: &[Rule] = &[
             "cuMemAllocAsync failed to allocate {used:size}",
             "CUDA out of memory [Tried to allocate {used:size}]",
             "HIP out of memory [Tried to allocate {used:size}]",
+            "CUDA out of memory Tried to allocate more than {damaged:name} memory",
+            "CUDA runtime error in {call:name} … out of memory",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
             "Failed to allocate {used:bytes} for new constant",

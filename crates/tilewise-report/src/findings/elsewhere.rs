@@ -134,6 +134,21 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 None => words.code("import torch", "with torch.inference_mode():  # where nothing is trained\n    y = model(x)"),
             }
         }
+        ElsewhereFinding::TorchWhole => Words::new(
+            "Never make the array whole: one request is for more than half of the device, so work through it in parts (rows, pixels, heads, \
+             classes), leave it on the host, or take a fused operation that keeps none of it",
+        )
+        .task("Never make the array whole: work through it in parts"),
+        ElsewhereFinding::TorchSave => Words::new(
+            "Save each device's own part, or gather the state on the host, on one rank: whole on each device, it has no room beside the \
+             training's",
+        )
+        .task("Save each device's own part, or gather the state on the host")
+        .code(
+            "from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict",
+            "options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # FSDP1: FullStateDictConfig(True, True)\n\
+             state = get_model_state_dict(model, options=options)",
+        ),
         ElsewhereFinding::ServerPrograms { server, is_capture } => {
             let (memory, tokens, graphs) = (server.memory_flag(), server.tokens_flag(), server.graphs_option());
             let (less, why) = if *is_capture {
@@ -218,7 +233,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
         Form::Host if message.used.is_none() => killed(message),
-        _ if reason == Reason::DamagedSize => format!("A damaged size, which no host has{asked}."),
+        _ if reason == Reason::DamagedSize => format!("A damaged size, which no machine has{asked}."),
         _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
         _ if matches!(reason, Reason::Handle | Reason::Unsupported) => {
             "A library of NVIDIA's could not start on a GPU.".to_owned()

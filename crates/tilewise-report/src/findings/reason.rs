@@ -83,6 +83,11 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Move arrays to the device in parts, each in its final sharding")
         .code(None, "ulimit -l unlimited  # of a container: --ulimit memlock=-1"),
+        Reason::DamagedSize if about.framework == Some(Framework::Torch) => Words::new(
+            "Look for the first error of the log, of any rank: no device has as much memory, so the size is damaged, as behind a collective that \
+             timed out",
+        )
+        .task("Look for the first error of the log, of any rank"),
         Reason::DamagedSize => Words::new(
             "Install versions that were released together: no host has as much memory, so the size itself is damaged, not the memory \
              short",
@@ -207,7 +212,8 @@ pub(super) fn sentence(message: &Message) -> String {
 
 fn too_large(message: &Message) -> String {
     let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
-    let Some((temporaries, _)) = row("temporaries").zip(message.used.as_ref()) else {
+    let asked = row("temporaries").zip(message.used.as_ref()).filter(|(made, asked)| made.bytes() >= asked.bytes() / 2);
+    let Some((temporaries, _)) = asked else {
         return "The request itself is too large.".to_owned();
     };
     let total = message.usage.as_ref().map(|usage| &usage.total);

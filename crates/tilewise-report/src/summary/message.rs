@@ -312,10 +312,18 @@ fn verdict(message: &Message, budget: &Budget) -> String {
     }
 }
 
+/// Whether a message tells of the padding of all temporaries, or lists at least half of what is needed.
+fn lists_most(message: &Message, budget: &Budget) -> bool {
+    let has_total = message.requirement.as_ref().is_some_and(|requirement| requirement.utilization.is_some());
+    let sizes = message.entries.iter().filter_map(|entry| entry.size.as_ref()).map(PrintedSize::bytes);
+    let listed = sizes.fold(0, u64::saturating_add);
+    has_total || budget.used_bytes.is_none_or(|used| listed >= used / 2)
+}
+
 fn too_large(message: &Message, budget: &Budget) -> String {
     match (budget.padding_bytes, message.form) {
         (_, Form::Cores) => "The TensorCore and the SparseCores share HBM, and need too much together.".to_owned(),
-        (Some(0), _) if budget.unread == 0 => {
+        (Some(0), _) if budget.unread == 0 && lists_most(message, budget) => {
             "It is too large: none of it is padding, so that other layouts don't help.".to_owned()
         }
         (Some(padding), _) if padding > 0 => {

@@ -476,3 +476,33 @@ fn a_gpu_that_is_taken_has_another_process() {
         "{screen}"
     );
 }
+
+/// A request for more than half of a device is one array; a state that is saved is gathered whole.
+#[test]
+fn what_pytorch_asks_for_tells_the_step() {
+    let whole = of_torch("20.00 GiB", "5.00 GiB", "18.00 GiB", "0.25 GiB");
+    assert!(first_change(&format!("loss.backward()\n{whole}")).0.starts_with("Never make the array whole"));
+    let full = of_torch("1.00 GiB", "0.50 GiB", "21.50 GiB", "0.25 GiB");
+    let saving = format!(
+        "Traceback (most recent call last):\n  File \"/a/train.py\", line 7, in save\n    state = ema_model.state_dict()\n{full}"
+    );
+    assert!(first_change(&saving).0.starts_with("Save each device's own part"));
+    let (task, screen) =
+        first_change("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.");
+    assert!(task.starts_with("Look for the first error") && screen.contains("no machine has"), "{screen}");
+    let (_, screen) = first_change(
+        "RuntimeError: MPS backend out of memory (MPS allocated: 13.98 GB, other allocations: 3.06 GB, max allowed: 18.13 GB). Tried to \
+         allocate 1.75 GB on private pool.",
+    );
+    assert!(screen.starts_with("Out of memory on a GPU") && !screen.contains("nvidia"), "{screen}");
+}
+
+/// Of a program whose results fill it, the temporaries aren't what is asked for.
+#[test]
+fn the_sentence_on_a_request_names_what_it_is_for() {
+    let (_, screen) = first_change(
+        "Out of memory while trying to allocate 10080517240 bytes.\nBufferAssignment stats:\n  parameter allocation: 480.0KiB\n  \
+         maybe_live_out allocation: 9.39GiB\n  preallocated temp allocation: 22.31MiB\n  total allocation: 9.41GiB\n",
+    );
+    assert!(!screen.contains("temporaries take"), "{screen}");
+}

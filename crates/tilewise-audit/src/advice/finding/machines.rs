@@ -34,6 +34,10 @@ pub enum ElsewhereFinding {
     TorchCheckpoint,
     /// A job of PyTorch's takes less at once; whether it trains, if that is known.
     TorchLess(Option<Run>),
+    /// One array of PyTorch's is larger than half of the device.
+    TorchWhole,
+    /// PyTorch gathers a state whole to save it.
+    TorchSave,
     /// A server's programs find no room beside its weights and its cache.
     ServerPrograms {
         /// The server.
@@ -130,6 +134,8 @@ impl ElsewhereFinding {
             Self::SmallerWorkspace
             | Self::SmallerOperand { .. }
             | Self::TorchLess(_)
+            | Self::TorchWhole
+            | Self::TorchSave
             | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }
