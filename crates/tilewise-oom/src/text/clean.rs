@@ -140,7 +140,7 @@ fn without_marks(text: &str) -> String {
         let length = if let Some(tag) = line_end {
             out.push('\n');
             tag.len()
-        } else if mark.starts_with("**") && is_unpacking(before, &mark[2..]) {
+        } else if mark.starts_with("**") && is_of_code(before, &mark[2..]) {
             out.push_str("**");
             2
         } else if mark.starts_with("**") || mark.starts_with("\\.") && before.ends_with(|c: char| c.is_ascii_digit()) {
@@ -162,8 +162,13 @@ fn without_marks(text: &str) -> String {
     out
 }
 
-/// Whether `**` unpacks a mapping in Python's code, `f(x, **kwargs)`, rather than begins bold text.
-fn is_unpacking(before: &str, after: &str) -> bool {
+/// Whether `**` is Python's, a power or the unpacking of a mapping, `f(x**2, **kwargs)`, rather than a mark of bold text.
+fn is_of_code(before: &str, after: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_between = before.ends_with(|last| is_part(last) || last == ')') && after.starts_with(is_part);
+    if is_between || before.ends_with(' ') && after.starts_with(' ') {
+        return true;
+    }
     let name = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     before.trim_end_matches(' ').ends_with(['(', ','])
         && after.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -302,6 +307,7 @@ mod tests {
         assert_eq!(clean("**Used `1.0K`** of 2 * 3<br>1\\. Size"), "Used 1.0K of 2 * 3\n1. Size");
         assert_eq!(clean("a 5.0K [repeated 19x across cluster]\nb [x]"), "a 5.0K\nb [x]");
         assert_eq!(clean("f(**inputs, y) of **1.0K** (**2.0K**)"), "f(**inputs, y) of 1.0K (2.0K)");
+        assert_eq!(clean("x = empty(8 * 1024**3) ** 2"), "x = empty(8 * 1024**3) ** 2");
         assert_eq!(
             clean("arguments 0BOutput size 0B; shares 0B with arguments.Program hbm requirement 1.0K"),
             "arguments 0B\nOutput size 0B; shares 0B with arguments.\nProgram hbm requirement 1.0K"

@@ -61,7 +61,8 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )),
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
         RunTimeFinding::AskLess { asker, shrink } => match shrink {
-            Some(shrink) if !matches!(asker, Asker::Weights) => ask_less(*asker, about).caveat(to_shrink(*shrink)),
+            // One array may be the last of many.
+            Some(shrink) if *asker == Asker::Program => ask_less(*asker, about).caveat(to_shrink(*shrink)),
             _ => ask_less(*asker, about),
         },
         RunTimeFinding::Told(told) => {
