@@ -129,7 +129,7 @@ def said(report):
 
 def judged(name, turn):
     """A kernel's program: what the text has at its kernels, and what is said of it."""
-    function, arguments = next(PUBLIC[name].bodies())[1]()
+    function, arguments = PUBLIC[name].make()
     if turn:
         function, arguments = exchanged(function, arguments)
     report = tw.audit(tw.compile_for(function, *arguments, tpu=TPU), tpu=TPU)

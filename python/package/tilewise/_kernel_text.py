@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _index_maps, _internals, _tilewise
-from tilewise._body import Body, body_of
+from tilewise._body import guess_bytes
 from tilewise._jaxprs import ARITHMETIC, INLINED, inside, is_literal, opened
 from tilewise._tilewise import ElementType
 
@@ -22,14 +22,12 @@ class Kernel:
     Attributes:
         text: its declarations.
         call: its equation.
-        body: the bytes that its body holds.
         may_be_dropped: bytes of its scratch that the compiler may do without.
         not_covered: its features whose bytes aren't known here, in words.
     """
 
     text: str
     call: Any
-    body: Body
     may_be_dropped: int
     not_covered: tuple[str, ...]
 
@@ -113,8 +111,7 @@ def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
             lines.append(f"in {read[0]} {words}")
             computed += [f"in {each} {words}" for each in read[1:]]
     lines += computed + outputs
-    one_step = frozenset(axis for axis, bound in enumerate(steps) if bound == "1")
-    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered, one_step)
+    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered)
 
 
 def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
@@ -139,13 +136,7 @@ def _first_lines(name: str, generation: str, steps: list[str]) -> list[str]:
 
 
 def _finished(
-    lines: list[str],
-    kernel: Any,
-    scratch: list[Any],
-    call: Any,
-    generation: str,
-    not_covered: list[str],
-    one_step: frozenset[int] = frozenset(),
+    lines: list[str], kernel: Any, scratch: list[Any], call: Any, generation: str, not_covered: list[str]
 ) -> Kernel:
     for aval in scratch:
         memory = _memory(aval)
@@ -160,11 +151,10 @@ def _finished(
     limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
-    body = body_of(kernel, lambda aval: _bytes(aval, generation), one_step)
-    lines.append(f"body {min(body.guess_bytes, body.most_bytes)}")
+    lines.append(f"body {guess_bytes(kernel, lambda aval: _bytes(aval, generation))}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
         not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
-    return Kernel("\n".join(lines), call, body, dropped, tuple(not_covered))
+    return Kernel("\n".join(lines), call, dropped, tuple(not_covered))
 
 
 def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:

@@ -140,15 +140,11 @@ def kernel_budget(
 
 
 def _known(found: Kernel, generation: str) -> KernelBudget:
-    """The budget of a kernel, with the figures that its jaxpr has and its text doesn't."""
+    """The budget of a kernel, with the scratch that the compiler may do without, which its text doesn't tell apart."""
     kernel = budget(found.text, tpu=generation)
-    most, limit, verdict = found.body.most_bytes, kernel.limit_bytes, kernel.verdict
-    if limit is not None:
-        exceeds = kernel.vmem_bytes > limit
-        may_exceed = verdict == "probably_fits" and kernel.vmem_bytes + most > limit
-        may_fit = exceeds and kernel.vmem_bytes - found.may_be_dropped <= limit
-        verdict = "ask" if may_exceed or may_fit else verdict
-    return replace(kernel, body_most_bytes=most, may_be_dropped_bytes=found.may_be_dropped, verdict=verdict)
+    dropped, limit = found.may_be_dropped, kernel.limit_bytes
+    may_fit = limit is not None and kernel.vmem_bytes - dropped <= limit < kernel.vmem_bytes
+    return replace(kernel, may_be_dropped_bytes=dropped, verdict="ask" if may_fit else kernel.verdict)
 
 
 def _all_asked(kernels: tuple[KernelBudget, ...], calls: list[Any], generation: str) -> tuple[KernelBudget, ...]:

@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
-from tilewise._limits import in_words
 from tilewise._repr import read
 
 if TYPE_CHECKING:
@@ -106,8 +105,6 @@ class KernelBudget:
         vmem_bytes: bytes of VMEM that it declares.
         smem_bytes: bytes of SMEM that it declares.
         guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
-        body_most_bytes: the most that nine of ten bodies with its figures take, in libraries that it wasn't learned
-            from; the least may be 0. ``None`` of a text, which has no body.
         limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
@@ -117,9 +114,9 @@ class KernelBudget:
         moved_bytes: bytes that all windows move over the whole grid; ``None`` where only the run knows the grid.
         libtpu: the versions of libtpu whose limits these are; ``None`` where there are none.
         verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``;
-            ``ask``, the compiler, where it fits with the guess and not with ``body_most_bytes``, and where it fits only
-            without ``may_be_dropped_bytes``. Of its size alone, also where ``unsupported`` says that the compiler
-            refuses a block. ``fits`` and ``does_not_fit`` where the compiler was asked.
+            ``ask``, the compiler, where it fits only without ``may_be_dropped_bytes``. Of its size alone, also where
+            ``unsupported`` says that the compiler refuses a block. ``fits`` and ``does_not_fit`` where the compiler was
+            asked.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
         refusal: the compiler's words where it was asked and refuses the kernel for something else than its memory;
             ``None`` where it doesn't.
@@ -140,7 +137,6 @@ class KernelBudget:
     vmem_bytes: int
     smem_bytes: int
     guess_bytes: int | None
-    body_most_bytes: int | None
     measured_bytes: int | None
     limit_bytes: int | None
     cap_bytes: int | None
@@ -159,12 +155,7 @@ class KernelBudget:
 
     def __str__(self) -> str:
         table = _tilewise.kernel_table(self.text, tpu=self.tpu, measured_bytes=self.measured_bytes)
-        if self.refusal is not None:
-            return f"{table}\n  refused    {self.refusal}"
-        if self.measured_bytes is not None or self.body_most_bytes is None:
-            return table
-        asked = ", with which it doesn't fit: ask the compiler (compile=True)" if self.verdict == "ask" else ""
-        return f"{table}\n  most       {in_words(self.body_most_bytes)} for the body, in nine kernels of ten{asked}"
+        return table if self.refusal is None else f"{table}\n  refused    {self.refusal}"
 
 
 def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
@@ -178,7 +169,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
         ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: no TPU is given.
     """
-    unknown = {"body_most_bytes": None, "may_be_dropped_bytes": 0, "measured_bytes": None, "refusal": None}
+    unknown = {"may_be_dropped_bytes": 0, "measured_bytes": None, "refusal": None}
     found: KernelBudget = read(KernelBudget, {"text": text, **_tilewise.kernel_budget(text, tpu=tpu), **unknown})
     return found
 
