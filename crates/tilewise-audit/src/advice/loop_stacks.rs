@@ -21,6 +21,9 @@ pub(crate) struct LoopStacks {
     carry_bytes: u64,
 }
 
+/// Most segments that are tried: a text may claim any number of trips.
+const MOST_SEGMENTS: u64 = 4096;
+
 /// Segments of a loop, each behind a checkpoint: the carry stays of each, and the stacks of one at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segments {
@@ -114,8 +117,8 @@ impl LoopStacks {
         let carried = self.all.iter().filter(|stack| stack.is_carried).map(|stack| stack.bytes / trips);
         let carry = self.carry_bytes.max(carried.fold(0, u64::saturating_add));
         let left = |count: u64| carry.saturating_mul(count).saturating_add(kept / count);
-        let divisors =
-            (2..=trips.isqrt().saturating_mul(4)).filter(|count| trips.is_multiple_of(*count) && *count < trips);
+        let most = trips.isqrt().saturating_mul(4).min(MOST_SEGMENTS);
+        let divisors = (2..=most).filter(|count| trips.is_multiple_of(*count) && *count < trips);
         let count = divisors.min_by_key(|count| left(*count))?;
         (kept.saturating_sub(left(count)) / 2 > freed)
             .then(|| Segments { count, carry_bytes: carry.saturating_mul(count) })
