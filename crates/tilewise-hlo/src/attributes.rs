@@ -1,9 +1,13 @@
 //! `key=value` lists: after an instruction, in a module's header, in `metadata={…}`.
 
 use std::borrow::Cow;
+use std::slice;
 use tilewise::visible;
 
+use crate::record::{AttributeRecords, Data};
 use crate::scan::{identifier_end, peek, skip_trivia, value_end};
+use crate::span::Span;
+use crate::steps;
 
 /// One `name=value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,21 +22,33 @@ pub struct Attribute<'m> {
 ///
 /// Brackets nest; strings are not looked into. Text that is no pair is skipped.
 #[derive(Clone, Debug)]
-pub struct Attributes<'m> {
-    rest: &'m str,
-    blank_separated: bool,
+pub struct Attributes<'m>(Pairs<'m>);
+
+#[derive(Clone, Debug)]
+enum Pairs<'m> {
+    Written(WrittenPairs<'m>),
+    /// Of an instruction, found once.
+    Found(&'m Data, slice::Iter<'m, [Span; 2]>),
 }
 
 impl<'m> Attributes<'m> {
     /// Pairs with commas between.
     pub(crate) fn new(text: &'m str) -> Self {
-        Self { rest: text, blank_separated: false }
+        Self(Pairs::Written(WrittenPairs { rest: text, blank_separated: false }))
     }
 
     /// Pairs with white space between, in braces: `{op_name="f" stack_frame_id=3}`.
     fn in_braces(text: &'m str) -> Self {
         let inside = text.strip_prefix('{').unwrap_or(text);
-        Self { rest: inside.strip_suffix('}').unwrap_or(inside), blank_separated: true }
+        let rest = inside.strip_suffix('}').unwrap_or(inside);
+        Self(Pairs::Written(WrittenPairs { rest, blank_separated: true }))
+    }
+
+    /// Those of an instruction.
+    pub(crate) fn of(data: &'m Data, instruction: usize) -> Self {
+        let pairs = data.attributes.get_or_init(|| all(data)).of(instruction);
+        steps::take(pairs.len());
+        Self(Pairs::Found(data, pairs.iter()))
     }
 
     /// The value of the first pair of this name.
@@ -42,6 +58,39 @@ impl<'m> Attributes<'m> {
 }
 
 impl<'m> Iterator for Attributes<'m> {
+    type Item = Attribute<'m>;
+
+    fn next(&mut self) -> Option<Attribute<'m>> {
+        match &mut self.0 {
+            Pairs::Written(pairs) => pairs.next(),
+            Pairs::Found(data, pairs) => {
+                let [name, value] = *pairs.next()?;
+                Some(Attribute { name: data.text(name), value: data.text(value) })
+            }
+        }
+    }
+}
+
+/// The attributes of all instructions.
+fn all(data: &Data) -> AttributeRecords {
+    let mut records = AttributeRecords::default();
+    for record in &data.instructions {
+        let text = data.text(record.attributes);
+        steps::take(text.len());
+        let pairs = Attributes::new(text);
+        records.push(pairs.map(|pair| [data.span_of(pair.name), data.span_of(pair.value)]));
+    }
+    records
+}
+
+/// The pairs of a text.
+#[derive(Clone, Debug)]
+struct WrittenPairs<'m> {
+    rest: &'m str,
+    blank_separated: bool,
+}
+
+impl<'m> Iterator for WrittenPairs<'m> {
     type Item = Attribute<'m>;
 
     fn next(&mut self) -> Option<Attribute<'m>> {
@@ -153,6 +202,10 @@ pub fn unquote(text: &str) -> Cow<'_, str> {
 }
 
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
+    // Most texts have neither escapes nor what needs one: this loop is vectorised.
+    if text.bytes().fold(true, |is_plain, byte| is_plain & (matches!(byte, b' '..=b'~') & (byte != b'\\'))) {
+        return Cow::Borrowed(text);
+    }
     if !text.contains('\\') {
         return visible(text);
     }

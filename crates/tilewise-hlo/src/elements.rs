@@ -5,8 +5,8 @@
 //! computation, before the first instruction that reads it, and calls it `fusion_1`, or `p_1_0`: observed with jaxlib
 //! 0.12.0.1, by printing a text that was read. This module does the same, so that a module has ordinary operands.
 
+use foldhash::{HashMap, HashSet};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use memchr::memchr;
@@ -24,13 +24,13 @@ pub(crate) fn expand(data: &mut Data) -> HashMap<usize, Span> {
         has_operands(instruction.opcode) && memchr(b'#', data.text(instruction.operands).as_bytes()).is_some()
     };
     if memchr(b'#', data.source.as_bytes()).is_none() || !data.instructions.iter().any(reads_element) {
-        return HashMap::new();
+        return HashMap::default();
     }
     let mut expansion = Expansion {
         source: &data.source,
         appendix: String::new(),
         instructions: Vec::with_capacity(data.instructions.len()),
-        operands: HashMap::new(),
+        operands: HashMap::default(),
     };
     let mut rest = mem::take(&mut data.instructions).into_iter();
     for computation in &mut data.computations {
@@ -67,8 +67,8 @@ impl<'d> Expansion<'d> {
             return;
         }
         let mut names: HashSet<String> = instructions.iter().map(|other| text(other.name).to_owned()).collect();
-        let mut defined: HashSet<&str> = HashSet::new();
-        let mut made: HashMap<(String, usize), String> = HashMap::new();
+        let mut defined: HashSet<&str> = HashSet::default();
+        let mut made: HashMap<(String, usize), String> = HashMap::default();
         for mut instruction in instructions {
             // If an operand isn't defined above, the text stays, and `resolve` warns of it.
             let is_defined = |operand: &str| match element(operand) {

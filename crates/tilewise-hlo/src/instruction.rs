@@ -183,7 +183,7 @@ impl<'m> Instruction<'m> {
     /// Its attributes.
     #[must_use]
     pub fn attributes(&self) -> Attributes<'m> {
-        Attributes::new(self.attributes_text())
+        Attributes::of(self.data, self.index)
     }
 
     /// The text of one attribute's value, with its brackets or quotes (see [`unquote`](crate::unquote)).

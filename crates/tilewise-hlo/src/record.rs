@@ -42,6 +42,29 @@ impl ComputationRecord {
     }
 }
 
+/// The attributes of all instructions, which are long, and asked for many times.
+#[derive(Debug, Default)]
+pub(crate) struct AttributeRecords {
+    /// The start of each instruction's `pairs`.
+    firsts: Vec<u32>,
+    /// Name and value.
+    pairs: Vec<[Span; 2]>,
+}
+
+impl AttributeRecords {
+    /// Adds those of the next instruction.
+    pub(crate) fn push(&mut self, pairs: impl Iterator<Item = [Span; 2]>) {
+        // A pair takes two bytes at least, so that their number fits as offsets do.
+        self.firsts.push(u32::try_from(self.pairs.len()).unwrap_or(u32::MAX));
+        self.pairs.extend(pairs);
+    }
+
+    pub(crate) fn of(&self, instruction: usize) -> &[[Span; 2]] {
+        let at = |index: usize| self.firsts.get(index).map_or(self.pairs.len(), |first| *first as usize);
+        self.pairs.get(at(instruction)..at(instruction + 1)).unwrap_or_default()
+    }
+}
+
 /// The callers of a computation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Uses {
@@ -77,6 +100,7 @@ pub(crate) struct Data {
     pub(crate) computations_by_name: OnceLock<NameIndex>,
     /// The instructions of each computation.
     pub(crate) instructions_by_name: OnceLock<Vec<OnceLock<NameIndex>>>,
+    pub(crate) attributes: OnceLock<AttributeRecords>,
     pub(crate) owning: OnceLock<Vec<bool>>,
     pub(crate) has_tiles: OnceLock<bool>,
 }

@@ -1,6 +1,6 @@
 //! Upper bound of a program's memory under any schedule.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use tilewise_hlo::{Opcode, dataflow::Dataflow};
 

@@ -1,6 +1,6 @@
 //! Buffers: values that must share memory, and their live ranges.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use tilewise_hlo::{
     CallRole, Opcode,
@@ -53,7 +53,7 @@ impl Buffers {
             }
             union.join_callees(op);
         }
-        let mut donated = HashSet::new();
+        let mut donated = HashSet::default();
         for (parameter, output) in donations(flow)? {
             donated.insert(parameter);
             union.join(output, parameter);

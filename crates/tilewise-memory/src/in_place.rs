@@ -3,7 +3,8 @@
 //! The rules are those of `HloDataflowAnalysis::GetInPlaceInputOutputPairs` and `AliasInfo`
 //! (xla/hlo/analysis/alias_info.cc), fusions included.
 
-use std::collections::{HashMap, hash_map::Entry};
+use foldhash::HashMap;
+use std::collections::hash_map::Entry;
 
 use tilewise_hlo::{
     CallRole, Opcode,
@@ -40,7 +41,7 @@ pub(crate) struct InPlace<'f> {
 impl<'f> InPlace<'f> {
     pub(crate) fn new(flow: &'f Dataflow) -> Result<Self, Error> {
         let left = flow.all_positions().len().saturating_mul(16);
-        let mut this = Self { flow, fusions: HashMap::new(), left };
+        let mut this = Self { flow, fusions: HashMap::default(), left };
         // Bodies are printed before their callers, so in text order nested fusions come first.
         let mut fusions: Vec<OpId> = flow.ops().ids().filter(|op| flow[*op].opcode == Opcode::Fusion).collect();
         fusions.sort_by_cached_key(|op| flow.instruction_index(*op));
@@ -161,7 +162,7 @@ impl<'f> InPlace<'f> {
         let Some(body) = flow.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
         let (root, result) = (flow[body].root, flow[op].position);
         let mut pairs = Vec::new();
-        let mut of_others: HashMap<OpId, HashMap<usize, Pair>> = HashMap::new();
+        let mut of_others: HashMap<OpId, HashMap<usize, Pair>> = HashMap::default();
         for leaf in flow.positions(op).filter(|position| !flow.is_tuple(*position)) {
             let to = leaf.since(result);
             let (producer, node) = self.back(root, to)?;

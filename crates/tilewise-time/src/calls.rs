@@ -1,6 +1,6 @@
 //! Computations that run as sequences, and those within one instruction.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode};
 
@@ -17,7 +17,7 @@ pub(crate) struct Calls {
 impl Calls {
     /// `None` if computations call each other in a circle, as no compiler prints.
     pub(crate) fn of(computations: &[Computation<'_>], entry: usize) -> Option<Self> {
-        let mut called = HashMap::new();
+        let mut called = HashMap::default();
         let mut callees = |computation: usize, is_caller: fn(Opcode) -> bool| {
             let callers = computations[computation].instructions().filter(|at| is_caller(at.opcode()));
             let mut all = Vec::new();

@@ -1,6 +1,6 @@
 //! Operations beside the core: copies, collectives, transfers to the host.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::{Estimate, Kind};
 

@@ -1,6 +1,7 @@
 //! Bytes that an instruction moves.
 
-use std::{collections::HashMap, rc::Rc};
+use foldhash::HashMap;
+use std::rc::Rc;
 
 use tilewise::{Shape, Tiled};
 use tilewise_hlo::Instruction;

@@ -1,6 +1,6 @@
 //! One walk of each computation, as the core runs it.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use tilewise::tpu::Generation;
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode, dataflow::Dataflow};

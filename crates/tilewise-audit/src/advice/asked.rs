@@ -102,7 +102,7 @@ impl Held for LiveArray<'_> {
     }
 
     fn op_name(&self) -> String {
-        op_name(&self.instruction).unwrap_or_default()
+        op_name(&self.instruction).unwrap_or_default().into_owned()
     }
 
     fn advised(&self, evidence: &dyn Evidence) -> AdvisedArray {

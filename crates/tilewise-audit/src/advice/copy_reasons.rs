@@ -5,7 +5,8 @@ use crate::{
     copies::{CopyClass, CopyRow, Obstacle},
     program::{PlannedProgram, op_name},
 };
-use std::collections::HashMap;
+use foldhash::HashMap;
+use std::borrow::Cow;
 use tilewise::{Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -199,7 +200,7 @@ impl Explained<'_, '_> {
 }
 
 fn end(kind: CopyEndKind, number: Option<usize>, instruction: &Instruction<'_>) -> CopyEnd {
-    let op_name = op_name(instruction).filter(|name| !name.is_empty());
+    let op_name = op_name(instruction).filter(|name| !name.is_empty()).map(Cow::into_owned);
     CopyEnd { kind, number, instruction: instruction.name().to_owned(), op_name }
 }
 
@@ -215,7 +216,7 @@ fn undone(planned: &PlannedProgram, copies: &[CopyRow]) -> HashMap<usize, usize>
     let relayout = |copy: OpId| {
         known.get(&flow.instruction_index(copy)).filter(|first| first.class == CopyClass::Relayout).copied()
     };
-    let mut pairs = HashMap::new();
+    let mut pairs = HashMap::default();
     for row in copies.iter().filter(|row| row.class == CopyClass::Relayout) {
         let Some(copy) = planned.module.instruction(row.index).and_then(|copy| flow.op(&copy)) else { continue };
         let Some(copied) = flow.operand(copy, 0) else { continue };

@@ -7,7 +7,8 @@ use super::{
     recommendation::EditedLine,
 };
 use crate::program::{SourceLine, innermost_own, is_installed, op_name};
-use std::{cell::OnceCell, collections::HashMap};
+use foldhash::HashMap;
+use std::cell::OnceCell;
 use tilewise_hlo::{Instruction, Module, SourceLocation};
 
 /// About the number of call stacks of a program to compare.
@@ -73,7 +74,7 @@ fn gradient(stacks: &Stacks<'_>) -> Option<EditedLine> {
     };
     // Functions that were traced before, such as a checkpointed scan's, have lost their callers.
     let within = shared_by(of(true), |count, all| count.saturating_mul(3) > all.saturating_mul(2));
-    let mut parted: HashMap<usize, usize> = HashMap::new();
+    let mut parted: HashMap<usize, usize> = HashMap::default();
     for other in of(false).filter(|other| !other.is_empty()) {
         let together = within.iter().zip(other).take_while(|(one, other)| one == other).count();
         *parted.entry(together).or_default() += 1;
@@ -88,7 +89,7 @@ fn gradient(stacks: &Stacks<'_>) -> Option<EditedLine> {
 /// The user's function that most differentiated operations have below the line that takes their gradient.
 fn loss<'c, 'm: 'c>(calls: impl Iterator<Item = &'c Calls<'m>>, line: &SourceLine) -> Option<String> {
     let is_line = |frame: &SourceLocation<'_>| *frame.file == *line.file && frame.line == line.line;
-    let mut names: HashMap<&str, usize> = HashMap::new();
+    let mut names: HashMap<&str, usize> = HashMap::default();
     for calls in calls {
         let Some(at) = calls.iter().rposition(is_line) else { continue };
         let own = calls[at + 1..].iter().find(|frame| !is_installed(&frame.file));
@@ -137,7 +138,7 @@ fn shared_by<'c, 'm>(
     let mut left: Vec<&'c Calls<'m>> = all.filter(|calls| !calls.is_empty()).collect();
     let (all, mut depth) = (left.len(), 0);
     loop {
-        let mut next: HashMap<(&str, u32), usize> = HashMap::new();
+        let mut next: HashMap<(&str, u32), usize> = HashMap::default();
         for frame in left.iter().filter_map(|calls| calls.get(depth)) {
             *next.entry((&*frame.file, frame.line)).or_default() += 1;
         }

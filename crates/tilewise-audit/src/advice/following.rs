@@ -2,7 +2,8 @@
 
 use super::program::{LiveArray, ProgramModel};
 use crate::program::{fused_updates, is_elementwise, is_elementwise_opcode, passes_on};
-use std::collections::{HashSet, VecDeque};
+use foldhash::HashSet;
+use std::collections::VecDeque;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{OpId, Position, REACH, Use},
@@ -16,7 +17,7 @@ impl<'m> ProgramModel<'m> {
 
     /// Whether an array is read, and only elementwise operations lie between it and the program's results.
     pub(crate) fn is_elementwise_to_the_end(&self, array: &LiveArray<'m>) -> bool {
-        let (mut waiting, mut seen) = (vec![array.position], HashSet::new());
+        let (mut waiting, mut seen) = (vec![array.position], HashSet::default());
         let mut is_read = false;
         while let Some(at) = waiting.pop() {
             for found in self.flow.readers(at) {
@@ -60,7 +61,7 @@ impl<'m> ProgramModel<'m> {
     /// Whether `this` is `other` with its elements replaced: computed elementwise, partly overwritten, or carried by a
     /// loop.
     pub(crate) fn updates(&self, this: &LiveArray<'m>, other: &LiveArray<'m>) -> bool {
-        let (mut waiting, mut seen) = (VecDeque::from([this.position]), HashSet::new());
+        let (mut waiting, mut seen) = (VecDeque::from([this.position]), HashSet::default());
         while let Some(at) = waiting.pop_front() {
             let at = self.flow.origin(at);
             if at == other.position {

@@ -2,7 +2,7 @@
 
 use super::program::{LiveArray, ProgramModel};
 use crate::program::{is_forward, passes_on, runs_backward, traced};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use tilewise::Shape;
 use tilewise_hlo::Opcode;
 
@@ -67,7 +67,7 @@ impl<'m> ProgramModel<'m> {
 
     /// Time of each instruction's first run.
     fn moments(&self) -> HashMap<usize, usize> {
-        let mut moments = HashMap::new();
+        let mut moments = HashMap::default();
         for (moment, instruction) in self.plan.order().enumerate() {
             moments.entry(instruction).or_insert(moment);
         }

@@ -2,7 +2,7 @@
 
 use super::edited_line::{Calls, calls, innermost, is_shared, shared};
 use crate::program::{SourceLine, is_name};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use tilewise_hlo::{Instruction, SourceLocation};
 
 /// The most instructions whose call stacks are compared.
@@ -37,7 +37,7 @@ impl LayerCalls {
 /// The class whose method nearly all call stacks enter after the calls that they share.
 fn next_class(stacks: &[Calls<'_>], shared: &[SourceLocation<'_>]) -> Option<String> {
     let within: Vec<&Calls<'_>> = stacks.iter().filter(|calls| calls.starts_with(shared)).collect();
-    let mut entered: HashMap<&str, usize> = HashMap::new();
+    let mut entered: HashMap<&str, usize> = HashMap::default();
     for class in within.iter().filter_map(|calls| class_of(calls.get(shared.len())?)) {
         *entered.entry(class).or_default() += 1;
     }

@@ -7,10 +7,8 @@ use super::{
     program::{LiveArray, ProgramModel},
 };
 use crate::program::{is_backward, is_module, modules, numbered, traced};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use foldhash::{HashMap, HashSet};
+use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise_hlo::Opcode;
 
 /// Repeated layers with the values that they keep, in execution order.
@@ -175,7 +173,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
             *steps.entry(first).or_default() += i128::from(bytes);
             *steps.entry(last + 1).or_default() -= i128::from(bytes);
         };
-        let mut again: HashMap<(usize, usize), (usize, usize, usize)> = HashMap::new();
+        let mut again: HashMap<(usize, usize), (usize, usize, usize)> = HashMap::default();
         for layer in &self.layers {
             let restart = layer.restart();
             let end = backward.end_after(restart);

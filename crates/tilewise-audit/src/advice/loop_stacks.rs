@@ -1,7 +1,8 @@
 //! Arrays that a loop stacks up over its trips for its gradient, and those that stay once its steps are recomputed.
 
 use super::program::{LiveArray, ProgramModel};
-use std::{cmp::Reverse, collections::HashMap};
+use foldhash::HashMap;
+use std::cmp::Reverse;
 use tilewise::ElementType;
 use tilewise_hlo::{Instruction, dataflow::Position};
 
@@ -49,7 +50,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     pub(crate) fn of(program: &'p ProgramModel<'m>) -> Self {
         let values = program.plan.spaces.iter().flat_map(|space| &space.values);
         let bytes = values.map(|value| (value.position, value.bytes)).collect();
-        let mut held: HashMap<Position, Vec<&LiveArray<'m>>> = HashMap::new();
+        let mut held: HashMap<Position, Vec<&LiveArray<'m>>> = HashMap::default();
         for array in program.temporaries() {
             held.entry(program.flow.origin(array.position)).or_default().push(array);
         }
@@ -142,7 +143,7 @@ impl LoopStacks {
 /// Marks a stack for each array of the carry: of its element type, or else of another, in which the gradient reads it.
 fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
     // Number of arrays in the carry, by bounds and element type.
-    let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::new();
+    let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::default();
     for (bounds, element_type) in carry {
         *left.entry(bounds).or_default().entry(element_type).or_default() += 1;
     }

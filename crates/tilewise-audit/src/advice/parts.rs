@@ -1,7 +1,7 @@
 //! Parts of a batch: sizes of arrays in one part, and the leading sizes of arguments.
 
 use super::program::{LiveArray, ProgramModel};
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::{Shape, tpu};
 
 /// Smallest batch: shorter dimensions are more often components, channels or heads.
@@ -48,7 +48,7 @@ pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, a
 
 /// First dimensions of arguments, each with the bounds of the arguments that begin with it.
 pub(crate) fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
-    let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
+    let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::default();
     for bounds in arguments(program) {
         if let Some(first) = bounds.first() {
             leading.entry(*first).or_default().insert(bounds);

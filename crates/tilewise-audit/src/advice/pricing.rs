@@ -11,7 +11,8 @@ use super::{
     rules::{divided, narrowed, scores_of},
 };
 use crate::program::{name, root};
-use std::{cmp::Reverse, collections::HashMap};
+use foldhash::HashMap;
+use std::cmp::Reverse;
 
 /// A proposal has to free more than a hundredth of the program's memory.
 const WORTHWHILE: u64 = 100;

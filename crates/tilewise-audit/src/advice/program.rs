@@ -5,7 +5,7 @@ use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
     program::{PlannedProgram, has_gradient, is_name, name, root, traced},
 };
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::{ElementType, Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Module, Opcode,
@@ -132,7 +132,7 @@ impl<'m> ProgramModel<'m> {
                 shape,
             });
         }
-        let mut buffers = HashMap::new();
+        let mut buffers = HashMap::default();
         for value in plan.spaces.iter().flat_map(|space| &space.values) {
             buffers.entry(value.instruction).or_insert(value.buffer);
         }
@@ -168,7 +168,7 @@ impl<'m> ProgramModel<'m> {
     }
 
     pub(crate) fn peak_temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
     }
 

@@ -5,7 +5,8 @@ use super::{
     program::{BufferChanges, ProgramModel},
 };
 use crate::program::{name, root};
-use std::{collections::HashSet, iter::successors};
+use foldhash::HashSet;
+use std::iter::successors;
 
 /// Most equal parts of a batch of which one is worth naming.
 const MOST_PARTS: u64 = 4;

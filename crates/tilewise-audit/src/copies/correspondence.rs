@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn all_orders_come_once() {
         let mut order = vec![3, 2, 1, 0];
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = foldhash::HashSet::default();
         while seen.insert(order.clone()) {
             order = previous_permutation(order);
         }

@@ -2,7 +2,7 @@
 
 use super::{correspondence::Correspondence, rows::CopyClass};
 use crate::program::is_reduction;
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::{
     Shape,
     tpu::{self, Generation},
@@ -159,8 +159,8 @@ impl<'m> CopiedInterface<'m> {
 
     /// Copied results, by tuple index path.
     pub(crate) fn results(&self) -> HashMap<Vec<usize>, Copied<'m>> {
-        let Some(root) = self.flow.entry().map(|entry| self.flow[entry].root) else { return HashMap::new() };
-        let Some(shape) = self.flow.shape(self.flow[root].position) else { return HashMap::new() };
+        let Some(root) = self.flow.entry().map(|entry| self.flow[entry].root) else { return HashMap::default() };
+        let Some(shape) = self.flow.shape(self.flow[root].position) else { return HashMap::default() };
         let leaves = self.flow.positions(root).filter(|position| !self.flow.is_tuple(*position)).zip(shape.leaves());
         let arrays =
             leaves.enumerate().filter(|(_, (_, (_, leaf)))| leaf.as_array().is_some() && memory_space(leaf) == 0);
@@ -261,7 +261,7 @@ struct CopyOf {
 impl<'m> Stage<'m> {
     fn after(flow: &'m Dataflow, position: Position, elements: Correspondence) -> Self {
         let mut stage = Self { flow, copies: Vec::new(), returned: None, is_read: false };
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut waiting = vec![(position, Some(elements))];
         while let Some((at, elements)) = waiting.pop() {
             if !seen.insert(at) {

@@ -1,7 +1,8 @@
 //! Copies: data movement without computation.
 
 use crate::program::{Sizer, SourceLine, op_name, share, source_line};
-use std::{cmp::Reverse, collections::HashMap};
+use foldhash::HashMap;
+use std::{borrow::Cow, cmp::Reverse};
 use tilewise::{ErrorKind, Shape, ShapeKind, Tiled};
 use tilewise_hlo::{Instruction, Module, Opcode, dataflow::Dataflow};
 
@@ -129,7 +130,7 @@ pub struct CopyLine {
 #[must_use]
 pub fn copies_by_line(copies: &[CopyRow], moved: u64) -> Vec<CopyLine> {
     let mut lines: Vec<CopyLine> = Vec::new();
-    let mut known: HashMap<(Option<&SourceLine>, CopyClass), (usize, u64)> = HashMap::new();
+    let mut known: HashMap<(Option<&SourceLine>, CopyClass), (usize, u64)> = HashMap::default();
     for copy in copies {
         let (at, largest) = known.entry((copy.source.as_ref(), copy.class)).or_insert((lines.len(), 0));
         if *at == lines.len() {
@@ -244,7 +245,7 @@ fn row<'m>(
         written_bytes: pair.written_bytes,
         trips,
         moved_bytes: pair.read_bytes.saturating_add(pair.written_bytes).saturating_mul(trips.unwrap_or(1)),
-        op_name: op_name(copy),
+        op_name: op_name(copy).map(Cow::into_owned),
         source: source_line(copy),
         from: pair.from,
         to: pair.to,

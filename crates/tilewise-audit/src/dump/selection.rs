@@ -5,7 +5,8 @@
 //! which belong together and which is the last (`module_0007.jit_f.….after_optimizations.txt`).
 
 use crate::failure::Failure;
-use std::{cmp::Ordering, collections::HashSet, path::is_separator};
+use foldhash::HashSet;
+use std::{cmp::Ordering, path::is_separator};
 use tilewise_hlo::{BufferAssignment, Document, Module};
 
 /// The kind of a file.

@@ -4,10 +4,8 @@ use super::{
     axis_name::{AxisName, NamedAxis},
     elements, has_gradient, is_backward, is_input, name, op_name,
 };
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use foldhash::{HashMap, HashSet};
+use std::cmp::Reverse;
 use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{
     CallRole, Computation, Instruction, Opcode,
@@ -32,7 +30,7 @@ pub(crate) struct Names<'f> {
 impl<'f> Names<'f> {
     pub(crate) fn of(flow: &'f Dataflow) -> Self {
         let facts = Facts::of(flow);
-        let mut known: HashMap<AxisId, Vec<KnownAxes>> = HashMap::new();
+        let mut known: HashMap<AxisId, Vec<KnownAxes>> = HashMap::default();
         // Inputs before weights, whose dimensions tell less; images before their labels.
         let mut arguments = facts.arguments.iter().collect::<Vec<_>>();
         arguments.sort_by_key(|argument| (!argument.is_input, Reverse(argument.rank)));
@@ -132,17 +130,17 @@ impl<'f> Facts<'f> {
             axes: flow.axes(),
             has_gradient: has_gradient(flow.module()),
             arguments: Vec::new(),
-            of_weights: HashMap::new(),
-            beginning: HashMap::new(),
-            of_words: HashSet::new(),
+            of_weights: HashMap::default(),
+            beginning: HashMap::default(),
+            of_words: HashSet::default(),
             paired: paired(flow),
             multiplied: multiplied(flow),
             of_exponentials: of_exponentials(flow),
             batch: None,
-            tables: HashSet::new(),
-            looked_up: HashSet::new(),
+            tables: HashSet::default(),
+            looked_up: HashSet::default(),
             loops: loops(flow),
-            of_layers: HashSet::new(),
+            of_layers: HashSet::default(),
         };
         facts.add_arguments();
         facts.add_tables();
@@ -356,7 +354,7 @@ fn tells_places_apart(at: &Instruction<'_>) -> bool {
 
 /// Axes that occur in two dimensions of one array.
 fn paired(flow: &Dataflow) -> HashSet<AxisId> {
-    let (mut paired, mut seen) = (HashSet::new(), Vec::<AxisId>::new());
+    let (mut paired, mut seen) = (HashSet::default(), Vec::<AxisId>::new());
     for at in flow.module().instructions().filter(|at| at.opcode() != Opcode::Tuple) {
         seen.clear();
         for axis in flow.axes().of_array(&at, 0).flatten() {
@@ -373,7 +371,7 @@ fn paired(flow: &Dataflow) -> HashSet<AxisId> {
 fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
     let products = flow.module().instructions();
     let products = products.filter(|at| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution));
-    let mut multiplied = HashSet::new();
+    let mut multiplied = HashSet::default();
     for product in products {
         let axes = |at: &Instruction<'_>| flow.axes().of_array(at, 0).flatten().copied().collect::<HashSet<AxisId>>();
         let mut operands = product.operands().filter_map(|operand| operand.instruction()).map(|operand| axes(&operand));
@@ -430,7 +428,7 @@ fn is_of_compiler(at: &Instruction<'_>) -> bool {
 /// The innermost loop around each computation. Where the program's loops have names, one without a name is the
 /// compiler's own, such as that of a large gather.
 fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
-    let mut loops = HashMap::new();
+    let mut loops = HashMap::default();
     let is_named = |at: &Instruction<'_>| op_name(at).is_some();
     let are_named = flow.module().instructions().any(|at| at.opcode() == Opcode::While && is_named(&at));
     let is_own = |at: &Instruction<'_>| !is_of_compiler(at) && (is_named(at) || !are_named);

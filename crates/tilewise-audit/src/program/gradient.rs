@@ -1,6 +1,7 @@
 //! Whether a program takes a gradient.
 
-use super::{any_fused, does, is_backward, op_name};
+use super::{any_fused, does, is_backward, is_recomputed, op_name};
+use std::borrow::Cow;
 use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 
 /// Whether a program takes a gradient: by JAX's names of operations, or by a loop that goes backwards through slices
@@ -8,6 +9,14 @@ use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
 pub(crate) fn has_gradient(module: &Module) -> bool {
     module.source().contains("transpose(jvp")
         || module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
+}
+
+/// The names of all operations under a checkpoint, by JAX.
+pub(crate) fn names_under_checkpoints(module: &Module) -> impl Iterator<Item = Cow<'_, str>> {
+    let text = module.source();
+    let may_have = text.contains("checkpoint") || text.contains("remat");
+    let names = module.instructions().take_while(move |_| may_have).filter_map(|at| op_name(&at));
+    names.filter(|name| is_recomputed(name))
 }
 
 /// Whether an instruction is an operation of the backward pass, or fuses one.

@@ -1,6 +1,7 @@
 //! Parses names of arguments and operations.
 
 use super::origin::op_name;
+use std::borrow::Cow;
 use tilewise::Shape;
 use tilewise_hlo::Instruction;
 
@@ -8,7 +9,7 @@ use tilewise_hlo::Instruction;
 /// which isn't a Python name.
 pub(crate) fn name(argument: &Instruction<'_>) -> String {
     let of_metadata = op_name(argument).filter(|name| !name.is_empty() && !root(name).contains('/'));
-    of_metadata.unwrap_or_else(|| format!("%{}", argument.name()))
+    of_metadata.map_or_else(|| format!("%{}", argument.name()), Cow::into_owned)
 }
 
 /// Whether a name is an instruction's, for lack of one in the program.

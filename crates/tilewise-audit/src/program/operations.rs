@@ -1,6 +1,6 @@
 //! Effects of instructions on the elements of arrays.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 
 /// The custom-call target of Pallas and Mosaic kernels.
@@ -89,7 +89,7 @@ fn count(instruction: &Instruction<'_>) -> Option<u64> {
 /// at most `left` instructions.
 pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, left: &mut usize) -> Vec<usize> {
     let Some(root) = fusion.calls().find_map(|call| call.computation()?.root()) else { return Vec::new() };
-    let (mut waiting, mut seen, mut numbers) = (vec![(root, element)], HashSet::new(), Vec::new());
+    let (mut waiting, mut seen, mut numbers) = (vec![(root, element)], HashSet::default(), Vec::new());
     while let Some((at, element)) = waiting.pop() {
         if *left == 0 || !seen.insert((at.index(), element)) {
             continue;

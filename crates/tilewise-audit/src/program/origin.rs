@@ -1,7 +1,8 @@
 //! The source lines of instructions.
 
 use super::operations::passes_on;
-use std::{collections::HashMap, iter};
+use foldhash::HashMap;
+use std::{borrow::Cow, iter};
 use tilewise_hlo::{
     Instruction, Opcode, SourceLocation,
     dataflow::{Dataflow, OpId, REACH},
@@ -68,8 +69,8 @@ impl SourceLine {
     }
 }
 
-pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
-    Some(instruction.metadata()?.op_name()?.into_owned())
+pub(crate) fn op_name<'m>(instruction: &Instruction<'m>) -> Option<Cow<'m, str>> {
+    instruction.metadata()?.op_name()
 }
 
 /// The innermost line outside installed packages, which a user can't change; a package's line only if there is no
@@ -116,7 +117,7 @@ fn package(file: &str) -> Option<&str> {
 /// The name and line of an instruction, or of what it copies: copies that the compiler adds have none. An argument has
 /// a name, but maybe no line.
 pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
-    let mut name = op_name(instruction);
+    let mut name = op_name(instruction).map(Cow::into_owned);
     if let Some(source) = source_line(instruction) {
         return (name, Some(source));
     }
@@ -128,7 +129,7 @@ pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
     };
     let way = iter::successors(flow.op(instruction), copied).skip(1).take(REACH);
     for at in way.filter_map(|op| flow.instruction(op)) {
-        name = name.or_else(|| op_name(&at));
+        name = name.or_else(|| op_name(&at).map(Cow::into_owned));
         if let Some(source) = source_line(&at) {
             return (name, Some(source));
         }
@@ -171,7 +172,7 @@ impl Tracer {
     fn of(&mut self, flow: &Dataflow, op: OpId) -> Option<Traced> {
         let read = || {
             let at = flow.instruction(op)?;
-            let (name, source) = (op_name(&at), source_line(&at));
+            let (name, source) = (op_name(&at).map(Cow::into_owned), source_line(&at));
             (name.is_some() || source.is_some()).then_some((name, source))
         };
         self.0.entry(op).or_insert_with(read).clone()

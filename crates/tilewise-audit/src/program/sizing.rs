@@ -1,7 +1,8 @@
 //! Sizes of arrays, computed once for each distinct one: a program repeats a few hundred.
 
 use super::causes::{Cause, causes};
-use std::{collections::HashMap, rc::Rc};
+use foldhash::HashMap;
+use std::rc::Rc;
 use tilewise::{Shape, ShapeKind, Sizes, Tiled};
 use tilewise_hlo::{Instruction, dataflow::NodeId};
 use tilewise_memory::AssignedValue;

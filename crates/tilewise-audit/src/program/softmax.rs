@@ -1,7 +1,7 @@
 //! Softmaxes of a program: attention scores, and logits.
 
 use super::{bounds, op_name, weights::Weights};
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Module, Opcode};
 

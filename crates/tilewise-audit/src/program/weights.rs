@@ -1,7 +1,8 @@
 //! The weights of a program's layers, by the width of each layer's output.
 
 use super::{is_input, name};
-use std::collections::{BTreeMap, HashSet};
+use foldhash::HashSet;
+use std::collections::BTreeMap;
 use tilewise_hlo::{Module, Opcode};
 
 /// Widths of layers' outputs, with the bounds of the weights that end with each.

@@ -6,7 +6,7 @@ use super::{
     sections::Report,
 };
 use crate::dump;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use tilewise::ShapeKind;
 use tilewise_hlo::{AssignedBuffer, BufferAssignment};
 use tilewise_memory::Role;

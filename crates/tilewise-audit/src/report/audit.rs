@@ -15,10 +15,8 @@ use crate::{
     },
     program::{PlannedProgram, Program},
 };
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::OnceLock,
-};
+use foldhash::HashSet;
+use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{
     ElementType, Layout, Shape, ShapeKind,
     tpu::{Generation, Libtpu},
@@ -379,7 +377,7 @@ impl<'m> Auditor<'m> {
             return;
         };
         let parameters = &flow[entry].parameters;
-        let (mut arguments, mut results) = (HashSet::new(), HashSet::new());
+        let (mut arguments, mut results) = (HashSet::default(), HashSet::default());
         for alias in &aliases {
             let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok();
             let argument = parameter.and_then(|at| flow.at(flow[parameters[at]].position, &alias.parameter_index));

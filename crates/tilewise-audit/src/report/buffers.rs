@@ -2,7 +2,8 @@
 
 use super::rows::BufferRow;
 use crate::program::{Array, ArrayId, op_name, source_line};
-use std::{cmp::Reverse, collections::HashMap};
+use foldhash::HashMap;
+use std::{borrow::Cow, cmp::Reverse};
 use tilewise_hlo::{Instruction, Module};
 
 /// A buffer in 12 bytes; a row takes hundreds.
@@ -41,7 +42,7 @@ impl Buffers {
     /// Stores all arrays, and shrinks the rest.
     pub(crate) fn finish(&mut self, arrays: Vec<Array>) {
         self.arrays = arrays;
-        self.by_path = HashMap::new();
+        self.by_path = HashMap::default();
         self.records.shrink_to_fit();
     }
 
@@ -62,7 +63,7 @@ impl Buffers {
             memory_space: array.memory_space,
             sizes: array.sizes,
             causes: array.causes.clone(),
-            op_name: op_name(&instruction),
+            op_name: op_name(&instruction).map(Cow::into_owned),
             source: source_line(&instruction),
         })
     }

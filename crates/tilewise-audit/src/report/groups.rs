@@ -2,9 +2,10 @@
 
 use super::peak::{PeakRow, SpacePeak};
 use crate::program::{Cause, Purpose};
+use foldhash::{HashMap, HashSet};
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
 };
 use tilewise::PaddedAxis;
 use tilewise_memory::Role;
@@ -131,7 +132,7 @@ impl SpacePeak {
     #[must_use]
     pub fn groups(&self) -> Vec<PeakGroup<'_>> {
         let twice = self.held_twice();
-        let (mut groups, mut known): (Vec<PeakGroup<'_>>, HashMap<_, usize>) = (Vec::new(), HashMap::new());
+        let (mut groups, mut known): (Vec<PeakGroup<'_>>, HashMap<_, usize>) = (Vec::new(), HashMap::default());
         for row in &self.rows {
             let meaning = match row.causes.first() {
                 Some(Cause::Axis(axis)) if row.padding_bytes > row.bytes / 2 && axis.level == 0 => {

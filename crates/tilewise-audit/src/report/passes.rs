@@ -2,10 +2,8 @@
 
 use super::pieces::{Pass, TimelinePiece};
 use crate::program::{is_backward, is_forward, numbered};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-};
+use foldhash::HashMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 /// The forward and the backward pass, split where the fewest operations are on the wrong side: the compiler moves some.
 /// Empty unless there are both.
@@ -60,7 +58,7 @@ pub(crate) fn name_layers(paths: &[String], pieces: &mut [TimelinePiece]) -> Vec
             *held = held.saturating_add(u128::from(piece.bytes).saturating_mul(moments as u128));
         }
     }
-    let mut places: HashMap<String, BTreeMap<u64, u128>> = HashMap::new();
+    let mut places: HashMap<String, BTreeMap<u64, u128>> = HashMap::default();
     for (path, held) in paths.iter().zip(&held).filter(|(_, held)| **held > 0) {
         for (place, number) in numbered(path) {
             let layer = places.entry(place).or_default().entry(number).or_default();

@@ -5,7 +5,8 @@ use crate::program::{
     Array, ArrayId, AxisName, Cause, NamedAxis, Names, Purpose, Sizer, SourceLine, Tracer, module_path, op_name, share,
     source_line,
 };
-use std::collections::HashMap;
+use foldhash::HashMap;
+use std::borrow::Cow;
 use tilewise::Shape;
 use tilewise_hlo::dataflow::{Dataflow, Position};
 use tilewise_memory::{AssignedValue, LiveBuffer, MemoryPlan, Role, SpacePlan};
@@ -132,7 +133,7 @@ pub(crate) fn peak<'m>(
     let peak = space.peak.as_ref()?;
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
-    let mut known: HashMap<Key, usize> = HashMap::new();
+    let mut known: HashMap<Key, usize> = HashMap::default();
     let purposes = Purposes::of(flow, plan);
     for live in &peak.live {
         let Some((key, row)) = row(flow, &space.values, live, &purposes, sizer) else { continue };
@@ -195,7 +196,7 @@ fn row<'m>(
         // A table, or a shape without layout, has no padding.
         None => (value.shape()?, value.bytes, Vec::new()),
     };
-    let (op_name, source) = (op_name(&instruction), source_line(&instruction));
+    let (op_name, source) = (op_name(&instruction).map(Cow::into_owned), source_line(&instruction));
     let is_unnamed = source.is_none() || array.is_none();
     let name = is_unnamed.then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
     let key = Key { source: source.clone(), name, array, role: value.role };

@@ -2,7 +2,8 @@
 
 use super::sections::Report;
 use crate::program::{SourceLine, traced};
-use std::{collections::HashMap, rc::Rc};
+use foldhash::HashMap;
+use std::rc::Rc;
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, Role};

@@ -3,7 +3,7 @@
 use crate::program::{
     AxisName, NamedAxis, Purpose, Scores, is_backward, is_forward, name, op_name, runs_backward, traced,
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise::ElementType;
 use tilewise_hlo::{
     Instruction, Opcode,

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     advice::{CopyReason, Findings, Recommendation, finding::SmallerBatch},
     copies::{self, CopyRow},
-    program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, is_recomputed, op_name},
+    program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, names_under_checkpoints},
 };
 use std::sync::OnceLock;
 use tilewise::tpu::Libtpu;
@@ -172,7 +172,7 @@ impl Report {
     /// Whether the program computes values again for its gradient, under `jax.checkpoint`.
     #[must_use]
     pub fn has_checkpoint(&self) -> bool {
-        self.planned.module.instructions().any(|at| op_name(&at).is_some_and(|name| is_recomputed(&name)))
+        names_under_checkpoints(&self.planned.module).next().is_some()
     }
 
     /// The total of a memory space, if the module has buffers there.

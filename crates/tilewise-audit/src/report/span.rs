@@ -1,7 +1,8 @@
 //! A part of a run.
 
 use super::timeline::Timeline;
-use std::{cmp::Reverse, collections::HashMap};
+use foldhash::HashMap;
+use std::cmp::Reverse;
 
 /// Allocations and frees in a part of a run, and the most bytes in use there: [`Timeline::span`].
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +57,7 @@ impl Timeline {
         let first = first.min(last);
         // Steps wrap where more bytes end than begin; their running sums are right again.
         let mut steps = vec![0u64; last - first + 1];
-        let mut owners: HashMap<usize, u64> = HashMap::new();
+        let mut owners: HashMap<usize, u64> = HashMap::default();
         let (mut arrays, mut allocated_bytes, mut freed_bytes) = (0, 0u64, 0u64);
         for piece in self.pieces.iter().filter(|piece| piece.first <= last && piece.last >= first) {
             if piece.first >= first {

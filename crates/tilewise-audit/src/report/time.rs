@@ -5,10 +5,8 @@ use crate::{
     copies::CopyRow,
     program::{SourceLine, Tracer, module_path},
 };
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    hash::Hash,
-};
+use foldhash::HashMap;
+use std::{collections::hash_map::Entry, hash::Hash};
 use tilewise_time::{Estimate, Kind, LoopRow, NoTime, Row, Time};
 
 /// One instruction's time.
@@ -127,7 +125,7 @@ impl Report {
     #[must_use]
     pub fn moment_times(&self) -> Vec<MomentTime> {
         let (Ok(time), Ok(plan)) = (self.time(), self.plan()) else { return Vec::new() };
-        let mut times: HashMap<usize, MomentTime> = HashMap::new();
+        let mut times: HashMap<usize, MomentTime> = HashMap::default();
         for row in &time.rows {
             let of = times.entry(row.instruction).or_default();
             of.seconds += row.total().estimate;
@@ -158,7 +156,7 @@ pub fn by_kind(rows: &[TimeRow]) -> Vec<TimeGroup<Kind>> {
 /// The time of rows by line of the user's program, the longest first; functions on one line are one group.
 #[must_use]
 pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
-    let mut first = HashMap::new();
+    let mut first = HashMap::default();
     grouped(rows, |row| {
         let source = row.source.as_ref();
         *first.entry(source.map(SourceLine::place)).or_insert(source)
@@ -172,7 +170,7 @@ pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
 }
 
 fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], mut of: impl FnMut(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
-    let (mut groups, mut known): (Vec<TimeGroup<T>>, HashMap<T, usize>) = (Vec::new(), HashMap::new());
+    let (mut groups, mut known): (Vec<TimeGroup<T>>, HashMap<T, usize>) = (Vec::new(), HashMap::default());
     for row in rows {
         let of = of(row);
         let at = match known.entry(of.clone()) {

@@ -9,7 +9,8 @@ use super::{
     time::MomentTime,
 };
 use crate::program::{SourceLine, Tracer, family, module_path, tree, without_numbers};
-use std::{collections::HashMap, hash::Hash};
+use foldhash::HashMap;
+use std::hash::Hash;
 use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::Role;
@@ -101,7 +102,7 @@ struct Numbered<T> {
 
 impl<T> Default for Numbered<T> {
     fn default() -> Self {
-        Self { labels: Vec::new(), numbers: HashMap::new() }
+        Self { labels: Vec::new(), numbers: HashMap::default() }
     }
 }
 
@@ -153,7 +154,7 @@ fn standing(
     shapes: &mut Numbered<String>,
 ) -> (Vec<StandingRow>, Vec<String>) {
     let stands: Vec<&PeakRow> = rows.iter().filter(|row| row.role.is_resident()).collect();
-    let mut alike: HashMap<(String, String), Vec<usize>> = HashMap::new();
+    let mut alike: HashMap<(String, String), Vec<usize>> = HashMap::default();
     let mut standing = Vec::new();
     for (at, row) in stands.iter().enumerate() {
         let shape = row.shape.to_string();
@@ -195,7 +196,7 @@ fn standing(
 /// Arrays that are live for the whole run, by tree.
 fn residents(rows: &[PeakRow]) -> Vec<Resident> {
     let mut residents: Vec<Resident> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut known: HashMap<&str, usize> = HashMap::default();
     for row in rows.iter().filter(|row| row.role.is_resident()) {
         let name = match row.role {
             Role::Argument => row.op_name.as_deref().and_then(tree).unwrap_or("arguments"),
@@ -242,7 +243,7 @@ impl Report {
         let space = plan.space(memory_space);
         let (mut owners, mut shapes) = (Owners::default(), Numbered::default());
         // Cached: a program repeats a few arrays.
-        let mut arrays = HashMap::new();
+        let mut arrays = HashMap::default();
         let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
             let (shape, padding_bytes) = *arrays
                 .entry((row.value.node(), row.value.bytes))
@@ -314,7 +315,7 @@ impl Report {
         let standing = peak.rows.iter().filter(|row| row.role.is_resident()).map(|row| {
             (row.op_name.as_deref().map(module_path).unwrap_or_default(), row.count, row.bytes, row.padding_bytes)
         });
-        let mut modules: HashMap<String, ModuleRow> = HashMap::new();
+        let mut modules: HashMap<String, ModuleRow> = HashMap::default();
         for (module, count, bytes, padding_bytes) in standing.chain(pieces) {
             let empty = || ModuleRow { module: module.clone(), count: 0, bytes: 0, padding_bytes: 0 };
             let row = modules.entry(module.clone()).or_insert_with(empty);

@@ -1,6 +1,7 @@
 //! The work of a program, counted from its text, to rank variants of one program.
 
-use std::collections::{BTreeMap, HashSet};
+use foldhash::HashSet;
+use std::collections::BTreeMap;
 use tilewise::Tiled;
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode, dataflow::Dataflow};
 use tilewise_time::flops;
@@ -66,7 +67,7 @@ pub(super) struct Product<'m> {
 pub(super) fn products(flow: &Dataflow) -> impl Iterator<Item = Product<'_>> {
     let computations: Vec<Computation<'_>> = flow.module().computations().collect();
     let runs = runs(flow, &computations);
-    let mut again = HashSet::new();
+    let mut again = HashSet::default();
     for computation in &computations {
         let recomputed = computation.instructions().filter(|instruction| is_recomputed(instruction.name()));
         again.extend(recomputed.flat_map(|instruction| {

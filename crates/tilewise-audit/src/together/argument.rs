@@ -4,7 +4,8 @@ use crate::{
     program::op_name,
     report::{PlanRow, Report},
 };
-use std::collections::{BTreeMap, HashSet};
+use foldhash::HashSet;
+use std::{borrow::Cow, collections::BTreeMap};
 use tilewise::Shape;
 use tilewise_hlo::Opcode;
 use tilewise_memory::Role;
@@ -33,7 +34,7 @@ pub(super) fn arguments(report: &Report) -> Vec<Argument> {
     let argument = |row: PlanRow<'_>| {
         let parameter = row.instruction;
         Some(Argument {
-            name: op_name(&parameter).filter(|name| !name.is_empty()),
+            name: op_name(&parameter).filter(|name| !name.is_empty()).map(Cow::into_owned),
             shape: row.shape()?,
             bytes: row.value.bytes,
             padding_bytes: row.padding_bytes(),

@@ -10,7 +10,8 @@ use crate::{
     failure::Failure,
     report::{PlanRow, Report},
 };
-use std::{cell::RefCell, collections::HashMap};
+use foldhash::HashMap;
+use std::cell::RefCell;
 use tilewise_memory::{Machine, MemoryPlan, Role, SpacePlan};
 
 pub(super) struct Loaded<'a> {

@@ -1,7 +1,8 @@
 //! The arrays of a set of programs: merges arguments that are one array.
 
 use super::loaded::Loaded;
-use std::collections::{BTreeMap, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
 use tilewise::Shape;
 
 /// An array that a set of programs holds whichever program runs.
@@ -38,7 +39,7 @@ impl Residents {
         // Arguments, as program and index, by name and by how often the program has had that name before.
         let mut named: BTreeMap<(String, usize), Vec<(usize, usize)>> = BTreeMap::new();
         for (number, program) in loaded.iter().enumerate() {
-            let mut times: HashMap<&str, usize> = HashMap::new();
+            let mut times: HashMap<&str, usize> = HashMap::default();
             for (at, argument) in program.arguments.iter().enumerate() {
                 // Arguments without a name aren't shared.
                 let own = format!("\0{number}");

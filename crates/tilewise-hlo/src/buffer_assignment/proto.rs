@@ -1,6 +1,6 @@
 //! The message of a buffer assignment (`BufferAssignmentProto` in xla/service/hlo.proto).
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -91,7 +91,8 @@ struct Event {
 
 pub(super) fn decode(bytes: Bytes, name_of: impl Fn(i64) -> Option<String>) -> Result<BufferAssignment, Error> {
     let proto: BufferAssignmentProto = message(bytes)?;
-    let mut values = HashMap::with_capacity(proto.logical_buffers.len());
+    let mut values =
+        HashMap::with_capacity_and_hasher(proto.logical_buffers.len(), foldhash::fast::RandomState::default());
     for bytes in proto.logical_buffers {
         let buffer: LogicalBufferProto = message(bytes)?;
         values.insert(buffer.id, buffer.defined_at.unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Asynchronous pairs: a start, updates, a done, and the computation they run.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::{Instruction, Opcode};
 

@@ -1,6 +1,7 @@
 //! From a module's text to the graph.
 
-use std::collections::{HashMap, hash_map::Entry};
+use foldhash::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::{CallRole, Computation, Instruction, Module, Opcode};
 
@@ -16,7 +17,7 @@ pub(super) fn load(module: &Module) -> Graph {
     let mut loader = Loader {
         module,
         graph: Graph::default(),
-        shapes: HashMap::new(),
+        shapes: HashMap::default(),
         missing: Vec::new(),
         // Every node of a shape takes a byte of text; hidden computations repeat their operands'.
         most_positions: module.source().len().saturating_mul(2).min(MISSING as usize - 1),
@@ -238,9 +239,9 @@ impl<'m> Loader<'m> {
 
     /// For each asynchronous start, the operands that it and its updates pass on, and the position of the result.
     fn links(&self) -> HashMap<OpId, Link> {
-        let mut links: HashMap<OpId, Link> = HashMap::new();
+        let mut links: HashMap<OpId, Link> = HashMap::default();
         // The start of each update.
-        let mut starts: HashMap<OpId, OpId> = HashMap::new();
+        let mut starts: HashMap<OpId, OpId> = HashMap::default();
         for op in self.graph.ops.ids() {
             let Op { opcode, position, ref operands, .. } = self.graph.ops[op];
             let operands: Vec<OpId> = operands.clone().map(|at| self.graph.operands[at as usize]).collect();

@@ -5,7 +5,8 @@
 //! XLA's parser doesn't check them, so texts that no compiler printed may break them: memory would then be counted by
 //! the smaller of two shapes.
 
-use std::{collections::HashMap, fmt};
+use foldhash::HashMap;
+use std::fmt;
 
 use tilewise::{Dimension, ElementKind, Shape, Tiled};
 
@@ -46,10 +47,10 @@ impl Dataflow {
         }
         let mut check = Check {
             flow: self,
-            arrays: HashMap::new(),
-            wholes: HashMap::new(),
-            bounds: HashMap::new(),
-            parameters: HashMap::new(),
+            arrays: HashMap::default(),
+            wholes: HashMap::default(),
+            bounds: HashMap::default(),
+            parameters: HashMap::default(),
         };
         let found = check.values().or_else(|| self.ops().ids().find_map(|op| check.op(op)));
         let name = |op| self.instruction(op).map_or_else(String::new, |instruction| instruction.name().to_owned());

@@ -1,6 +1,6 @@
 //! The parts of a dimension in padding and slices: its first places, or pieces of equal size that it is made of.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use crate::{Instruction, Opcode};
 
@@ -58,7 +58,7 @@ impl Pieces {
 /// Unites the minor axes of a product and of a piece of it that has all their places at each of its places of the major
 /// axes: the last of 21 time steps of 512 games, flattened, has all games.
 fn unite_pieces(pieces: &[Piece], classes: &mut Classes, events: &mut Vec<(u32, usize, EventKind)>) {
-    let mut known: HashSet<(u32, usize)> = HashSet::new();
+    let mut known: HashSet<(u32, usize)> = HashSet::default();
     let [mut of_whole, mut of_piece] = [Vec::new(), Vec::new()];
     for Piece { whole, piece, start, instruction, is_slice } in pieces {
         of_whole.clear();
@@ -101,7 +101,7 @@ fn unite_beginnings(beginnings: &[(u32, u32)], classes: &mut Classes) {
     /// Most rounds: united nodes may unite others, as in padding of padding.
     const ROUNDS: usize = 4;
     for _ in 0..ROUNDS {
-        let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::new();
+        let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::default();
         let mut is_new = false;
         for (whole, beginning) in beginnings {
             let mut parts = Vec::new();

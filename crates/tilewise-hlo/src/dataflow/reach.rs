@@ -1,6 +1,7 @@
 //! The arrays that follow from others: instructions read whole arrays, and pass them on or make others.
 
-use std::{collections::HashSet, sync::Arc};
+use foldhash::HashSet;
+use std::sync::Arc;
 
 use crate::steps;
 

@@ -1,9 +1,7 @@
 //! The source and the readers of a value, through all instructions that only pass it on.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    iter,
-};
+use foldhash::HashSet;
+use std::{collections::VecDeque, iter, mem};
 
 use crate::{CallRole, Instruction, Opcode};
 
@@ -234,16 +232,16 @@ impl Dataflow {
     #[must_use]
     pub fn uses(&self, position: Position) -> Vec<Use> {
         let op = self.op_at(position);
-        let (mut uses, mut seen) = (Vec::new(), HashSet::new());
-        let mut joined = None;
+        let mut uses = Vec::new();
+        let (mut before, mut joined, mut is_joined) = (None, None, false);
         for user in self.users(op) {
-            let is_new = seen.insert(user.op);
+            let is_new = before.replace(user.op) != Some(user.op);
             match self[user.op].opcode {
                 Opcode::Tuple => self.put_into_tuple(position, user.op, user.operand, &mut uses),
                 Opcode::Conditional => self.branch(position, user.op, user.operand, &mut uses),
                 // The slices are all one use.
                 Opcode::AsyncStart if joined.get_or_insert_with(|| self.joined(op)).is_some() => {
-                    let whole = joined.flatten().filter(|whole| seen.insert(*whole));
+                    let whole = joined.flatten().filter(|_| !mem::replace(&mut is_joined, true));
                     uses.extend(whole.map(|whole| Use::Passed(self[whole].position)));
                 }
                 _ if is_new => self.use_once(position, user.op, user.operand, &mut uses),
@@ -361,7 +359,7 @@ impl Dataflow {
     /// All uses that make something of a value, through other names, bitcasts and copies, in the order in which they
     /// are found.
     pub fn readers(&self, position: Position) -> impl Iterator<Item = Use> {
-        let (mut waiting, mut seen) = (vec![position], HashSet::new());
+        let (mut waiting, mut seen) = (vec![position], HashSet::default());
         let mut found = VecDeque::new();
         let mut last = None;
         iter::from_fn(move || {
@@ -395,7 +393,7 @@ impl Dataflow {
         from: impl IntoIterator<Item = OpId>,
         next: impl Fn(OpId) -> I,
     ) -> impl Iterator<Item = OpId> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut waiting: VecDeque<OpId> = from.into_iter().collect();
         let reached = iter::from_fn(move || {
             loop {

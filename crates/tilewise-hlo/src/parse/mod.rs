@@ -108,6 +108,7 @@ impl Parsed {
             entry: None,
             computations_by_name: Default::default(),
             instructions_by_name: Default::default(),
+            attributes: Default::default(),
             owning: Default::default(),
             has_tiles: Default::default(),
             source,

@@ -1,6 +1,6 @@
 //! Computations, with the names and ids of their instructions.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use prost::Message;
 use prost::bytes::Bytes;

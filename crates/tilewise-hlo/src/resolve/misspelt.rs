@@ -1,6 +1,6 @@
 //! Names of attributes: given twice, or nearly a known one.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 /// The names of attributes that were given.
 #[derive(Default)]

@@ -8,7 +8,7 @@ mod header;
 mod misspelt;
 mod signature;
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::ops::Range;
 
 use crate::arity::{are_pairs, operand_counts};
@@ -83,9 +83,9 @@ impl<'d> Resolver<'d> {
             operands: Vec::with_capacity(data.instructions.len() * 2),
             first_operands: Vec::with_capacity(data.instructions.len()),
             uses: vec![Uses::default(); data.computations.len()],
-            inferred: HashMap::new(),
+            inferred: HashMap::default(),
             inferred_bytes: 0,
-            elements: HashMap::new(),
+            elements: HashMap::default(),
             at: 0,
             warnings: Vec::new(),
         }
@@ -114,7 +114,7 @@ impl<'d> Resolver<'d> {
         let data = self.data;
         let record = &data.computations[index];
         let instructions = record.first..record.end;
-        self.instructions.reset(instructions.len());
+        self.instructions = NameIndex::with_capacity(instructions.len());
         let (mut root, mut parameters) = (None, Vec::new());
         for at in instructions {
             let instruction = &data.instructions[at];

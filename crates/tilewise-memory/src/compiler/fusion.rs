@@ -1,6 +1,7 @@
 //! Results of a fusion that may take the place of an operand, by the operand's uses in the fusion's body.
 
-use std::collections::{BTreeSet, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeSet;
 
 use tilewise::Shape;
 use tilewise_hlo::{

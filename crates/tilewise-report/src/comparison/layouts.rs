@@ -1,10 +1,8 @@
 //! The buffers of two programs, their layouts and memories.
 
 use super::{Amount, Change, Outcome, Owner, owners::without_function};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-};
+use foldhash::HashMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{BufferRow, Report};
 
@@ -90,7 +88,7 @@ fn split(row: &BufferRow) -> (String, String) {
 /// The buffers of one report that the other has not, the largest first.
 fn only_in(one: &Report, other: &Report) -> Vec<BufferRow> {
     let with_layout = |row: &BufferRow| (key(row), split(row).1);
-    let mut left: HashMap<_, usize> = HashMap::new();
+    let mut left: HashMap<_, usize> = HashMap::default();
     for row in other.buffers() {
         *left.entry(with_layout(&row)).or_default() += 1;
     }

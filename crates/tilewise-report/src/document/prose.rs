@@ -7,11 +7,9 @@ use crate::{
     shape::{lenient, open_sizes},
     style::{STRONG, bytes, styled},
 };
+use foldhash::HashSet;
 use serde::Serialize;
-use std::{
-    collections::HashSet,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 use tilewise::{Layout, Shape, Tiled};
 use tilewise_hlo::OperationLine;
 
@@ -57,7 +55,7 @@ impl Prose {
         let plain = Plain::of(source);
         let text = plain.text();
         let mut finder =
-            Finder { text, source, plain: &plain, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::new() };
+            Finder { text, source, plain: &plain, line: 1, lines_to: 0, pieces: Vec::new(), known: HashSet::default() };
         let mut at = 0;
         // The last character of a word: letters of another script begin a new one, as in text without blanks.
         let mut inside: Option<char> = None;

@@ -1,9 +1,7 @@
 //! Allocations and releases at each moment of a program, for the formats that replay them.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    rc::Rc,
-};
+use foldhash::{HashMap, HashSet};
+use std::{collections::BTreeMap, rc::Rc};
 use tilewise_audit::{Origin, Origins, PlanRow, Report, Role};
 
 /// A value in memory, at an address that no other has while it lives.
@@ -69,12 +67,12 @@ impl<'a> Space<'a> {
     fn of(number: u8, rows: Vec<PlanRow<'a>>, origins: &mut Origins) -> Self {
         let mut space = Self { number, blocks: Vec::new(), events: Vec::new(), temporaries: 0, end: 0 };
         // Values of one buffer lie in one place, which is as large as the largest of them.
-        let mut places: HashMap<usize, u64> = HashMap::new();
+        let mut places: HashMap<usize, u64> = HashMap::default();
         for row in rows.iter().filter(|row| row.value.offset.is_none()) {
             let place = places.entry(row.value.buffer).or_default();
             *place = row.value.bytes.max(*place);
         }
-        let mut laid: HashMap<usize, u64> = HashMap::new();
+        let mut laid: HashMap<usize, u64> = HashMap::default();
         for row in rows.iter().filter(|row| row.value.offset.is_none()) {
             laid.entry(row.value.buffer).or_insert_with_key(|buffer| {
                 let address = space.temporaries;
@@ -82,7 +80,7 @@ impl<'a> Space<'a> {
                 address
             });
         }
-        let mut resident = HashSet::new();
+        let mut resident = HashSet::default();
         for row in rows {
             let value = row.value;
             // Of the values in a place that is live for the whole program, the largest stands there.

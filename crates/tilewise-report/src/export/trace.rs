@@ -10,11 +10,9 @@ use super::{
     has_plan,
 };
 use crate::{AuditOutput, summary::NOT_MEASURED, to_visible_json};
+use foldhash::HashMap;
 use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Failure, Report, SpacePeak};
 
@@ -157,7 +155,7 @@ impl Owners {
         };
         let names: Vec<String> = space.blocks.iter().map(name).collect();
         // Lines are ranked by their largest block, not by the number of blocks.
-        let mut largest: HashMap<&str, u64> = HashMap::new();
+        let mut largest: HashMap<&str, u64> = HashMap::default();
         for (name, block) in names.iter().zip(&space.blocks) {
             let bytes = largest.entry(name).or_default();
             *bytes = block.bytes().max(*bytes);

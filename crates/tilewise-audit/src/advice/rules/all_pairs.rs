@@ -11,7 +11,7 @@ use crate::{
     },
     program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted},
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::{Opcode, dataflow::Use};
 
 /// Number of blocks of rows.

@@ -10,7 +10,7 @@ use crate::{
     },
     program::{bounds_of, elements, scores},
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::Opcode;
 
 /// Shorter sequences don't fill a memory.

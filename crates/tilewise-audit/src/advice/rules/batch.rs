@@ -17,11 +17,8 @@ use crate::{
     },
     program::{begins_with, name, op_name},
 };
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet},
-    iter::successors,
-};
+use foldhash::{HashMap, HashSet};
+use std::{cmp::Reverse, collections::BTreeMap, iter::successors};
 use tilewise_hlo::{Instruction, Opcode};
 
 /// Parts in the code, if no more are needed: what remains of a halved array is still the largest.

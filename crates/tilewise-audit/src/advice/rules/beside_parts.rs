@@ -8,7 +8,7 @@ use crate::{
     },
     program::{Purpose, is_backward, is_elementwise, name, passes_on, traced},
 };
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::{ElementKind, ElementType, tpu};
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -40,7 +40,7 @@ fn alive(plan: &MemoryPlan) -> impl Iterator<Item = &AssignedValue> {
 /// Bytes of gradients' sums, floats in four bytes at least, less gradients live at the peak: these are sums themselves.
 fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
     let states = program.states();
-    let mut alike: HashMap<&[u64], usize> = HashMap::new();
+    let mut alike: HashMap<&[u64], usize> = HashMap::default();
     for argument in program.arguments() {
         *alike.entry(&argument.bounds).or_default() += 1;
     }
@@ -54,7 +54,7 @@ fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
         is_weight && states.contains(&argument.shape.without_layout().to_string())
     };
     let orders = orders_of_gradients(program);
-    let mut trained: HashMap<Vec<u64>, Vec<u64>> = HashMap::new();
+    let mut trained: HashMap<Vec<u64>, Vec<u64>> = HashMap::default();
     for argument in program.arguments().filter(is_trained) {
         let order = orders.get(&argument.bounds[..]).map_or(argument, |made| *made).minor_to_major();
         trained.entry(argument.bounds.clone()).or_default().push(sum_bytes(program, argument, order));
@@ -73,7 +73,7 @@ fn sums(program: &ProgramModel<'_>, plan: &MemoryPlan) -> u64 {
 
 /// The backward pass's largest array for each bounds.
 fn orders_of_gradients<'p, 'm>(program: &'p ProgramModel<'m>) -> HashMap<&'p [u64], &'p LiveArray<'m>> {
-    let mut found: HashMap<&[u64], &LiveArray<'m>> = HashMap::new();
+    let mut found: HashMap<&[u64], &LiveArray<'m>> = HashMap::default();
     let is_backward =
         |array: &&LiveArray<'_>| traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name));
     for array in program.temporaries().filter(is_backward) {

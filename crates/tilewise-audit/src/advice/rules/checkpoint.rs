@@ -13,12 +13,10 @@ use crate::{
         rule::{Proposal, Rule},
     },
     message::Allocation,
-    program::{SourceLine, is_forward, is_recomputed, modules, op_name, source_line},
+    program::{SourceLine, is_forward, is_recomputed, modules, names_under_checkpoints, op_name, source_line},
 };
-use std::{
-    cmp::Reverse,
-    collections::{HashMap, HashSet},
-};
+use foldhash::{HashMap, HashSet};
+use std::{borrow::Cow, cmp::Reverse};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -47,7 +45,7 @@ impl Rule for LoopKeepsValues {
 fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal> {
     let mut found: Vec<(KeptByLoop, Proposal)> = Vec::new();
     // By line, the index of its last loop.
-    let mut known: HashMap<SourceLine, usize> = HashMap::new();
+    let mut known: HashMap<SourceLine, usize> = HashMap::default();
     for (kept, proposal) in loops {
         let line = proposal.about.as_ref().and_then(|about| about.source.clone());
         let last = line.as_ref().and_then(|line| found.get_mut(*known.get(line)?));
@@ -149,7 +147,7 @@ fn by_loop<'m>(
     // Buffers in which a loop stacks arrays may have no line; the loop has one.
     let kept = program.advised(largest);
     let about = AdvisedArray {
-        op_name: op_name(forward).or(kept.op_name),
+        op_name: op_name(forward).map(Cow::into_owned).or(kept.op_name),
         source: source_line(forward).or(kept.source),
         ..kept
     };
@@ -170,12 +168,11 @@ fn by_loop<'m>(
 fn is_checkpointed(program: &ProgramModel<'_>, forward: &Instruction<'_>) -> bool {
     let Some(name) = op_name(forward) else { return false };
     // An operation of the loop's forward pass, or of its backward pass, whose name has both; not of an inner loop.
-    let of_loop = |at: &Instruction<'_>| {
-        let within = op_name(at).map(|within| within.replace("transpose(jvp(", "jvp(").replace("))", ")"));
-        let step = within.as_deref().and_then(|within| within.strip_prefix(&*name)).unwrap_or_default();
-        step.split("/while").next().is_some_and(is_recomputed)
+    let of_loop = |within: Cow<'_, str>| {
+        let within = within.replace("transpose(jvp(", "jvp(").replace("))", ")");
+        within.strip_prefix(&*name).and_then(|step| step.split("/while").next()).is_some_and(is_recomputed)
     };
-    program.module.instructions().any(|at| of_loop(&at))
+    names_under_checkpoints(program.module).any(of_loop)
 }
 
 /// The library of a loop: Haiku's and Flax's steps have parameters that JAX doesn't know.

@@ -16,7 +16,7 @@ use crate::{
     message::Allocation,
     program::traced,
 };
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise_memory::Role;
 
 /// Default number of parts, and smallest batch: what remains of a halved array is still the largest.
@@ -119,7 +119,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
 /// The size of the leading dimension that most bytes share and that may be a batch.
 fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
     let ruled_out: HashSet<u64> = rows.iter().flat_map(|row| no_batches(row)).collect();
-    let mut sizes: HashMap<u64, u64> = HashMap::new();
+    let mut sizes: HashMap<u64, u64> = HashMap::default();
     for row in rows {
         if let Some(size) = row.bounds.first().filter(|size| **size >= PARTS && !ruled_out.contains(size)) {
             let held = sizes.entry(*size).or_default();

@@ -11,7 +11,7 @@ use crate::{
     },
     program::{Weights, elements, softened, sorted},
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_memory::Machine;
 
 /// Parts of the positions.

@@ -7,7 +7,7 @@ use crate::advice::{
     rule::Proposal,
 };
 use crate::program::{Purpose, is_name, name, root};
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::Opcode;
 use tilewise_memory::Machine;
 

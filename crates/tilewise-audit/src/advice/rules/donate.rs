@@ -11,7 +11,8 @@ use crate::{
     },
     program::{is_of_instruction, name, root},
 };
-use std::collections::{BTreeSet, HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use tilewise::{Shape, tpu::allocated_bytes};
 use tilewise_hlo::{InputOutputAlias, Instruction};
 
@@ -89,7 +90,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
 /// all arrays of a parameter, and finds each a result of its shape.
 fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots: &BTreeSet<String>) -> u64 {
     let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
-    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    let mut shapes: HashMap<Shape, usize> = HashMap::default();
     for argument in program.parameters().iter().filter(|argument| roots.contains(&root_of(argument))) {
         let is_free = argument.parameter_number().is_some_and(|number| !taken.contains(&number));
         if let (true, Ok(shape)) = (is_free, argument.shape()) {

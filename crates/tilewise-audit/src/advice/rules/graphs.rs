@@ -12,7 +12,7 @@ use crate::{
     },
     program::{any_fused, is_input, name},
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 
 pub(crate) struct GraphsOfABatch;

@@ -37,7 +37,7 @@ pub(super) fn in_parts(
         if name[root.len()..].starts_with('[') && !name[root.len()..].starts_with("['") || is_key(&argument) {
             return None;
         }
-        let has_it = split.inputs.iter().any(|input| *input == (name.clone(), 0));
+        let has_it = split.inputs.iter().any(|(input, leaf)| *input == name && *leaf == 0);
         match parameters.iter_mut().find(|(known, _)| known == root) {
             Some((_, all_have_it)) => *all_have_it &= has_it,
             None => parameters.push((root.to_owned(), has_it)),

@@ -12,10 +12,8 @@ use crate::{
     copies::{Copied, CopiedInterface, InterfaceArray, Obstacle},
     program::{name, op_name, root, traced},
 };
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use foldhash::{HashMap, HashSet};
+use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise_memory::Role;
 
 /// Largest size of an array in a requested layout, as a multiple of its size now: the caller keeps it beyond the call.
@@ -201,7 +199,7 @@ impl<'m> LayoutRequests<'m> {
         for array in returned {
             self.refuse(&array.copies, Obstacle::IsArgument);
         }
-        let mut sharing: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut sharing: HashMap<usize, Vec<usize>> = HashMap::default();
         for (instruction, buffer) in &program.buffers {
             sharing.entry(*buffer).or_default().push(*instruction);
         }
@@ -294,10 +292,10 @@ fn proposal<'m>(program: &ProgramModel<'m>, arrays: &[InterfaceArray<'m>], buffe
 
 /// The Python function's parameters, each with its first entry parameter; `None` if the program lacks a name.
 fn parameters(program: &ProgramModel<'_>) -> Option<Vec<Parameter>> {
-    let mut known = HashSet::new();
+    let mut known = HashSet::default();
     let mut parameters = Vec::new();
     for argument in program.parameters() {
-        let first = op_name(&argument)?;
+        let first = op_name(&argument)?.into_owned();
         let root = root(&first).to_owned();
         if known.insert(root.clone()) {
             parameters.push(Parameter { root, first });

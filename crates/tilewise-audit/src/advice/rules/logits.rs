@@ -9,7 +9,7 @@ use crate::advice::{
     rule::{Proposal, Rule},
 };
 use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, traced, tree};
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -114,7 +114,7 @@ impl Vocabulary {
         let softmaxes: HashSet<u64> = exponentials.filter_map(|at| widest_of_many(&at)).collect();
         let sized = |array: &LiveArray<'_>| {
             let size = *array.bounds.iter().max()?;
-            let vocabulary = Self { size, arguments: HashSet::new() };
+            let vocabulary = Self { size, arguments: HashSet::default() };
             (wide.contains(&size)
                 && softmaxes.contains(&size)
                 && !arguments.contains(&sorted(&array.bounds))

@@ -8,7 +8,7 @@ use crate::advice::{
     rule::Proposal,
 };
 use crate::program::{Purpose, is_name, name, root};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use tilewise::{ElementType, Shape};
 
 /// Most keys that are named.
@@ -58,7 +58,7 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
         _ => array.bytes.div_ceil(2),
     };
     let (mut roots, mut keys): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut shapes: HashMap<&Shape, usize> = HashMap::new();
+    let mut shapes: HashMap<&Shape, usize> = HashMap::default();
     for array in &arrays {
         let name = name(&array.instruction);
         let key = name.rsplit('\'').nth(1).filter(|key| is_name(key)).map(str::to_owned);

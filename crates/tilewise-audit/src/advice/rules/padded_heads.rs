@@ -12,7 +12,7 @@ use crate::{
     },
     program::name,
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise::Shape;
 use tilewise_hlo::Opcode;
 

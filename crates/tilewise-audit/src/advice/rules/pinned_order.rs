@@ -10,7 +10,7 @@ use crate::{
     },
     program::{does, is_elementwise},
 };
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise::{Shape, tpu};
 use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 use tilewise_memory::Role;
@@ -21,7 +21,7 @@ impl Rule for PinnedOrders {
     /// Arrays of one role and bounds change together: a program that reads two of them would relayout one like the
     /// other.
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let mut groups: Vec<Vec<Pinned<'_>>> = Vec::new();
         for array in evidence.arguments().into_iter().chain(evidence.results()) {
             let Some(pinned) = pinned(evidence, array) else { continue };

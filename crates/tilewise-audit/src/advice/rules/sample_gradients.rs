@@ -11,7 +11,7 @@ use crate::{
     },
     program::name,
 };
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -48,7 +48,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
 
 /// Names of arguments that may be weights, by their sorted bounds.
 fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
-    let mut weights = HashMap::new();
+    let mut weights = HashMap::default();
     for parameter in program.parameters() {
         if let Some(bounds) = parameter.shape().ok().and_then(|shape| shape.bounds()).filter(|bounds| bounds.len() > 1)
         {

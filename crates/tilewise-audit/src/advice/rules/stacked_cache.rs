@@ -12,7 +12,8 @@ use crate::{
     },
     program::{any_fused, bounds, name, op_name, source_line},
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use tilewise_hlo::{CallRole, Instruction, Opcode};
 use tilewise_memory::{Machine, Role};
 
@@ -41,7 +42,7 @@ fn of_slices(program: &ProgramModel<'_>) -> Option<Proposal> {
     let donated: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
     let is_donated = |at: &&Instruction<'_>| at.parameter_number().is_some_and(|number| donated.contains(&number));
     // Caches by the bounds of a slice, each with its number of slices.
-    let mut caches: HashMap<Vec<u64>, Vec<(String, u64)>> = HashMap::new();
+    let mut caches: HashMap<Vec<u64>, Vec<(String, u64)>> = HashMap::default();
     for cache in program.parameters().iter().filter(is_donated) {
         if let Some([count, slice @ ..]) = bounds(cache).as_deref().filter(|bounds| bounds.len() > 2) {
             caches.entry(slice.to_vec()).or_default().push((name(cache), *count));

@@ -12,7 +12,7 @@ use crate::{
     },
     program::{SourceLine, does, is_backward, name, source_line, traced},
 };
-use std::collections::HashSet;
+use foldhash::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::Position};
 
 pub(crate) struct GatheredRows;

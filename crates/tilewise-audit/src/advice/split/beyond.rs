@@ -1,7 +1,8 @@
 //! Continuations of a dimension under other axes: after padding, beyond kernels, and in looked-up rows.
 
 use super::{Split, walk::Walk};
-use std::collections::{BTreeSet, HashSet};
+use foldhash::HashSet;
+use std::collections::BTreeSet;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{AxisId, EventKind, FactorKind},
@@ -11,7 +12,7 @@ impl<'p> Split<'p> {
     /// Adds the axes under which the dimension continues at another size, or beyond unknown operations.
     pub(super) fn continued(&mut self, walk: &Walk<'p, '_>) {
         // A kernel is visited once for each size: its answer is all results of that size, whatever the operand.
-        let mut kernels: HashSet<(usize, u64)> = HashSet::new();
+        let mut kernels: HashSet<(usize, u64)> = HashSet::default();
         let mut known = 0;
         while let Some(own) = self.along.get(known).cloned() {
             known += 1;

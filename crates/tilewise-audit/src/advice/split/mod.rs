@@ -15,7 +15,8 @@ use super::{
     program::{LiveArray, ProgramModel},
 };
 use crate::program::{Purpose, is_input, name};
-use std::collections::{BTreeSet, HashSet};
+use foldhash::HashSet;
+use std::collections::BTreeSet;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
@@ -103,7 +104,7 @@ impl<'p> Split<'p> {
         let mut split = Self {
             axes,
             along: Vec::new(),
-            known: HashSet::new(),
+            known: HashSet::default(),
             begins: vec![false; axes.all().len()],
             size,
             inputs: Vec::new(),

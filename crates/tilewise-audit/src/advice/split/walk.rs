@@ -5,8 +5,9 @@ use crate::{
     advice::program::ProgramModel,
     program::{is_backward, op_name},
 };
+use foldhash::{HashMap, HashSet};
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
     iter::successors,
     ops::Range,
 };
@@ -44,14 +45,14 @@ struct Facts<'m> {
 
 impl<'p, 'm> Walk<'p, 'm> {
     pub(super) fn new(program: &'p ProgramModel<'m>, joinable_bytes: u64) -> Self {
-        let mut callers = HashMap::new();
+        let mut callers = HashMap::default();
         for at in program.module.instructions() {
             for callee in at.calls().filter_map(|call| call.computation()) {
                 callers.entry(callee.index()).or_insert(at.index());
             }
         }
         let axes = program.flow.axes();
-        let mut lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>> = HashMap::new();
+        let mut lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>> = HashMap::default();
         for at in program.module.instructions().filter(|at| matches!(at.opcode(), Opcode::Gather | Opcode::Scatter)) {
             let indices = at.operand_indices().nth(1).flatten().and_then(|indices| program.module.instruction(indices));
             let own: HashSet<&'p [AxisId]> = indices.iter().flat_map(|indices| axes.of_array(indices, 0)).collect();
@@ -173,7 +174,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
         let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
-        let mut adding: HashSet<usize> = HashSet::new();
+        let mut adding: HashSet<usize> = HashSet::default();
         let mut done: Vec<(Instruction<'m>, &[EventKind])> =
             facts.done.iter().map(|(at, kinds)| (*at, &kinds[..])).collect();
         done.retain(|(at, _)| self.reads_each(split, at));

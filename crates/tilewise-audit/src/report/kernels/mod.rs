@@ -11,9 +11,10 @@ use crate::copies::CopyClass;
 use crate::program::{MOSAIC, Sizer, SourceLine, op_name, share, source_line};
 pub use boundary::{ForcedBy, KernelArray, KernelSide};
 pub use change::BoundaryChange;
+use foldhash::{HashMap, HashSet};
 use follow::{Follower, User, Way};
 pub use remedy::Remedy;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
 use tilewise::tpu::Generation;
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -85,7 +86,7 @@ impl KernelRow {
     /// than it declares, and they add to it.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
-        let mut known = HashSet::new();
+        let mut known = HashSet::default();
         // A result has an entry for each reader.
         let arrays = self.arrays().filter(|array| known.insert((array.side, array.index)));
         let held = arrays.filter_map(|array| array.shape.as_array().filter(|array| array.memory_space() == VMEM_SPACE));
@@ -101,7 +102,7 @@ impl KernelRow {
     fn of(call: &Instruction<'_>, generation: Generation) -> Self {
         let config = call.attribute("backend_config").map(unquote).unwrap_or_default();
         let limits = Limits::of(generation);
-        let op_name = op_name(call);
+        let op_name = op_name(call).map(Cow::into_owned);
         let metadata = call.attribute("frontend_attributes").unwrap_or_default();
         let names = [metadata, call.name(), op_name.as_deref().unwrap_or_default()].join(" ");
         let asked = vmem_bytes(&config, "\"scoped_memory_configs\"");
@@ -180,8 +181,8 @@ impl<'a> Boundaries<'a> {
             flow,
             generation,
             sizer: Sizer::default(),
-            overwriting: HashMap::new(),
-            known: HashMap::new(),
+            overwriting: HashMap::default(),
+            known: HashMap::default(),
         };
         for (op, call) in calls {
             for alias in call.output_to_operand_aliasing().unwrap_or_default() {

@@ -1,10 +1,7 @@
 //! Finds axes: unites the dimensions that operations, loops, calls and fusions pass from array to array.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-    rc::Rc,
-};
+use foldhash::{HashMap, HashSet};
+use std::{ops::Range, rc::Rc};
 
 use tilewise::Shape;
 
@@ -58,7 +55,7 @@ struct Builder<'m> {
 impl<'m> Builder<'m> {
     fn new(module: &'m Module) -> Self {
         let (mut axes, mut classes) = (Axes::default(), Classes::default());
-        let mut known: HashMap<&'m str, u32> = HashMap::new();
+        let mut known: HashMap<&'m str, u32> = HashMap::default();
         for instruction in module.instructions() {
             let form = *known.entry(instruction.shape_text()).or_insert_with(|| {
                 // A shape that can't be read has no dimensions to relate.

@@ -10,8 +10,9 @@ use crate::{
         write_wrapped,
     },
 };
+use foldhash::HashMap;
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::hash_map::Entry,
     io::{self, Write},
 };
 use tilewise_audit::{Allocation, Explanation, SourceLine};
@@ -29,7 +30,7 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
     let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
     for (section, title) in titles {
         let mut groups: Vec<(&Allocation, u64)> = Vec::new();
-        let mut known: HashMap<Key<'_>, usize> = HashMap::new();
+        let mut known: HashMap<Key<'_>, usize> = HashMap::default();
         for row in explanation.allocations.iter().filter(|row| row.entry.section == section && tells(row)) {
             match known.entry(key(row)) {
                 Entry::Occupied(at) => groups[*at.get()].1 += 1,
