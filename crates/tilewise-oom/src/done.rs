@@ -12,10 +12,12 @@ pub enum Done {
     UnifiedMemory,
     /// Something cuts the graph of a lazy framework, such as `xm.mark_step()`.
     CutGraph,
+    /// Attention is blockwise.
+    BlockwiseAttention,
 }
 
 /// Signs of each, in settings, commands and code.
-const SIGNS: [(Done, &[&str]); 4] = [
+const SIGNS: [(Done, &[&str]); 5] = [
     (
         Done::Recomputed,
         &[
@@ -31,6 +33,7 @@ const SIGNS: [(Done, &[&str]); 4] = [
     ),
     (Done::ExpandableSegments, &["expandable_segments:True", "expandable_segments: True"]),
     (Done::UnifiedMemory, &["TF_FORCE_UNIFIED_MEMORY"]),
+    (Done::BlockwiseAttention, &["flash_attention(", "splash_attention", "make_flash_attention"]),
     (
         Done::CutGraph,
         &["mark_step", "torch_xla.sync", "torch_xla.step", "optimizer_step", "DeviceLoader", "ParallelLoader"],

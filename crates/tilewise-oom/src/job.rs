@@ -26,6 +26,8 @@ pub struct PoolSettings {
     pub fraction: Option<(String, String)>,
     /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
     pub unpooled: Option<(String, String)>,
+    /// Bytes of one GPU that TensorFlow set aside in this process, by its own word.
+    pub tensorflow_bytes: Option<u64>,
 }
 
 impl PoolSettings {
@@ -42,6 +44,7 @@ impl PoolSettings {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
                 .filter(is_fraction),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
+            tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
         }
     }
 
@@ -53,6 +56,15 @@ impl PoolSettings {
         let (name, value) = self.fraction.as_ref().filter(|_| self.unpooled.is_none())?;
         value.parse::<f64>().is_ok_and(|part| part < DEFAULT).then_some((name, value))
     }
+}
+
+/// The bytes of a line in which TensorFlow's runtime opens a GPU: `Created device /job:localhost/replica:0/task:0/device:GPU:0
+/// with 21736 MB memory` (`BaseGPUDeviceFactory::CreateGPUDevice`).
+fn bytes_of_tensorflow(line: &str) -> Option<u64> {
+    let (_, device) = line.split_once("Created device /job:")?;
+    let (name, behind) = device.split_once(" with ")?;
+    let megabytes = behind.split_once(" MB memory")?.0.parse::<u64>().ok()?;
+    name.contains("GPU:").then(|| megabytes.saturating_mul(1 << 20))
 }
 
 /// The value behind a variable's name: `=.10`, `'] = "0.3"`, `", "platform"`.
@@ -277,6 +289,8 @@ mod tests {
         assert_eq!(small(&format!("os.environ[\"{name}\"] = \"0.3\"")), Some(format!("{name} 0.3")));
         assert_eq!(small("`XLA_CLIENT_MEM_FRACTION=0.9`"), None);
         assert_eq!(small(&format!("{name} is not set")), None);
+        let opened = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 21736 MB memory:  -> device: 0";
+        assert_eq!(of(opened).tensorflow_bytes, Some(21_736 << 20));
         let unpooled = of(&format!("{name}=.3 XLA_PYTHON_CLIENT_ALLOCATOR=platform"));
         assert!(unpooled.unpooled.is_some() && unpooled.small_fraction().is_none());
     }

@@ -87,7 +87,7 @@ pub use settings::Setting;
 pub use sharding::Resharding;
 pub use tables::{Output, Persistent, Requirement, Row, Usage, Utilization};
 pub use text::size::{PrintedSize, format_size};
-pub use told::Told;
+pub use told::{Told, Way};
 pub use traceback::Frame;
 pub use verdict::{UntiledMachine, Verdict};
 pub use window::{Window, WindowKind};

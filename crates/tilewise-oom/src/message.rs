@@ -96,6 +96,8 @@ pub struct Message {
     pub(crate) in_function: Option<Occasion>,
     /// The line of the reader's program that a traceback in the text leads to.
     pub raised_at: Option<Frame>,
+    /// The library's line that makes the request, where a framework runs each operation as it is called, as PyTorch does.
+    pub requested_at: Option<Frame>,
     /// The text's other messages, the most important first.
     pub others: Vec<Self>,
 }
@@ -162,6 +164,7 @@ impl Message {
             quote: None,
             in_function: None,
             raised_at: None,
+            requested_at: None,
             others: Vec::new(),
         }
     }

@@ -6,14 +6,20 @@ use crate::traceback::Frame;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Occasion {
-    /// Weights, or a state such as an optimizer's, are made or loaded: there is no batch yet.
+    /// Weights, or a state such as an optimizer's, are made: there is no batch yet.
     Weights,
+    /// Weights or a state are loaded.
+    Load,
     /// An array is put into another sharding, or gathered whole.
     Move,
     /// CUDA graphs are captured.
     Capture,
     /// Weights or a state are gathered to be saved.
     Save,
+    /// A model is evaluated.
+    Evaluation,
+    /// Outputs of the batches of an evaluation are joined.
+    Collection,
 }
 
 /// JAX's program that puts an array into another sharding.
@@ -25,7 +31,13 @@ const GATHERS: [&str; 2] = ["process_allgather", "replicate_for_host_local"];
 /// Words in the names of functions that load weights, whatever else is in them.
 const LOADS: [&str; 3] = ["restore", "pretrained", "preset"];
 
-const VERBS: [&str; 9] = ["init", "initialize", "load", "loads", "create", "make", "build", "setup", "deserialize"];
+/// Words in the names of functions that evaluate a model.
+const EVALUATIONS: [&str; 4] = ["evaluate", "evaluation", "validation", "prediction"];
+
+/// Words beside a verb of an evaluation: `eval` is one of Python's, and arguments are validated.
+const PARTS: [&str; 4] = ["step", "epoch", "loop", "batch"];
+
+const VERBS: [&str; 6] = ["init", "initialize", "create", "make", "build", "setup"];
 
 const NOUNS: [&str; 10] =
     ["state", "params", "parameters", "weights", "model", "checkpoint", "ckpt", "variables", "optimizer", "pytree"];
@@ -33,14 +45,33 @@ const NOUNS: [&str; 10] =
 impl Occasion {
     /// The occasion that frames show, the innermost first.
     pub(crate) fn of<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<Self> {
-        frames.into_iter().find_map(|frame| {
+        let mut frames = frames.into_iter().peekable();
+        let joins = frames.peek().and_then(|frame| frame.code.as_deref()).is_some_and(joins);
+        let found = frames.find_map(|frame| {
             let code = || frame.code.as_deref().into_iter();
             code()
                 .flat_map(calls)
                 .chain(code().flat_map(compiled))
                 .chain([frame.function.as_str()])
                 .find_map(Self::of_function)
-        })
+        });
+        if found == Some(Self::Evaluation) && joins { Some(Self::Collection) } else { found }
+    }
+
+    /// The occasion that the last lines of a log show.
+    pub(crate) fn of_log(log: &str) -> Option<Self> {
+        /// Lines that are looked at: the end of a process is logged by others, too.
+        const LINES: usize = 40;
+        const SIGNS: [(&str, Occasion); 6] = [
+            ("aving checkpoint", Occasion::Save),
+            ("async save", Occasion::Save),
+            ("aving model", Occasion::Save),
+            ("oading checkpoint", Occasion::Load),
+            ("oading safetensors", Occasion::Load),
+            ("oading weights", Occasion::Load),
+        ];
+        let of_line = |line: &str| SIGNS.iter().find(|(sign, _)| line.contains(sign)).map(|(_, work)| *work);
+        log.lines().rev().take(LINES).find_map(of_line)
     }
 
     /// The occasion that a function's name shows, with its class: `TrainState.create`.
@@ -57,7 +88,14 @@ impl Occasion {
         if name.ends_with("state_dict") && !has(&["load", "set"]) || has(&["save"]) && has(&NOUNS) {
             return Some(Self::Save);
         }
-        (name == "init" || has(&LOADS) || has(&VERBS) && has(&NOUNS)).then_some(Self::Weights)
+        let evaluates = has(&EVALUATIONS) || name == "validate" || has(&["eval", "validate"]) && has(&PARTS);
+        if evaluates && !has(&["save"]) {
+            return Some(Self::Evaluation);
+        }
+        if has(&LOADS) || has(&["load", "loads", "deserialize"]) && has(&NOUNS) {
+            return Some(Self::Load);
+        }
+        (name == "init" || has(&VERBS) && has(&NOUNS)).then_some(Self::Weights)
     }
 }
 
@@ -74,6 +112,12 @@ fn calls(code: &str) -> impl Iterator<Item = &str> {
         let from = class.map_or(path.len() - name.len(), |class| path.len() - name.len() - 1 - class.len());
         (!name.is_empty()).then(|| &path[from..])
     })
+}
+
+/// Whether a line joins arrays: `torch.cat((old, new))`.
+fn joins(code: &str) -> bool {
+    const JOINS: [&str; 7] = ["cat", "concat", "concatenate", "stack", "vstack", "hstack", "nested_concat"];
+    calls(code).any(|path| path.rsplit('.').next().is_some_and(|name| JOINS.contains(&name)))
 }
 
 /// The functions that a line compiles: `jax.pmap(updater.init)(key)`.
@@ -108,6 +152,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn outputs_that_an_evaluation_joins() {
+        let frame = |function: &str, code: &str| Frame {
+            file: "a.py".to_owned(),
+            line: 1,
+            function: function.to_owned(),
+            code: Some(code.to_owned()),
+        };
+        let joined = frame("add", "return torch.cat((old, new), dim=0)");
+        let evaluated = frame("evaluation_loop", "all_preds.add(logits)");
+        assert_eq!(Occasion::of(&[joined.clone(), evaluated.clone()]), Some(Occasion::Collection));
+        assert_eq!(Occasion::of(&[evaluated]), Some(Occasion::Evaluation));
+        assert_eq!(Occasion::of(&[joined]), None);
+    }
+
+    #[test]
     fn functions_that_make_weights() {
         let of = |code: &str| {
             let code = Some(code.to_owned());
@@ -116,18 +175,27 @@ mod tests {
         for code in [
             "state = init_train_state(config, rng)",
             "params = model.init(key, x)",
-            "return ckptr.restore(path, restore_args=args)",
             "state = train_state.TrainState.create(apply_fn=f, params=p, tx=tx)",
-            "model = Model.from_pretrained('x')",
-            "self.load_model()",
             "state = jax.pmap(updater.init)(rng, data)",
         ] {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }
         assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
         for code in
-            ["state = step(state, batch)", "batch = model.load_batch()", "jax.distributed.initialize()", "((", ""]
+            ["return ckptr.restore(path, restore_args=args)", "model = Model.from_pretrained('x')", "self.load_model()"]
         {
+            assert_eq!(of(code), Some(Occasion::Load), "{code}");
+        }
+        assert_eq!(of("loss = eval_step(state, batch)"), Some(Occasion::Evaluation));
+        for code in [
+            "state = step(state, batch)",
+            "out = jax.eval_shape(f, x)",
+            "validate_args(args)",
+            "batch = model.load_batch()",
+            "jax.distributed.initialize()",
+            "((",
+            "",
+        ] {
             assert_eq!(of(code), None, "{code}");
         }
     }

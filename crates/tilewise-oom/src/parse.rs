@@ -80,7 +80,7 @@ impl Message {
                 settings: settings.clone(),
                 has_run,
                 run,
-                told: told.clone(),
+                told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),
                 done: done.clone(),
                 model,
                 pool: settings_of_pool.clone(),
@@ -338,7 +338,13 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
 /// Sets what frames show of the error at `start`.
 fn set_frames(message: &mut Message, text: &str, start: usize) {
     let frames = Frame::of_error(text, start, message.form.level() == Level::Error);
-    message.in_function = Occasion::of(&frames);
+    // A killed process has no traceback, and its launcher's tells nothing.
+    let of_log = || Occasion::of_log(&text[..start]).filter(|_| message.form == Form::Host);
+    message.in_function = Occasion::of(&frames).or_else(of_log);
+    // The backward pass is one call, which shows none of its operations.
+    let is_operation = |frame: &&Frame| !frame.is_own() && frame.code.is_some() && !frame.file.contains("autograd");
+    let is_of_torch = message.quote.as_ref().is_some_and(|quote| quote.contains("Tried to allocate"));
+    message.requested_at = frames.first().filter(is_operation).filter(|_| is_of_torch).cloned();
     message.raised_at = frames.into_iter().find(Frame::is_own);
 }
 

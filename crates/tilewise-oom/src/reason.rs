@@ -84,6 +84,8 @@ pub enum Resource {
     SharedMemory,
     /// A quota of a cloud.
     Quota,
+    /// The block of thread-local variables that a process has for libraries it loads late.
+    StaticTls,
 }
 
 impl Reason {
@@ -121,6 +123,7 @@ impl Message {
             ("disk", Resource::Disk),
             ("segment", Resource::SharedMemory),
             ("quota", Resource::Quota),
+            ("tls", Resource::StaticTls),
         ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
         (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))

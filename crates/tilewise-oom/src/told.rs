@@ -1,18 +1,31 @@
-//! The setting that a program's own error tells to change: ``Try increasing `gpu_memory_utilization` ``.
+//! The setting that a program's own error or warning tells to change: ``Try increasing `gpu_memory_utilization` ``.
 
 use crate::job::assigned;
 use crate::text::word;
+use crate::traceback::Frame;
 
-/// A setting that an error tells to raise or to lower.
+/// A setting that an error tells to raise or to lower, or a warning of the line that fails to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Told {
     /// The setting's name, as the error has it.
     pub name: String,
-    /// Whether to raise it.
-    pub is_raised: bool,
-    /// Its value, if the text has one.
+    /// The way to change it.
+    pub way: Way,
+    /// Its value, if the text has one; of one that is to be set, the value to be.
     pub value: Option<String>,
+}
+
+/// The way to change a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Way {
+    /// To a higher value.
+    Raise,
+    /// To a lower value.
+    Lower,
+    /// To this value, in the environment.
+    Set,
 }
 
 /// Bytes that are searched: an error ends its log.
@@ -31,25 +44,38 @@ impl Told {
         let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
         let text = &text[start..];
         let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error"));
-        let (is_raised, name) = lines.into_iter().find_map(of_line)?;
+        let (way, name) = lines.into_iter().find_map(of_line)?;
         let bare = name.trim_start_matches('-');
         let values = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..]));
-        Some(Self { name: name.to_owned(), is_raised, value: values.last().map(str::to_owned) })
+        Some(Self { name: name.to_owned(), way, value: values.last().map(str::to_owned) })
+    }
+
+    /// The variable that a warning of the line which makes a request tells to set: `Enable it with NAME=1`.
+    pub(crate) fn of_warning(text: &str, line: &Frame) -> Option<Self> {
+        let place = format!("{}:{}: ", line.file, line.line);
+        let warnings = text.lines().filter(|line| line.starts_with(&place) && line.contains("Warning: "));
+        warnings.flat_map(str::split_whitespace).find_map(|word| {
+            let (name, value) = word.trim_end_matches(['.', ',']).split_once('=')?;
+            let is_variable = name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+            let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            (is_variable && is_plain).then(|| Self {
+                name: name.to_owned(),
+                way: Way::Set,
+                value: Some(value.to_owned()),
+            })
+        })
     }
 }
 
 /// The direction and the setting of a line.
-fn of_line(line: &str) -> Option<(bool, &str)> {
+fn of_line(line: &str) -> Option<(Way, &str)> {
     let words: Vec<(usize, usize)> = word::all(line).collect();
     words.iter().enumerate().find_map(|(at, (start, end))| {
         let verb = line[*start..*end].to_ascii_lowercase();
         let is = |verbs: &[&str]| verbs.iter().any(|known| verb.starts_with(known));
-        let is_raised = is(&RAISE);
-        if !is_raised && !is(&LOWER) {
-            return None;
-        }
+        let way = if is(&RAISE) { Way::Raise } else { Some(Way::Lower).filter(|_| is(&LOWER))? };
         let names = words.iter().skip(at + 1).take(BETWEEN).map(|(start, end)| setting(line, *start, *end));
-        names.flatten().next().map(|name| (is_raised, name))
+        names.flatten().next().map(|name| (way, name))
     })
 }
 
@@ -80,12 +106,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_warning_of_the_line_names_a_variable() {
+        let at = |line| Frame { file: "/lib/sdpa.py".to_owned(), line, function: "f".to_owned(), code: None };
+        let text =
+            "/lib/sdpa.py:89: UserWarning: Flash attention is experimental. Enable it with TORCH_AOTRITON=1. (a=1)";
+        let told = Told::of_warning(text, &at(89)).map(|told| (told.name, told.value));
+        assert_eq!(told, Some(("TORCH_AOTRITON".to_owned(), Some("1".to_owned()))));
+        assert_eq!(Told::of_warning(text, &at(90)), None);
+    }
+
+    #[test]
     fn an_error_names_the_setting_to_change() {
         let of = |text: &str| {
             let told = Told::of(text)?;
             Some(format!(
                 "{} {} {}",
-                if told.is_raised { "raise" } else { "lower" },
+                if told.way == Way::Raise { "raise" } else { "lower" },
                 told.name,
                 told.value.unwrap_or_default()
             ))

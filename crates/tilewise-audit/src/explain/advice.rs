@@ -5,7 +5,8 @@ use crate::{
     advice::{
         Change, Recommendation, Target,
         finding::{
-            Asker, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
+            Asker, BlockFinding, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding,
+            Shrink,
         },
         of_message,
     },
@@ -45,7 +46,12 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
-    advice.retain(|piece| piece.change != Change::Checkpoint || !listing.message.done.contains(&Done::Recomputed));
+    let is_done = |done| listing.message.done.contains(&done);
+    advice.retain(|piece| piece.change != Change::Checkpoint || !is_done(Done::Recomputed));
+    let scores = advice.iter_mut().filter(|piece| matches!(piece.finding, Finding::AttentionScores(_)));
+    for piece in scores.filter(|_| is_done(Done::BlockwiseAttention)) {
+        piece.finding = Finding::Memory(MemoryFinding::ScoresBesideKernel);
+    }
     // If padding is the cause, advice that reduces it comes first.
     let works_on_padding = |piece: &Recommendation| match piece.change {
         Change::Chunk | Change::Checkpoint | Change::Donate => false,
@@ -126,11 +132,13 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let budget = message.budget();
     let is_made = budget.temporary_bytes.zip(budget.used_bytes).is_none_or(|(made, used)| made > used / 2);
     let shapes: Vec<&Shape> = listing.allocations.iter().filter_map(|row| row.shape.as_ref()).collect();
+    let bounds = || shapes.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
+    let is_bound = |setting: &Setting| bounds().any(|bound| bound == setting.value);
     let has_bound = |setting: &&Setting| {
-        let mut bounds = shapes.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
         shapes.is_empty()
             || message.server.is_some()
-            || bounds.any(|bound| bound == setting.value || Some(bound) == message.elements_of_samples())
+            || is_bound(setting)
+            || bounds().any(|bound| Some(bound) == message.elements_of_samples())
     };
     // A batch of 1 can't be lowered.
     let is_lowerable = |setting: &&Setting| setting.value > 1 && has_bound(setting);
@@ -138,11 +146,22 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
         return advice;
     }
+    let first = |shape: &&Shape| shape.dimensions().first().and_then(|dimension| dimension.bound());
+    let is_global = |setting: &&Setting| {
+        setting.name.to_ascii_lowercase().contains("global")
+            && shapes.iter().any(|shape| first(&shape) == Some(setting.value))
+    };
+    if let Some(global) = message.settings.iter().find(is_global) {
+        let finding = Finding::Memory(MemoryFinding::GlobalBatch(global.clone()));
+        advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
+        return advice;
+    }
     let settings: Vec<Setting> = message.settings.iter().filter(is_lowerable).cloned().collect();
     let samples = message.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
     if settings.is_empty() || !is_made {
         return advice;
     }
+    let is_of_server = message.server.is_some() && settings.iter().any(|setting| is_bound(setting));
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -150,6 +169,15 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
             shrink.take()
         }
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(Some(largest))))
+            if !largest.is_random && largest.transform.is_none() =>
+        {
+            None
+        }
+        // A kernel of a server's, whose arrays grow by its settings.
+        Some(Finding::Block(BlockFinding::Unlisted { .. } | BlockFinding::Library { .. })) if is_of_server => {
+            Shrink::of(&budget, message.form)
+        }
         Some(Finding::Memory(MemoryFinding::OneArray { .. })) => Shrink::of(&budget, message.form),
         Some(Finding::Logits(logits)) if !logits.is_shown => Shrink::of(&budget, message.form),
         _ => return advice,
@@ -158,6 +186,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(elements) => MemoryFinding::FewSamples { elements },
         None => MemoryFinding::Settings { settings, shrink: required },
     });
+    // The same step, of a batch without a name.
+    advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(Some(_)))));
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }

@@ -23,6 +23,8 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchLess(_)
         | TorchWhole
         | TorchSave
+        | TorchCollection
+        | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
         | OffloadLess => Target::Value,
@@ -35,14 +37,17 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         return super::run_time::on_any_device(listing.message);
     }
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
-    // Neither a batch nor arrays of earlier steps are there yet.
-    let is_weights = listing.message.occasion() == Some(Occasion::Weights)
-        && found.iter().any(|finding| matches!(finding, Smaller(None) | OldArrays { .. }));
-    if is_weights {
-        found.retain(|finding| !matches!(finding, Smaller(None)));
+    // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
+    let is_of_batch = |finding: &ElsewhereFinding| {
+        matches!(finding, Smaller(None) | ServerPrograms { .. } | TorchCheckpoint | TorchLess(_))
+    };
+    let is_there = |finding: &ElsewhereFinding| is_of_batch(finding) || matches!(finding, OldArrays { .. });
+    let asker = Asker::of_weights(listing.message).filter(|_| found.iter().any(is_there));
+    if asker.is_some() {
+        found.retain(|finding| !is_of_batch(finding));
     }
-    let weights = Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Weights, shrink: None });
-    let weights = is_weights.then_some((weights, Target::Argument));
+    let of_weights = |asker| Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None });
+    let weights = asker.map(|asker| (of_weights(asker), Target::Argument));
     if found.iter().any(|finding| matches!(finding, Smaller(Some(_)))) && are_doubles(listing) {
         found.insert(1, Doubles);
     }
@@ -56,7 +61,12 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
-    copy.into_iter().chain(weights).chain(found).collect()
+    let beside = listing.message.pool.tensorflow_bytes.filter(|_| {
+        let is_gpu = listing.message.machine().is_some_and(|machine| machine != UntiledMachine::Host);
+        listing.message.framework == Some(Framework::Jax) && is_gpu
+    });
+    let beside = beside.map(|bytes| (Finding::Elsewhere(TensorFlowBeside(bytes)), Target::Process));
+    beside.into_iter().chain(copy).chain(weights).chain(found).collect()
 }
 
 /// The largest array inside the program.
@@ -91,9 +101,19 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         Reason::Bank(cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
+        reason @ (Reason::Host | Reason::Group | Reason::Killed) => {
+            let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
+            let mut found: Vec<_> = occasion.map(HostState).into_iter().chain([OfReason(reason)]).collect();
+            // A group has a limit, whatever the host has.
+            if reason == Reason::Group {
+                found.reverse();
+            }
+            found
+        }
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => torch(listing),
-        reason @ (Reason::Code | Reason::Library) => vec![OfReason(reason), Processes],
+        reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
+        reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {
             let mut found = [OldArrays { percent: Some(percent), has_run: message.has_run }, smaller(listing)];
             // A large request finds no room in an empty pool either, and a listed array is of the program's own.
@@ -114,6 +134,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             (false, false) => vec![smaller(listing), Processes],
         },
         reason => vec![OfReason(reason)],
+    }
+}
+
+/// The step for what finds no room beside the pool: a smaller fraction than the one that the text sets.
+fn beside_pool(message: &Message, reason: Reason) -> ElsewhereFinding {
+    match message.pool.fraction.clone() {
+        Some((name, value)) => PoolFraction { name, value, is_raised: false },
+        None => OfReason(reason),
     }
 }
 
@@ -141,7 +169,11 @@ fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) ->
             found.insert(0, OldArrays { percent: None, has_run: true });
         }
     }
-    let raised = message.pool.small_fraction().map(|(name, value)| PoolFraction(name.to_owned(), value.to_owned()));
+    let raised = message.pool.small_fraction().map(|(name, value)| PoolFraction {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        is_raised: true,
+    });
     let pooled = message.pool.unpooled.clone().map(|(name, value)| Unpooled(name, value));
     // Before the first step there are no pieces.
     let (first, last) = if message.has_run { (pooled, None) } else { (None, pooled) };
@@ -185,10 +217,14 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
-    // One array that no device holds isn't what layers keep.
-    let is_whole = asked.zip(message.capacity.as_ref()).is_some_and(|(asked, all)| asked > all.bytes() / 2);
-    let less = match (message.server, message.run) {
+    // One array that fills a quarter of a device isn't what layers keep.
+    let is_whole = asked.zip(message.capacity.as_ref()).is_some_and(|(asked, all)| asked > all.bytes() / 4);
+    // No backward pass follows an evaluation.
+    let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
+    let run = if is_evaluated { Some(Run::Inference) } else { message.run };
+    let less = match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
+        _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         _ if is_whole => TorchWhole,
         (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
         (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
@@ -199,7 +235,8 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
     let joined = cached.filter(|cached| *cached > 0 && is_enough && !message.done.contains(&Done::ExpandableSegments));
     let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
-    let joined = joined.map(|_| TorchFragmented);
+    // A server sizes its cache by what is free: pieces are what is left of that.
+    let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
     let beside = || {
         let all = message.capacity.as_ref()?.bytes();
         let own = fact("held")?.saturating_add(cached?);
@@ -234,12 +271,14 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
         let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
         let leading = row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
+        // A name may lack the transformation that the reader's own line has.
+        let line_of_call = listing.message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
         LargestBuffer {
             owner: line.or(name),
             bytes: row.taken_bytes(),
             is_one_sample: leading == Some(1),
             is_random: is_random(row.op_name()),
-            transform: transform(row.op_name()),
+            transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
         }
     }))
 }

@@ -199,8 +199,15 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
         {
             BlockFinding::Fusion { cap }
         }
-        _ => BlockFinding::Unlisted { shrink: shrink(message), cap },
+        _ => BlockFinding::Unlisted { whole: whole(explanation), shrink: shrink(message), cap },
     }
+}
+
+/// The bytes of the largest array that a kernel holds, if no limit of today's is as high.
+fn whole(explanation: Listing<'_>) -> Option<u64> {
+    let is_array = |row: &&Allocation| row.entry.shape.is_some() && row.entry.window().is_none();
+    let taken = explanation.allocations.iter().filter(is_array).map(Allocation::taken_bytes).max()?;
+    (taken >= LARGEST_VMEM).then_some(taken)
 }
 
 /// The percentage by which the needed memory exceeds what is there, of the needed.

@@ -24,10 +24,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let has_run = message.has_run;
     let others = new(RunTimeFinding::OthersHold { asked, free, programs, has_run }, Target::Process);
     let is_program = message.requirement.is_some() || message.module.is_some();
-    let asker = match (message.server, message.occasion()) {
-        (Some(server), _) => Some(Asker::Server(server)),
-        (None, Some(Occasion::Move)) => None,
-        (None, Some(Occasion::Weights)) => Some(Asker::Weights),
+    let asker = match (Asker::of_weights(message), message.server) {
+        (Some(asker), _) => Some(asker),
+        (None, Some(server)) => Some(Asker::Server(server)),
+        (None, None) if message.occasion() == Some(Occasion::Move) => None,
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
     // Steps that ran before found room for as much.
@@ -54,11 +54,11 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 
 /// Steps where others hold the memory of a device that may be a TPU or a GPU.
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
-    let asker = if message.occasion() == Some(Occasion::Weights) { Asker::Weights } else { Asker::Array };
+    let asker = Asker::of_weights(message).unwrap_or(Asker::Array);
     let (asked, has_run) = (message.used.clone(), message.has_run);
     let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
-    let less = Some(less).filter(|_| !has_run || asker == Asker::Weights);
+    let less = Some(less).filter(|_| !has_run || asker != Asker::Array);
     let rest = [
         (Finding::RunTime(others), Target::Process),
         (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process),

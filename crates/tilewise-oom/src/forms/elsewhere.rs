@@ -51,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[
             "workers are out of shared memory {segment:name}",
             "Quota exceeded for {quota:name}",
             "exceeded quota {quota:name}",
+            "cannot allocate memory in static {tls:name} block",
             "Insufficient {quota:name} quota",
         ],
         ..Rule::new(Form::Resource, Error, Judged::As(Verdict::OtherResource), "resource")

@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
             "+already allocated {free:size} free",
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",
-            "+has a total capacity of {capacity:size}",
+            "+has a total (capacity|capacty) of {capacity:size}",
             "+with {graphs:size} allocated in private pools",
             "+Free memory Total memory {free:count} {capacity:count}",
             "+memory_limit_ ({pool:size}|{pool:count}) available (size|bytes) ({ungrown:size}|{ungrown:count})",

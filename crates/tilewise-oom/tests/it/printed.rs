@@ -329,7 +329,7 @@ fn surroundings_change_nothing() {
         for (wrapping, text) in wrappings(&source) {
             let mut message = Message::parse(&text).unwrap_or_else(|error| panic!("{name}, {wrapping}: {error}"));
             // A traceback or a log may tell of a framework and of a line, which the message itself doesn't.
-            (message.framework, message.raised_at) = (whole.framework, None);
+            (message.framework, message.raised_at, message.requested_at) = (whole.framework, None, None);
             assert_eq!(message, whole, "{name}, {wrapping}");
             tried += 1;
         }

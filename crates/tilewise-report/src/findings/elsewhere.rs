@@ -9,12 +9,13 @@ use super::{
     run_time::{drop_old, list_alive},
     words::printed,
 };
-use crate::style::bytes;
+use crate::style::{bytes, file_name};
+use tilewise::visible;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, MessageLacks, Transform},
 };
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Reason, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Server, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -31,7 +32,31 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task(drop_old(*has_run, about));
             list_alive(words, about)
         }
-        ElsewhereFinding::PoolFraction(name, value) => Words::new(format!(
+        ElsewhereFinding::PoolFraction { name, value, is_raised: false } => Words::new(format!(
+            "Lower `{name}` from {value}: NCCL's buffers, handles of libraries and compiled programs lie beside the pool, and found no room \
+             there"
+        ))
+        .task(format!("Lower `{name}` from {value}: others need room beside the pool"))
+        .code(None, format!("export {name}={}", lower_fraction(value))),
+        ElsewhereFinding::TensorFlowBeside(taken) => Words::new(format!(
+            "Keep TensorFlow off the GPU: in this process it opened the device for up to {}, and what it takes is lost to JAX, though it may \
+             only read data",
+            bytes(*taken)
+        ))
+        .task(format!("Keep TensorFlow off the GPU: it may hold {} of it", bytes(*taken)))
+        .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import"),
+        ElsewhereFinding::HostState(Occasion::Save) => Words::new(
+            "Hold less of the state on the host while it is saved: fewer bytes at once, each host its own part, no copy that lives beside the \
+             training's (an asynchronous save has one); or more memory, of which a save may take several times the state's part",
+        )
+        .task("Hold less of the state on the host at once as it is saved")
+        .jax(about, "import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"),
+        ElsewhereFinding::HostState(_) => Words::new(
+            "Load the weights once for a host, or in parts, straight to where they are needed: each process that loads them whole has a copy \
+             of its own in the host's memory",
+        )
+        .task("Load the weights once for a host, not once in each process"),
+        ElsewhereFinding::PoolFraction { name, value, .. } => Words::new(format!(
             "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
              part of the memory"
         ))
@@ -135,10 +160,21 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
         }
         ElsewhereFinding::TorchWhole => Words::new(
-            "Never make the array whole: one request is for more than half of the device, so work through it in parts (rows, pixels, heads, \
-             classes), leave it on the host, or take a fused operation that keeps none of it",
+            "Never make the array whole: one request is for more than a quarter of the device, so work through it in parts (samples, rows, \
+             pixels, heads, classes), leave it on the host, or take a fused operation that keeps none of it. Of a sharded model it may be a unit \
+             that is gathered whole: wrap each layer on its own",
         )
         .task("Never make the array whole: work through it in parts"),
+        ElsewhereFinding::TorchCollection => Words::new(
+            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits, or move it to the host: \
+             outputs of all batches are joined on the device, and smaller batches don't make them smaller",
+        )
+        .task("Keep less of each evaluated batch, or move it to the host")
+        .code(
+            "import torch",
+            "kept.append(logits.argmax(-1).cpu())\n\
+             # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1))",
+        ),
         ElsewhereFinding::TorchSave => Words::new(
             "Save each device's own part, or gather the state on the host, on one rank: whole on each device, it has no room beside the \
              training's",
@@ -209,6 +245,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
     }
 }
 
+/// A fraction of a GPU's memory that leaves a sixth more beside the pool.
+fn lower_fraction(value: &str) -> String {
+    let part = value.parse::<f64>().unwrap_or(0.75);
+    format!("{:.2}", (part - 0.15).max(0.1)).trim_start_matches('0').to_owned()
+}
+
 pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
         Some(UntiledMachine::Host) => "on the host",
@@ -264,6 +306,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let why = reason::sentence(message);
     let held = message.facts.size("held").filter(|_| message.framework == Some(Framework::Torch) && why.is_empty());
     let held = held.map(|held| format!("This process's own tensors take {}.", printed(held)));
+    let requested = message.requested_at.as_ref().and_then(|frame| {
+        let place = format!("{}:{}", visible(file_name(&frame.file)), frame.line);
+        let code = frame.code.as_deref()?.split("  # ").next()?;
+        Some(format!(" The request is made at {place}: {}", visible(code)))
+    });
+    let held = held.map(|held| held + requested.as_deref().unwrap_or_default());
     let why = held.unwrap_or(why);
     let told = format!("{which} {why}");
     let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };

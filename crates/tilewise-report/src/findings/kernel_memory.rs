@@ -71,9 +71,17 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             ));
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        BlockFinding::Unlisted { shrink, cap } => shrunk(*shrink, Words::new(format!(
+        BlockFinding::Unlisted { whole: Some(whole), .. } => Words::new(format!(
+            "Give the kernel a grid, and its operands blocks (`pl.BlockSpec`) that fit: it holds an array of {} whole, and no TPU has as much \
+             VMEM. {WHICH_FIT}",
+            bytes(*whole)
+        ))
+        .task("If the kernel is yours: give it a grid, and blocks")
+        .jax(about, PALLAS, "spec = pl.BlockSpec((256, 1024), lambda i, j: (i, j))\n\
+             # pl.pallas_call(kernel, grid=(rows // 256, columns // 1024), in_specs=[spec], out_specs=spec, …)"),
+        BlockFinding::Unlisted { shrink, cap, .. } => shrunk(*shrink, Words::new(format!(
             "If it is a Pallas kernel of yours: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
-             and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are too large. If the \
+             and keys): its blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together. If the \
              operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
             no_higher(*cap)
         ))

@@ -38,6 +38,29 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 None => words,
             }
         }
+        MemoryFinding::ScoresBesideKernel => Words::new(
+            "Update the library of the attention kernel, or take another kernel: the text shows a blockwise one, which holds no scores, and \
+             yet they are made whole, in its stead or beside it",
+        )
+        .task("Update the attention kernel's library, or take another kernel"),
+        MemoryFinding::GlobalBatch(global) => {
+            let words = Words::new(format!(
+                "Give each device its part of the batch, if there are several: an array of one has all {} samples of `{}`, as where a data \
+                 set for each device makes batches of the whole size, or a batch isn't sharded",
+                global.value, global.name
+            ))
+            .task(format!("If devices share `{}` ({}): give each its part", global.name, global.value));
+            match about.framework {
+                Some(Framework::TensorFlow) => {
+                    words.code(None, "data = data.batch(context.get_per_replica_batch_size(GLOBAL))  # in dataset_fn(context)")
+                }
+                _ => words.jax(
+                    about,
+                    JAX,
+                    "batch = jax.device_put(batch, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('data')))",
+                ),
+            }
+        }
         MemoryFinding::WholeModel(model) => {
             #[expect(clippy::cast_precision_loss, reason = "a number for people")]
             let billions = format!("{:.1}", model.parameters as f64 / 1e9);

@@ -15,6 +15,12 @@ pub(super) fn words(resource: Resource) -> Words {
         )
         .task("Give the container more shared memory (`/dev/shm`)")
         .code(None, "docker run --shm-size=16g …  # or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm"),
+        Resource::StaticTls => Words::new(
+            "Load this library before all others: it is linked for thread-local variables in a block that a process sets aside as it \
+             starts, and those loaded before it took the block",
+        )
+        .task("Load this library first: import it before all others")
+        .code(None, "export LD_PRELOAD=LIBRARY.so  # the path in the error; or import its package first"),
         Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
         _ => Words::new(
             "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
@@ -29,6 +35,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Resource::Disk) => "A disk is full.".to_owned(),
         Some(Resource::SharedMemory) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
+        Some(Resource::StaticTls) => "The block of thread-local variables for libraries is full.".to_owned(),
         _ => {
             let figure = |name| message.facts.number(name);
             let figures = figure("message").zip(figure("most"));

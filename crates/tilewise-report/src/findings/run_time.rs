@@ -11,7 +11,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
 };
-use tilewise_oom::{Framework, Message, PrintedSize, Server};
+use tilewise_oom::{Framework, Message, PrintedSize, Server, Way};
 
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
@@ -66,7 +66,13 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             _ => ask_less(*asker, about),
         },
         RunTimeFinding::Told(told) => {
-            let verb = if told.is_raised { "Raise" } else { "Lower" };
+            if told.way == Way::Set {
+                let set = format!("{}={}", told.name, told.value.as_deref().unwrap_or("1"));
+                return Words::new(format!("Set `{set}` before the job starts, as a warning of the line that fails says"))
+                    .task("Set the variable that a warning of this line names")
+                    .code(None, format!("export {set}"));
+            }
+            let verb = if told.way == Way::Raise { "Raise" } else { "Lower" };
             let now = told.value.as_ref().map(|value| format!(" ({value} now)")).unwrap_or_default();
             Words::new(format!("{verb} `{}`{now}, as the error says", told.name))
         }
@@ -114,10 +120,15 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             ))
             .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"))
         }
+        Asker::ServedWeights => Words::new(
+            "Load weights that fit: a checkpoint whose weights have fewer bits already (a server may quantize only what it has loaded), or \
+             more devices for one model. The memory ran out as weights were loaded, when there was no cache yet, so that its flags don't help",
+        )
+        .task("Load a checkpoint of fewer bits, or over more devices"),
         Asker::Weights => Words::new(
-            "Divide weights and the optimizer's state between devices as they are made or loaded, not after: the memory ran out while a \
-             function made or loaded them, before any step. On one device hold less: a narrower type, a lighter optimizer, no second \
-             copy; a script that only converts them needs no device",
+            "Divide weights and the optimizer's state between devices as they are made, not after: the memory ran out while a function \
+             made them, before any step. On one device hold less: a narrower type, a lighter optimizer, no second copy; a script that only \
+             converts them needs no device",
         )
         .task("Divide weights and state between devices as they are made")
         .jax(
@@ -126,6 +137,26 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "state = jax.jit(init, out_shardings=shardings)(key)  # init: your function that makes them\n\
              # JAX_PLATFORMS=cpu where they are only converted",
         ),
+        Asker::Load { is_restored } => {
+            let words = Words::new(
+            "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \
+             a training's checkpoint holds an optimizer's state, too; a narrower type. The memory ran out while a function loaded them, before \
+             any step",
+        )
+        .task("Load less on a device: a part, no optimizer's state, a narrower type");
+        if !is_restored {
+            return words;
+        }
+        words.jax(
+            about,
+            "import jax\nimport orbax.checkpoint as ocp",
+            "like = lambda of, to: jax.ShapeDtypeStruct(of.shape, 'bfloat16', sharding=to)\n\
+             item = jax.tree.map(like, shapes, shardings)  # of the parameters alone\n\
+             restore_args = ocp.checkpoint_utils.construct_restore_args(item)\n\
+             args = ocp.args.PyTreeRestore(item, restore_args=restore_args, partial_restore=True)\n\
+             params = ocp.PyTreeCheckpointer().restore(path, args=args)",
+        )
+        }
         Asker::Program => {
             Words::new("Make the program itself smaller: smaller inputs, or, where it takes a gradient, a checkpoint around layers")
                 .task("Give the program smaller inputs")

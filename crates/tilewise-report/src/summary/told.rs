@@ -93,15 +93,19 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
             None => groups.push((row, 1, row.taken_bytes())),
         }
     }
+    // Arrays that a message lists behind a kernel lie in it.
+    let is_of_one = explanation.message.form == Form::Scoped;
+    groups.truncate(if is_of_one { 1 } else { usize::MAX });
     let budget = explanation.message.budget();
     let listed = groups.iter().map(|(.., taken)| *taken).fold(0, u64::saturating_add);
     let beside = budget.others_bytes.and(budget.capacity_bytes);
     // On a GPU the requested memory may be a part of the program's.
     let total = explanation.message.usage.as_ref().map(|usage| usage.total.bytes());
     let total = total.filter(|_| explanation.message.machine().is_some());
-    let told = beside.or(budget.used_bytes.max(total));
+    // A pool that is in use is not filled by the request.
+    let is_of_pool = message.facts.size("pool_used").is_some();
+    let told = beside.or(budget.used_bytes.max(total)).filter(|_| !is_of_pool);
     let whole = told.unwrap_or(listed).max(listed);
-    let is_of_one = explanation.message.form == Form::Scoped;
     let mut causes: Vec<PeakCause> = groups
         .into_iter()
         // The array in a kernel's row lies elsewhere: only a printed size is the kernel's.
@@ -225,7 +229,7 @@ fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
     PeakCause {
         kind: "kernel",
         axes: Vec::new(),
-        sentence: format!("the {what} `{name}` at once: its blocks (two of each), scratch and stack"),
+        sentence: format!("the {what} `{name}` at once: its blocks, scratch and stack"),
         remedy: None,
         filled: None,
         ..of_row(row, 1, taken)

@@ -273,13 +273,59 @@ fn weights_that_are_loaded_are_divided() {
     let raised = "Traceback (most recent call last):\n  File \"chat.py\", line 8, in <module>\n";
     let task = |code: &str| first_change(&format!("{raised}    {code}\n{refused}")).0;
     let load = "model = GemmaCausalLM.from_preset(\"gemma2_9b\")";
-    assert_eq!(task(load), "Divide weights and state between devices as they are made");
+    let less = "Load less on a device: a part, no optimizer's state, a narrower type";
+    assert_eq!(task(load), less);
+    assert_eq!(task("state = create_train_state(key)"), "Divide weights and state between devices as they are made");
     assert!(task("state = step(state, batch)").starts_with("If no step ran: ask for less"));
     let gpu = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 9.00GiB\njax.errors.JaxRuntimeError: x";
-    assert_eq!(
-        first_change(&format!("{raised}    {load}\n{gpu}")).0,
-        "Divide weights and state between devices as they are made"
+    assert_eq!(first_change(&format!("{raised}    {load}\n{gpu}")).0, less);
+    // A server has no cache yet.
+    assert_eq!(task("self.load_model()  # vllm"), "Load a checkpoint of fewer bits, or over more devices");
+}
+
+/// Values of the text's own come before what is usual.
+#[test]
+fn what_a_text_shows_is_told() {
+    let torch = |line: &str, code: &str, asked: &str| {
+        format!(
+            "Traceback (most recent call last):\n  File \"fit.py\", line 9, in main\n    trainer.train()\n  File \
+             \"/lib/python3.12/site-packages/x/loop.py\", line 7, in {line}\n    add(y)\n  File \
+             \"/lib/python3.12/site-packages/x/a.py\", line 3, in f\n    {code}\ntorch.OutOfMemoryError: CUDA out of memory. Tried to \
+             allocate {asked}. GPU 0 has a total capacty of 39.39 GiB of which 5.03 GiB is free. Of the allocated memory 33.60 GiB is \
+             allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated."
+        )
+    };
+    // Outputs of an evaluation, joined; one array, in an old spelling of the card's size; an evaluation takes no gradient.
+    let (task, screen) = first_change(&torch("evaluation_loop", "return torch.cat((a, b), dim=0)", "6.00 GiB"));
+    assert_eq!(task, "Keep less of each evaluated batch, or move it to the host");
+    assert!(screen.contains("The request is made at a.py:3: return torch.cat((a, b), dim=0)"), "{screen}");
+    assert!(
+        first_change(&torch("training_step", "return a @ b", "24.81 GiB")).0.starts_with("Never make the array whole")
     );
+    assert!(
+        first_change(&torch("training_step", "return a @ b", "1.00 GiB")).0.starts_with("Keep less for the backward")
+    );
+    assert!(first_change(&torch("evaluate", "return a @ b", "1.00 GiB")).0.starts_with("Take fewer samples"));
+    // A warning of the line that fails.
+    let warned = torch("training_step", "return a @ b", "1.00 GiB");
+    let warned =
+        format!("/lib/python3.12/site-packages/x/a.py:3: UserWarning: slow. Enable it with FAST_ONE=1.\n{warned}");
+    assert!(first_change(&warned).1.contains("export FAST_ONE=1"));
+    // NCCL beside a pool of 98 %, TensorFlow beside JAX.
+    let nccl = "export XLA_PYTHON_CLIENT_MEM_FRACTION=.98\njax.errors.JaxRuntimeError: INTERNAL: NCCL operation \
+                ncclCommInitRank failed: unhandled cuda error. Last NCCL warning(error) log entry 'Cuda failure 'out of memory''";
+    assert!(first_change(nccl).1.contains("export XLA_PYTHON_CLIENT_MEM_FRACTION=.83"), "{}", first_change(nccl).1);
+    let opened = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 21736 MB memory:  -> device: 0\n\
+                  jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1610612736 bytes.";
+    assert!(first_change(opened).0.starts_with("Keep TensorFlow off the GPU"));
+    // A block of thread-local variables is no memory; a batch for all devices.
+    let tls = "OSError: /lib/libgomp.so.1: cannot allocate memory in static TLS block";
+    assert_eq!(first_change(tls).0, "Load this library first: import it before all others");
+    let refused = "Ran out of memory in memory space hbm. Used 58.41G of 15.48G hbm. Exceeded hbm capacity by 42.93G.";
+    let list = "\n  Largest program allocations in hbm:\n  1. Size: 6.12G\n     Shape: f32[2048,112,112,64]{0,3,2,1:T(8,128)}\n     \
+                Unpadded size: 6.12G\n     XLA label: fusion.1\n     Allocation type: HLO temp\n     ==========================\n";
+    let global = format!("GLOBAL_BATCH = 2048\n{refused}{list}");
+    assert_eq!(first_change(&global).0, "If devices share `GLOBAL_BATCH` (2048): give each its part");
 }
 
 /// One failure has one answer, though the text tells of it in two wordings; what a comment warns of did not happen.

@@ -57,6 +57,8 @@ pub enum BlockFinding {
     },
     /// A kernel without listed blocks.
     Unlisted {
+        /// Bytes of an array that it holds whole, if that alone exceeds the limit.
+        whole: Option<u64>,
         /// The percentage by which it has to shrink, if known.
         shrink: Option<u64>,
         /// The generation's cap in bytes, if no higher limit helps.

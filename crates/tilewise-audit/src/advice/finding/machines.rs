@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Reason, Run, Server, Verdict};
+use tilewise_oom::{Occasion, Reason, Run, Server, Verdict};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +16,19 @@ pub enum ElsewhereFinding {
         /// Whether steps ran before.
         has_run: bool,
     },
-    /// The pool may have a small part of the memory: the variable that says so, and its value.
-    PoolFraction(String, String),
+    /// The pool may have too small a part of the memory, or too large a one for what lies beside it.
+    PoolFraction {
+        /// The variable that says so.
+        name: String,
+        /// Its value.
+        value: String,
+        /// Whether to raise it.
+        is_raised: bool,
+    },
+    /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
+    TensorFlowBeside(u64),
+    /// The host holds much of a state as it is loaded or saved.
+    HostState(Occasion),
     /// Each array is an allocation of the driver's: the variable that says so, and its value.
     Unpooled(String, String),
     /// Other processes may hold some of the device's memory.
@@ -34,8 +45,10 @@ pub enum ElsewhereFinding {
     TorchCheckpoint,
     /// A job of PyTorch's takes less at once; whether it trains, if that is known.
     TorchLess(Option<Run>),
-    /// One array of PyTorch's is larger than half of the device.
+    /// One array of PyTorch's is larger than a quarter of the device.
     TorchWhole,
+    /// Outputs of an evaluation's batches are joined.
+    TorchCollection,
     /// PyTorch gathers a state whole to save it.
     TorchSave,
     /// A server's programs find no room beside its weights and its cache.
@@ -122,7 +135,7 @@ impl ElsewhereFinding {
             Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. }
-            | Self::PoolFraction(..)
+            | Self::PoolFraction { .. }
             | Self::Unpooled(..)
             | Self::ServerPrograms { .. }
             | Self::UnifiedMemory(_) => Change::Limit,
@@ -136,6 +149,8 @@ impl ElsewhereFinding {
             | Self::TorchLess(_)
             | Self::TorchWhole
             | Self::TorchSave
+            | Self::TorchCollection
+            | Self::HostState(_)
             | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }

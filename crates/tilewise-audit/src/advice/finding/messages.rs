@@ -2,7 +2,7 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{Budget, Form, Model, PrintedSize, Resharding, Resource, Server, Setting, Told};
+use tilewise_oom::{Budget, Form, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub enum MemoryFinding {
         /// The required reduction of temporaries; `None` if unknown.
         shrink: Option<Shrink>,
     },
+    /// Whole attention scores are made, though the text shows a blockwise kernel.
+    ScoresBesideKernel,
+    /// An array of one device has all samples of a batch that the text calls global.
+    GlobalBatch(Setting),
     /// The text names fewer elements of samples than would outweigh weights and their state.
     FewSamples {
         /// Tokens or other elements.
@@ -198,8 +202,15 @@ pub enum RunTimeFinding {
 pub enum Asker {
     /// A server, by its log.
     Server(Server),
-    /// Functions that make or load weights, or a state.
+    /// Functions that make weights or a state.
     Weights,
+    /// Functions that load weights or a state.
+    Load {
+        /// Whether the reader's line restores a checkpoint.
+        is_restored: bool,
+    },
+    /// A server that loads weights, before it has a cache.
+    ServedWeights,
     /// A program that is loaded.
     Program,
     /// An array, or something unknown.
@@ -300,14 +311,29 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
-            Self::Settings { .. } | Self::UncutGraph => Change::Chunk,
-            Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
+            Self::Settings { .. } | Self::UncutGraph | Self::ScoresBesideKernel => Change::Chunk,
+            Self::GlobalBatch(_) | Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. }
             | Self::OwnFunction { .. }
             | Self::Arguments { .. }
             | Self::Replicated { .. }
             | Self::OffHost { .. } => Change::Shard,
+        }
+    }
+}
+
+impl Asker {
+    /// The origin of a request while weights are made or loaded.
+    pub(crate) fn of_weights(message: &Message) -> Option<Self> {
+        match (message.occasion()?, message.server) {
+            (Occasion::Load, Some(_)) => Some(Self::ServedWeights),
+            (Occasion::Load, None) => {
+                let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
+                Some(Self::Load { is_restored: code.is_some_and(|code| code.contains("restore(")) })
+            }
+            (Occasion::Weights, None) => Some(Self::Weights),
+            _ => None,
         }
     }
 }

@@ -249,8 +249,9 @@ pub(super) fn is_logits(array: &dyn Held) -> bool {
 fn may_be_logits(array: &dyn Held) -> bool {
     let bounds = array.bounds();
     let [.., before, last] = bounds else { return false };
-    let are_places = bounds.len() > 2 || *before >= TOKENS;
     let name = array.op_name();
+    let is_of_loss = ["softmax", "entropy", "nll_loss"].iter().any(|sign| name.contains(sign));
+    let are_places = bounds.len() > 2 || *before >= TOKENS || is_of_loss && *before >= PLACES;
     array.element_type().kind() == ElementKind::Float
         && *last >= VOCABULARY
         && before != last
@@ -259,7 +260,17 @@ fn may_be_logits(array: &dyn Held) -> bool {
 }
 
 fn is_named(name: &str) -> bool {
-    const SIGNS: [&str; 9] =
-        ["logit", "vocab", "entropy", "lm_head", "embed", "softmax", "decode", "take_along_axis", "output_projection"];
+    const SIGNS: [&str; 10] = [
+        "logit",
+        "vocab",
+        "entropy",
+        "lm_head",
+        "embed",
+        "softmax",
+        "nll_loss",
+        "decode",
+        "take_along_axis",
+        "output_projection",
+    ];
     SIGNS.iter().any(|sign| name.contains(sign))
 }
