@@ -146,10 +146,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
         return advice;
     }
-    let first = |shape: &&Shape| shape.dimensions().first().and_then(|dimension| dimension.bound());
+    let first = |shape: &Shape| shape.dimensions().first().and_then(|dimension| dimension.bound());
     let is_global = |setting: &&Setting| {
         setting.name.to_ascii_lowercase().contains("global")
-            && shapes.iter().any(|shape| first(&shape) == Some(setting.value))
+            && shapes.iter().any(|shape| first(shape) == Some(setting.value))
     };
     if let Some(global) = message.settings.iter().find(is_global) {
         let finding = Finding::Memory(MemoryFinding::GlobalBatch(global.clone()));
@@ -161,7 +161,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     if settings.is_empty() || !is_made {
         return advice;
     }
-    let is_of_server = message.server.is_some() && settings.iter().any(|setting| is_bound(setting));
+    let is_of_server = message.server.is_some() && settings.iter().any(is_bound);
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -186,7 +186,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(elements) => MemoryFinding::FewSamples { elements },
         None => MemoryFinding::Settings { settings, shrink: required },
     });
-    // The same step, of a batch without a name.
+    // A setting names the batch of this step.
     advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(Some(_)))));
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
