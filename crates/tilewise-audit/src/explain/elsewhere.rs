@@ -6,7 +6,7 @@ use crate::{
         finding::{
             Asker,
             ElsewhereFinding::{self, *},
-            Finding, LargestBuffer, RunTimeFinding, Transform,
+            Finding, LargestBuffer, RunTimeFinding, Transform, WholeArray,
         },
     },
     message::{Allocation, Listing},
@@ -21,7 +21,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         Smaller(_)
         | TorchCheckpoint
         | TorchLess(_)
-        | TorchWhole
+        | TorchWhole(_)
         | TorchSave
         | TorchCollection
         | HostState(_)
@@ -225,7 +225,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let less = match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
-        _ if is_whole => TorchWhole,
+        _ if is_whole => TorchWhole(whole_array(message)),
         (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
         (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => TorchLess(run),
@@ -251,6 +251,21 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         () => [Some(less), joined, processes],
     };
     order.into_iter().flatten().collect()
+}
+
+/// The contents of one large array that PyTorch asks for.
+fn whole_array(message: &Message) -> WholeArray {
+    let line = message.requested_at.as_ref();
+    let names = line.into_iter().flat_map(|frame| [Some(frame.function.as_str()), frame.code.as_deref()]);
+    if names.flatten().any(|name| ["attention", "attn", "sdpa"].iter().any(|sign| name.contains(sign))) {
+        return WholeArray::Scores;
+    }
+    // A printed number of parameters has three digits.
+    let is_close = |bytes: u64, asked: u64| bytes.abs_diff(asked) <= asked / 100;
+    let parameters = message.model.zip(message.used.as_ref()).filter(|(model, asked)| {
+        [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
+    });
+    parameters.map_or(WholeArray::Unknown, |(model, _)| WholeArray::Parameters(model.parameters))
 }
 
 fn transform(op_name: &str) -> Option<Transform> {

@@ -13,7 +13,7 @@ use crate::style::{bytes, file_name};
 use tilewise::visible;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{ElsewhereFinding, MessageLacks, Transform},
+    recommendation::finding::{ElsewhereFinding, MessageLacks, Transform, WholeArray},
 };
 use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Server, UntiledMachine, Verdict};
 
@@ -159,10 +159,32 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 None => words.code("import torch", "with torch.inference_mode():  # where nothing is trained\n    y = model(x)"),
             }
         }
-        ElsewhereFinding::TorchWhole => Words::new(
+        ElsewhereFinding::TorchWhole(WholeArray::Scores) => Words::new(
+            "Let attention keep no scores: its line asks for more than a quarter of the device at once, as where none of the fused kernels takes \
+             its mask, type or device, or `flex_attention` isn't compiled",
+        )
+        .task("Let attention keep no scores: take a fused kernel")
+        .code(
+            None,
+            "model = AutoModelForCausalLM.from_pretrained(name, attn_implementation='flash_attention_2')\n\
+             # or flex_attention = torch.compile(flex_attention)",
+        ),
+        ElsewhereFinding::TorchWhole(WholeArray::Parameters(parameters)) => {
+            #[expect(clippy::cast_precision_loss, reason = "a number for people")]
+            let billions = *parameters as f64 / 1e9;
+            Words::new(format!(
+                "Gather a layer at a time: one request is for all {billions:.2} billion parameters, or their gradient, as where a model is \
+                 sharded (FSDP, ZeRO) as a single unit"
+            ))
+            .task("Gather the parameters a layer at a time, not the whole model")
+            .code(
+                "from torch.distributed.fsdp import fully_shard",
+                "for layer in model.layers:  # FSDP1: FSDP(model, auto_wrap_policy=…)\n    fully_shard(layer)\nfully_shard(model)",
+            )
+        }
+        ElsewhereFinding::TorchWhole(_) => Words::new(
             "Never make the array whole: one request is for more than a quarter of the device, so work through it in parts (samples, rows, \
-             pixels, heads, classes), leave it on the host, or take a fused operation that keeps none of it. Of a sharded model it may be a unit \
-             that is gathered whole: wrap each layer on its own",
+             pixels, heads, classes), leave it on the host, or take a fused operation that keeps none of it",
         )
         .task("Never make the array whole: work through it in parts"),
         ElsewhereFinding::TorchCollection => Words::new(

@@ -46,7 +46,7 @@ pub enum ElsewhereFinding {
     /// A job of PyTorch's takes less at once; whether it trains, if that is known.
     TorchLess(Option<Run>),
     /// One array of PyTorch's is larger than a quarter of the device.
-    TorchWhole,
+    TorchWhole(WholeArray),
     /// Outputs of an evaluation's batches are joined.
     TorchCollection,
     /// PyTorch gathers a state whole to save it.
@@ -102,6 +102,18 @@ pub enum ElsewhereFinding {
     },
 }
 
+/// The contents of an array that is made whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WholeArray {
+    /// Attention scores, by the name of the line that makes it.
+    Scores,
+    /// All of a model's parameters, by the number that the text has.
+    Parameters(u64),
+    /// Unknown.
+    Unknown,
+}
+
 /// The largest buffer that a message lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -147,7 +159,7 @@ impl ElsewhereFinding {
             Self::SmallerWorkspace
             | Self::SmallerOperand { .. }
             | Self::TorchLess(_)
-            | Self::TorchWhole
+            | Self::TorchWhole(_)
             | Self::TorchSave
             | Self::TorchCollection
             | Self::HostState(_)

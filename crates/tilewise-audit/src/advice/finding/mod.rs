@@ -13,7 +13,7 @@ pub use arrays::{
     UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
-pub use machines::{ElsewhereFinding, LargestBuffer, Transform};
+pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
     ReplicatedArray, RunTimeFinding, Shrink,
