@@ -306,6 +306,11 @@ fn what_a_text_shows_is_told() {
         first_change(&torch("training_step", "return a @ b", "1.00 GiB")).0.starts_with("Keep less for the backward")
     );
     assert!(first_change(&torch("evaluate", "return a @ b", "1.00 GiB")).0.starts_with("Take fewer samples"));
+    let attention = "y = torch.nn.functional.scaled_dot_product_attention(q, k, v)";
+    let scores = first_change(&torch("training_step", attention, "12.00 GiB")).0;
+    assert_eq!(scores, "Let attention keep no scores: take a fused kernel");
+    let model = format!("GPT of 6.66B parameters\n{}", torch("training_step", "return a @ b", "24.81 GiB"));
+    assert_eq!(first_change(&model).0, "Gather the parameters a layer at a time, not the whole model");
     // A warning of the line that fails.
     let warned = torch("training_step", "return a @ b", "1.00 GiB");
     let warned =
