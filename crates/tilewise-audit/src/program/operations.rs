@@ -77,7 +77,7 @@ pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
 }
 
 /// The elements of all arrays of a result.
-fn count(instruction: &Instruction<'_>) -> Option<u64> {
+pub(crate) fn count(instruction: &Instruction<'_>) -> Option<u64> {
     let shape = instruction.shape().ok()?;
     let elements = |leaf: tilewise::Shape| {
         leaf.dimensions().iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))

@@ -5,7 +5,22 @@ use crate::style::bytes;
 use tilewise_audit::{Recommendation, recommendation::finding::ReturnedStack};
 
 pub(super) fn words(finding: &ReturnedStack, about: &Recommendation) -> Words {
-    let ReturnedStack { steps, arrays, bytes: taken, source, .. } = finding;
+    let ReturnedStack { steps, arrays, are_results, bytes: taken, source, .. } = finding;
+    if !are_results {
+        let stacks = if *arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
+        return Words::new(format!(
+            "Take of each step of the loop only what is read behind it{}: it stacks up {stacks} over all {steps} steps, {}, of which little is \
+             made, such as a few places, a mean or a sum. Make that in the step",
+            at(source.as_ref()),
+            bytes(*taken)
+        ))
+        .task(format!("Stack less of each of the loop's {steps} steps: only what is read"))
+        .jax(
+            about,
+            JAX,
+            "return carry, read(y)  # at the end of the loop's step, in place of `return carry, y`: what is made of it behind the loop",
+        );
+    }
     let results = if *arrays == 1 { "a result".to_owned() } else { format!("{arrays} results") };
     Words::new(format!(
         "Return less of each step of the loop{}: it stacks up {results} over all {steps} steps, {}, which the program only returns. \

@@ -480,14 +480,16 @@ pub struct SmallerBatch {
     pub bytes_after: u64,
 }
 
-/// Results that a loop stacks up.
+/// Arrays that a loop stacks up, which the program returns, or makes little of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReturnedStack {
     /// Number of steps.
     pub steps: u64,
-    /// Number of results.
+    /// Number of arrays.
     pub arrays: usize,
+    /// Whether they are results of the program.
+    pub are_results: bool,
     /// Bytes that they take.
     pub bytes: u64,
     /// The loop's line.

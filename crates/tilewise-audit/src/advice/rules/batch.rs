@@ -88,6 +88,9 @@ impl<'a, 'm> Batch<'a, 'm> {
         if nodes_of(program, size).is_some() {
             return None;
         }
+        if !program.has_gradient && !is_made && joined.is_none() && found.renews_state(program) {
+            return None;
+        }
         let places: Places = program
             .temporaries()
             .enumerate()

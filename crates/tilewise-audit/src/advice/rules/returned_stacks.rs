@@ -1,4 +1,5 @@
-//! Results that a loop stacks up, a slice in each step, in a program that doesn't fit: it may return less of each step.
+//! Arrays that a loop stacks up, a slice in each step, in a program that doesn't fit: where they are only returned, or little
+//! is made of them, it may take less of each step.
 
 use super::stacked_cache::Stack;
 use crate::{
@@ -10,10 +11,13 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::source_line,
+    program::{count, elements, source_line},
 };
 use std::cmp::Reverse;
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Position, Use},
+};
 use tilewise_memory::Machine;
 
 /// Returned stacks matter from this part of the program's bytes on.
@@ -30,20 +34,38 @@ impl Rule for ResultsOfALoop {
         // Of a program that fits, the results are wanted as they are.
         let Some(program) = evidence.program().filter(|program| program.is_too_large()) else { return Vec::new() };
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
-        loops.filter_map(|around| proposal(program, &around)).collect()
+        let both = |around| [true, false].into_iter().filter_map(move |results| proposal(program, &around, results));
+        loops.flat_map(both).collect()
     }
 }
 
-fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Proposal> {
+/// The proposal for stacks that are results, or for those of which little is made.
+fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_results: bool) -> Option<Proposal> {
     let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
     let stack = Stack::of(around)?;
     let mut arrays: Vec<&LiveArray<'m>> = Vec::new();
     for number in &stack.written {
         let bounds = stack.bounds(*number).filter(|bounds| bounds.first() == Some(&steps) && bounds.len() > 1);
-        let mut results = program.results().filter(|array| Some(&array.bounds) == bounds.as_ref());
-        arrays.extend(results.find(|array| {
-            stack.is_held_in(program, *number, array) && !arrays.iter().any(|known| known.buffer == array.buffer)
-        }));
+        let is_new = |array: &&LiveArray<'m>| {
+            Some(&array.bounds) == bounds.as_ref() && !arrays.iter().any(|known| known.buffer == array.buffer)
+        };
+        let found: Vec<&LiveArray<'m>> = match are_results {
+            true => {
+                let mut results = program.results().filter(is_new);
+                results.find(|array| stack.is_held_in(program, *number, array)).into_iter().collect()
+            }
+            false => {
+                let Some(element) = element(program, around, *number) else { continue };
+                let origin = program.flow.origin(element);
+                // A copy in another layout, too.
+                let is_it = |array: &&LiveArray<'m>| {
+                    stack.is_held_in(program, *number, array) || program.flow.origin(array.position) == origin
+                };
+                let found = program.peak_temporaries().filter(is_new).filter(is_it);
+                found.filter(|_| makes_little(program, around, element)).collect()
+            }
+        };
+        arrays.extend(found);
     }
     arrays.sort_by_key(|array| Reverse(array.bytes));
     let largest = *arrays.first()?;
@@ -53,7 +75,90 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
     }
     let source = source_line(around);
     let about = AdvisedArray { source: source.clone(), ..program.advised(largest) };
-    let finding = Finding::ReturnedStack(ReturnedStack { steps, arrays: arrays.len(), bytes, source });
-    let proposal = Proposal::new(finding, Target::Result, about).bound();
+    let finding = Finding::ReturnedStack(ReturnedStack { steps, arrays: arrays.len(), are_results, bytes, source });
+    let target = if are_results { Target::Result } else { Target::Loop };
+    let proposal = Proposal::new(finding, target, about).bound();
     Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, array.bytes / steps))))
+}
+
+/// An element of a loop's result.
+fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) -> Option<Position> {
+    let result = program.flow.positions(program.flow.op(around)?).next()?;
+    program.flow.element(result, number)
+}
+
+/// Whether all that reads an element of a loop's result, behind the loop and not in another one, makes little of it.
+fn makes_little(program: &ProgramModel<'_>, around: &Instruction<'_>, element: Position) -> bool {
+    let all = program.flow.shape(element).and_then(|shape| shape.bounds()).map(|bounds| elements(&bounds));
+    let mut made = program.flow.readers(element).map(|found| match found {
+        Use::Read(op) => {
+            let reader = program.flow.instruction(op)?;
+            let is_behind = reader.computation() == around.computation() && reader.opcode() != Opcode::While;
+            count(&reader).filter(|_| is_behind)
+        }
+        _ => None,
+    });
+    let made = made.try_fold(0_u64, |sum, made| Some(sum.saturating_add(made?)));
+    all.zip(made).is_some_and(|(all, made)| made > 0 && made <= all / MUCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Audit, Program};
+    use tilewise::tpu::Generation;
+
+    /// A loop that stacks its carry over 64 steps, 128 MiB, of which `read` is made behind it.
+    fn advice(read: &str) -> Vec<Finding> {
+        let text = format!(
+            "HloModule jit_f, is_scheduled=true
+
+cond {{
+  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(64)
+  ROOT r = pred[] compare(i, n), direction=LT
+}}
+
+body {{
+  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(c), index=1
+  stack = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[512,1024]{{1,0:T(8,128)}} negate(x)
+  row = f32[1,512,1024]{{2,1,0:T(8,128)}} bitcast(y)
+  kept = f32[64,512,1024]{{2,1,0:T(8,128)}} dynamic-update-slice(stack, row, i, zero, zero)
+  ROOT t = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(next, y, kept)
+}}
+
+ENTRY main {{
+  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name=\"x\"}}
+  zero.1 = s32[] constant(0)
+  b = f32[64,512,1024]{{2,1,0:T(8,128)}} custom-call(), custom_call_target=\"AllocateBuffer\"
+  s = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(zero.1, x.1, b)
+  w = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) while(s), condition=cond, body=body
+  e = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(w), index=2
+  ROOT r.1 = {read}
+}}"
+        );
+        let program = Program::parse(&text).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
+        report.advice().iter().map(|one| one.finding.clone()).collect()
+    }
+
+    #[test]
+    fn less_is_stacked_where_little_is_read() {
+        let stacks = |read: &str| {
+            let found = advice(read);
+            found
+                .iter()
+                .any(|one| matches!(one, Finding::ReturnedStack(stack) if !stack.are_results && stack.steps == 64))
+        };
+        assert!(stacks("f32[64,1,1024]{2,0,1:T(8,128)} slice(e), slice={[0:64], [3:4], [0:1024]}"));
+        // All of it is read.
+        assert!(!stacks("f32[64,512,1024]{2,1,0:T(8,128)} exponential(e)"));
+    }
 }

@@ -138,10 +138,13 @@ impl<'m> Stack<'m> {
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for (number, next) in root.operands().enumerate() {
             let next = next.instruction()?;
+            // A fusion may have several results.
+            let of = next.operands().next().filter(|_| next.opcode() == Opcode::GetTupleElement);
+            let made = of.and_then(|of| of.instruction()).unwrap_or(next);
             if element(&next) == Some(number) {
                 read.push(number);
-            } else if updates(&next)
-                && next.operands().any(|of| of.instruction().is_some_and(|of| element(&of) == Some(number)))
+            } else if updates(&made)
+                && made.operands().any(|of| of.instruction().is_some_and(|of| element(&of) == Some(number)))
             {
                 written.push(number);
             }

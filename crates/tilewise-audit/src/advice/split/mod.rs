@@ -17,6 +17,7 @@ use super::{
 use crate::program::{Purpose, is_input, name};
 use foldhash::HashSet;
 use std::collections::BTreeSet;
+use tilewise::Shape;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
@@ -163,6 +164,27 @@ impl<'p> Split<'p> {
         root.is_some_and(|root| {
             (0..self.axes.leaves(root.index()))
                 .all(|leaf| self.places(&root, leaf).any(|dimension| dimension == 0) || self.repeats(&root, leaf))
+        })
+    }
+
+    /// Whether a result that takes an argument's place, such as a state, is made of all positions together, which read the
+    /// argument: after a call for one part, the next part would read another state.
+    pub(crate) fn renews_state(&self, program: &ProgramModel<'_>) -> bool {
+        let Some(root) = program.module.entry().and_then(|entry| entry.root()) else { return false };
+        let leaves = |at: &Instruction<'_>| {
+            let shape = at.shape().ok();
+            let leaves = shape.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string());
+            let own = leaves.enumerate().filter(|(leaf, _)| self.place(at, *leaf).is_none());
+            own.map(|(leaf, shape)| (at.index(), leaf, shape)).collect::<Vec<_>>()
+        };
+        let is_together = |(at, leaf, _): &(usize, usize, String)| self.each.has(*at, *leaf);
+        let renewed: HashSet<String> = leaves(&root).into_iter().filter(is_together).map(|(.., shape)| shape).collect();
+        let parameters = program.parameters();
+        let states = parameters.iter().flat_map(leaves).filter(|(.., shape)| renewed.contains(shape));
+        let reached = self.axes.reach(states.map(|(at, leaf, _)| (at, leaf)), &|_| false);
+        program.temporaries().any(|array| {
+            let is_reached = |(at, leaf): (Instruction<'_>, usize)| reached.has(at.index(), leaf);
+            self.dimension(program, array).is_some() && program.flow.told(array.position).is_some_and(is_reached)
         })
     }
 
