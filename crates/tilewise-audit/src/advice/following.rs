@@ -101,7 +101,7 @@ impl<'m> ProgramModel<'m> {
         }
     }
 
-    fn is_op(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+    pub(super) fn is_op(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
         self.flow.instruction(op).is_some_and(|instruction| is(&instruction))
     }
 

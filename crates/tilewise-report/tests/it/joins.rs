@@ -42,6 +42,10 @@ fn samples_that_stay_apart_are_taken_in_parts() {
     let text =
         program("  ROOT r = f32[256,16384]{1,0:T(8,128)} convolution(x.1, g), dim_labels=fb_io->bf", "f32[256,16384]");
     assert!(first(&text).is_some());
+    // New weights aren't: samples of the next part would be of other weights.
+    let lines = "  d = f32[256,16384]{1,0:T(8,128)} convolution(x.1, g), dim_labels=fb_io->bf\n  ROOT r = \
+                 f32[256,16384]{1,0:T(8,128)} add(w.1, d)";
+    assert_eq!(first(&program(lines, "f32[256,16384]")), None);
 }
 
 /// As the compiler keeps predicates: eight samples of a small batch in a byte, taken out again where they are read.

@@ -14,10 +14,9 @@ use super::{
     parts::LEAST,
     program::{LiveArray, ProgramModel},
 };
-use crate::program::{Purpose, is_input, name};
+use crate::program::{Purpose, is_elementwise, is_input, name};
 use foldhash::HashSet;
 use std::collections::BTreeSet;
-use tilewise::Shape;
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
@@ -167,24 +166,36 @@ impl<'p> Split<'p> {
         })
     }
 
-    /// Whether a result that takes an argument's place, such as a state, is made of all positions together, which read the
-    /// argument: after a call for one part, the next part would read another state.
+    /// Whether a result is made of all positions together and of an argument that it replaces, such as a state, which the
+    /// positions read: after a call for one part, the next part would read another one.
     pub(crate) fn renews_state(&self, program: &ProgramModel<'_>) -> bool {
-        let Some(root) = program.module.entry().and_then(|entry| entry.root()) else { return false };
-        let leaves = |at: &Instruction<'_>| {
-            let shape = at.shape().ok();
-            let leaves = shape.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string());
-            let own = leaves.enumerate().filter(|(leaf, _)| self.place(at, *leaf).is_none());
-            own.map(|(leaf, shape)| (at.index(), leaf, shape)).collect::<Vec<_>>()
-        };
-        let is_together = |(at, leaf, _): &(usize, usize, String)| self.each.has(*at, *leaf);
-        let renewed: HashSet<String> = leaves(&root).into_iter().filter(is_together).map(|(.., shape)| shape).collect();
-        let parameters = program.parameters();
-        let states = parameters.iter().flat_map(leaves).filter(|(.., shape)| renewed.contains(shape));
-        let reached = self.axes.reach(states.map(|(at, leaf, _)| (at, leaf)), &|_| false);
+        let (flow, axes) = (program.flow, self.axes);
+        let Some(entry) = flow.entry() else { return false };
+        let ends = flow.within(flow.result(entry)).filter(|position| !flow.is_tuple(*position));
+        let ends = ends.filter(|position| {
+            let told = flow.told(*position);
+            told.is_some_and(|(at, leaf)| self.each.has(at.index(), leaf) && self.place(&at, leaf).is_none())
+        });
+        let argument = |op: OpId| flow.instruction(op).filter(|at| at.opcode() == Opcode::Parameter);
+        let states = ends.filter_map(|position| {
+            let shape = flow.shape(position)?;
+            let (bounds, element) = (shape.bounds().filter(|bounds| !bounds.is_empty())?, shape.element_type());
+            let last = flow.op_at(flow.origin(position));
+            let operands = |op: OpId| {
+                let count = if op == last || program.is_op(op, is_elementwise) { flow.operands(op).len() } else { 0 };
+                let origins = (0..count).filter_map(move |number| flow.operand(op, number));
+                origins.map(|operand| flow.op_at(flow.origin(operand))).collect::<Vec<_>>()
+            };
+            let is_replaced = |at: &Instruction<'_>| {
+                at.shape().is_ok_and(|of| of.bounds().as_ref() == Some(&bounds) && of.element_type() == element)
+            };
+            flow.reached([last], operands).filter_map(argument).find(is_replaced)
+        });
+        let states: Vec<(usize, usize)> = states.map(|at| (at.index(), 0)).collect();
+        let reached = axes.reach(states, &|_| false);
         program.temporaries().any(|array| {
             let is_reached = |(at, leaf): (Instruction<'_>, usize)| reached.has(at.index(), leaf);
-            self.dimension(program, array).is_some() && program.flow.told(array.position).is_some_and(is_reached)
+            self.dimension(program, array).is_some() && flow.told(array.position).is_some_and(is_reached)
         })
     }
 
