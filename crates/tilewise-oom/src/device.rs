@@ -1,6 +1,8 @@
 //! The sort of device that a text names.
 
+use crate::text::word;
 use memchr::memmem;
+use tilewise::tpu::Generation;
 
 /// The sort of device that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +51,39 @@ impl Device {
     }
 }
 
+/// The one generation of TPUs that a text names: `a v4-8`, `TPU v5e`.
+pub(crate) fn generation(text: &str) -> Option<Generation> {
+    let mut named = None;
+    for (start, end) in word::all(text) {
+        let (before, behind) = (&text[..start], &text[end..]);
+        let Some(generation) = text[start..end].parse::<Generation>().ok().filter(|_| !before.ends_with('-')) else {
+            continue;
+        };
+        let cores =
+            behind.strip_prefix('-').map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+        let is_slice =
+            cores.is_some_and(|rest| rest.len() + 1 < behind.len() && !rest.starts_with(char::is_alphanumeric));
+        if !is_slice && !before.ends_with("TPU ") {
+            continue;
+        }
+        if named.replace(generation).is_some_and(|other| other != generation) {
+            return None;
+        }
+    }
+    named
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Device;
+    use super::{Device, Generation, generation};
+
+    #[test]
+    fn generations() {
+        assert_eq!(generation("a v4-8 (one chip), TPU v4"), Some(Generation::V4));
+        for none in ["v4-8 and v5e-4", "llama-v2-7b", "v4 of the file", "v4-"] {
+            assert_eq!(generation(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn devices() {

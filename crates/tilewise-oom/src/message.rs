@@ -16,6 +16,7 @@ use crate::text::size::PrintedSize;
 use crate::told::Told;
 use crate::traceback::Frame;
 use crate::verdict::Verdict;
+use tilewise::tpu::Generation;
 
 /// A parsed message about memory or layout.
 ///
@@ -94,6 +95,8 @@ pub struct Message {
     pub quote: Option<String>,
     /// The work of the job, by the functions of a traceback; see [`occasion`](Self::occasion).
     pub(crate) in_function: Option<Occasion>,
+    /// The one generation of TPUs that the text names.
+    pub generation: Option<Generation>,
     /// The line of the reader's program that a traceback in the text leads to.
     pub raised_at: Option<Frame>,
     /// The library's line that makes the request, where a framework runs each operation as it is called, as PyTorch does.
@@ -163,6 +166,7 @@ impl Message {
             block_sizes: Vec::new(),
             quote: None,
             in_function: None,
+            generation: None,
             raised_at: None,
             requested_at: None,
             others: Vec::new(),

@@ -2,7 +2,7 @@
 //! message first.
 
 use crate::block_sizes::{BlockSize, block_sizes};
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::done::Done;
 use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
@@ -61,6 +61,7 @@ impl Message {
         let chunks = pool::chunks(log);
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
+        let generation = device::generation(&text);
         let (model, run, told, done) = (Model::of(log), Run::of(log), Told::of(log), Done::all(log));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
@@ -82,6 +83,7 @@ impl Message {
                 run,
                 told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),
                 done: done.clone(),
+                generation,
                 model,
                 pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },

@@ -160,7 +160,9 @@ impl Message {
     pub fn reason(&self) -> Reason {
         let has = |fact| self.facts.has(fact);
         // TensorFlow's operation for an array of NumPy's.
-        let is_array = || self.facts.text("node") == Some("_EagerConst");
+        let is_const = || self.facts.text("node") == Some("_EagerConst");
+        // Weights come from the host array by array.
+        let is_array = || is_const() && self.occasion() != Some(Occasion::Load);
         match self.machine() {
             None => Reason::Unknown,
             Some(_) if has("broken") => Reason::BrokenContext,

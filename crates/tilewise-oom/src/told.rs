@@ -43,7 +43,9 @@ impl Told {
     pub(crate) fn of(text: &str) -> Option<Self> {
         let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
         let text = &text[start..];
-        let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error"));
+        // Python's own `raise` raises no setting.
+        let is_said = |line: &&str| !line.trim_start().starts_with("raise ");
+        let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error")).filter(is_said);
         let (way, name) = lines.into_iter().find_map(of_line)?;
         let bare = name.trim_start_matches('-');
         let values = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..]));
@@ -136,6 +138,7 @@ mod tests {
         assert_eq!(of(prefill).as_deref(), Some("lower --max-batch-prefill-tokens 24050"));
         for none in [
             "increase gpu_memory_utilization",
+            "    raise RuntimeError(error_msg)",
             "Error: try reducing the batch size",
             "error: TF_GPU_ALLOCATOR=cuda_malloc_async will reduce fragmentation",
             "",

@@ -36,7 +36,7 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
     }
     let (raised, cap) = (limit(explanation, framework), cap_in_the_way(explanation));
     let is_own = is_kernel(explanation) && message.kernel.is_none();
-    if raised.is_some() && is_own && explanation.generation.and_then(Limits::of).is_some() {
+    if raised.is_some() && is_own && generation(explanation).and_then(Limits::of).is_some() {
         // It costs nothing, and is enough for a user's own kernel; a library sets its kernels' limit itself.
         return raised.into_iter().collect();
     }
@@ -117,9 +117,14 @@ fn divided(block: &Shape, parts: u64) -> (u64, Vec<u64>) {
     (whole, bounds)
 }
 
+/// The generation that the reader gives, or else the text.
+fn generation(explanation: Listing<'_>) -> Option<Generation> {
+    explanation.generation.or(explanation.message.generation)
+}
+
 /// The generation and its cap, if the cap is less than a kernel needs.
 fn cap_in_the_way(explanation: Listing<'_>) -> Option<(Generation, u64)> {
-    let generation = explanation.generation?;
+    let generation = generation(explanation)?;
     let cap = Limits::of(generation)?.cap_bytes;
     let message = explanation.message;
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
@@ -157,7 +162,7 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
     }
     // A printed size is rounded.
     let raised = message.used.as_ref()?.high().next_multiple_of(1 << 20);
-    let cap = explanation.generation.and_then(|generation| Some((generation, Limits::of(generation)?.cap_bytes)));
+    let cap = generation(explanation).and_then(|generation| Some((generation, Limits::of(generation)?.cap_bytes)));
     // The compiler silently cuts a larger limit to the cap.
     if cap.is_some_and(|(_, cap)| raised > cap) {
         return None;

@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
             "exceeded quota {quota:name}",
             "cannot allocate memory in static {tls:name} block",
             "Insufficient {quota:name} quota",
+            "quota metrics exceed {quota:name} limits",
         ],
         ..Rule::new(Form::Resource, Error, Judged::As(Verdict::OtherResource), "resource")
     },
