@@ -554,3 +554,54 @@ ENTRY main (x.1: f32[64,20,11,4096], w.1: f32[4096]) -> {out} {{
     let other = first(&text("f32[45056,1280]{0,1:T(8,128)}", "f32[45056]"));
     assert!(other.as_ref().is_none_or(|said| !said.contains("along dimension 0")), "{other:?}");
 }
+
+/// A loop's steps aren't samples where each needs the one before.
+#[test]
+fn steps_that_follow_each_other_are_no_batch() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+cond {
+  c = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(64)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+
+body {
+  c = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[512,1024]{1,0:T(8,128)} get-tuple-element(c), index=1
+  stack = f32[64,512,1024]{2,1,0:T(8,128)} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[512,1024]{1,0:T(8,128)} negate(x)
+  row = f32[1,512,1024]{2,1,0:T(8,128)} bitcast(y)
+  kept = f32[64,512,1024]{2,1,0:T(8,128)} dynamic-update-slice(stack, row, i, zero, zero)
+  ROOT t = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) tuple(next, y, kept)
+}
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY main {
+  x.1 = f32[512,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  v.1 = f32[64,512]{1,0:T(8,128)} parameter(1), metadata={op_name="wanted"}
+  zero.1 = s32[] constant(0)
+  none = f32[]{:T(128)} constant(0)
+  b = f32[64,512,1024]{2,1,0:T(8,128)} custom-call(), custom_call_target="AllocateBuffer"
+  s.1 = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) tuple(zero.1, x.1, b)
+  w = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) while(s.1), condition=cond, body=body
+  e = f32[64,512,1024]{2,1,0:T(8,128)} get-tuple-element(w), index=2
+  g = f32[64,512,1024]{2,1,0:T(8,128)} exponential(e)
+  m = f32[64,512]{1,0:T(8,128)} reduce(g, none), dimensions={2}, to_apply=add
+  ROOT r.1 = f32[64,512]{1,0:T(8,128)} subtract(m, v.1)
+}"#;
+    let of_steps = |text: &str| first(text).is_some_and(|said| said.contains("`wanted` along dimension 0 in parts"));
+    assert!(!of_steps(text));
+    // Each step makes its row of what no step changes.
+    let apart = text.replace("tuple(next, y, kept)", "tuple(next, x, kept)");
+    assert!(of_steps(&apart), "{:?}", first(&apart));
+}

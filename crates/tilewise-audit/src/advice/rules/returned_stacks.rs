@@ -23,6 +23,9 @@ use tilewise_memory::Machine;
 /// Returned stacks matter from this part of the program's bytes on.
 const MUCH: u64 = 8;
 
+/// Less than this part of a stack is little of it.
+const LITTLE: u64 = 4;
+
 pub(crate) struct ResultsOfALoop;
 
 impl Rule for ResultsOfALoop {
@@ -99,7 +102,7 @@ fn makes_little(program: &ProgramModel<'_>, around: &Instruction<'_>, element: P
         _ => None,
     });
     let made = made.try_fold(0_u64, |sum, made| Some(sum.saturating_add(made?)));
-    all.zip(made).is_some_and(|(all, made)| made > 0 && made <= all / MUCH)
+    all.zip(made).is_some_and(|(all, made)| made > 0 && made <= all / LITTLE)
 }
 
 #[cfg(test)]

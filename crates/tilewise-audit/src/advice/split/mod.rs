@@ -6,6 +6,7 @@
 //! follows from sums or from joints is traced from there on.
 
 mod beyond;
+mod steps;
 mod walk;
 
 use self::walk::Walk;
@@ -117,6 +118,9 @@ impl<'p> Split<'p> {
         };
         split.add(vec![own.to_vec()]);
         split.continued(walk);
+        if split.is_of_steps(walk.program) {
+            return None;
+        }
         let born = split.born(walk.program)?;
         walk.run(&mut split, &born)?;
         Some(split)
