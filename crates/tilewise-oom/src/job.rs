@@ -171,6 +171,16 @@ impl Run {
     }
 }
 
+/// The rank whose own line tells that it asked the first GPU, where several other processes are: each rank should have its
+/// own.
+pub(crate) fn rank_on_first(log: &str) -> Option<u64> {
+    log.lines().filter(|line| line.contains(" GPU 0 has a total ")).find_map(|line| {
+        let (rank, message) = line.split_once("[rank")?.1.split_once(']')?;
+        let others = message.matches(" Process ").count() + message.matches(" process ").count();
+        rank.parse().ok().filter(|rank| *rank > 0 && others > 1)
+    })
+}
+
 /// Whether a text tells of steps that ran before the failure: `step 1200`, `Epoch 3/10`, `after a few iterations`.
 pub(crate) fn has_run(text: &str) -> bool {
     let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -198,6 +208,20 @@ pub(crate) fn has_run(text: &str) -> bool {
         });
         is_past && is_counted
     })
+}
+
+/// Whether a line of a log counts what a job repeats: `step=1100`, `Evaluation  [  10/2500]`.
+pub(crate) fn counts_turns(line: &str) -> bool {
+    let is_bar = |at: usize| {
+        let before = line[..at].trim_end().ends_with(|c: char| c.is_ascii_digit());
+        before && line[at + 1..].trim_start().starts_with(|c: char| c.is_ascii_digit())
+    };
+    let is_turn = |(start, end): (usize, usize)| {
+        let lower = line[start..end].to_ascii_lowercase();
+        let behind = line[end..].trim_start_matches([' ', '=', ':', '#', '[']);
+        (lower == "it" || TURNS.contains(&&*lower)) && behind.starts_with(|c: char| c.is_ascii_digit())
+    };
+    line.match_indices('/').any(|(at, _)| is_bar(at)) || word::all(line).any(is_turn)
 }
 
 /// Whether a line is a bar of steps of which some are done, `1/300 [12:22<61:42:17, 742.93s/it]`, and not of what is loaded
@@ -255,6 +279,18 @@ mod tests {
         ] {
             assert!(!has_run(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_rank_on_the_first_gpu() {
+        let of = |rank: u64, gpu: u64, others: &str| {
+            rank_on_first(&format!(
+                "[rank{rank}]: Tried to allocate 64.00 MiB. GPU {gpu} has a total capacity of 79.15 GiB.{others}"
+            ))
+        };
+        let others = " Process 70410 has 10.12 GiB memory in use. Process 70411 has 9.87 GiB memory in use.";
+        assert_eq!(of(5, 0, others), Some(5));
+        assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::framework::Framework;
 use crate::job::{Model, PoolSettings, Run};
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
+use crate::product::Product;
 use crate::server::Server;
 use crate::settings::{self, Setting};
 use crate::tables::{Output, Persistent, Requirement, Usage};
@@ -70,6 +71,8 @@ pub struct Message {
     pub settings: Vec<Setting>,
     /// Whether the text tells of steps that ran before the failure.
     pub has_run: bool,
+    /// Whether a figure of memory grows from line to line of the text's log.
+    pub grows: bool,
     /// Whether the job trains a model or only runs it, if the text shows it.
     pub run: Option<Run>,
     /// The setting that the program's own error tells to change.
@@ -78,6 +81,12 @@ pub struct Message {
     pub done: Vec<Done>,
     /// The model, if the text names the size of one.
     pub model: Option<Model>,
+    /// Numbers of the text that multiply to the request, on a machine without tiles, if the message lists no arrays.
+    pub product: Option<Product>,
+    /// A line of the text that shows an array as replicated.
+    pub replicated: Option<String>,
+    /// The rank of the process that asks for memory of the first GPU, which is another rank's.
+    pub rank_on_first: Option<u64>,
     /// The settings of the memory that the process takes of a GPU.
     pub pool: PoolSettings,
     /// The chunks in use of a GPU's pool, if the text lists them, those with the most bytes first.
@@ -154,10 +163,14 @@ impl Message {
             named: Named::default(),
             settings: Vec::new(),
             has_run: false,
+            grows: false,
             run: None,
             told: None,
             done: Vec::new(),
             model: None,
+            product: None,
+            replicated: None,
+            rank_on_first: None,
             pool: PoolSettings::default(),
             chunks: Vec::new(),
             is_compiled_elsewhere: false,

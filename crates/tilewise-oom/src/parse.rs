@@ -11,6 +11,7 @@ use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
+use crate::growth;
 use crate::job::{self, Model, PoolSettings, Run};
 use crate::kernel_name;
 use crate::level::Level;
@@ -19,9 +20,11 @@ use crate::memory;
 use crate::message::{Message, Named};
 use crate::occasion::Occasion;
 use crate::pool;
+use crate::product::Product;
 use crate::prose;
 use crate::server::Server;
 use crate::settings;
+use crate::sharding;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
@@ -59,8 +62,10 @@ impl Message {
         let is_compiled_elsewhere =
             framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
         let chunks = pool::chunks(log);
+        let grows = growth::grows(log);
         let (settings, has_run, settings_of_pool) =
-            (settings::of(&text, server), job::has_run(log), PoolSettings::of(&text));
+            (settings::of(&text, server), grows || job::has_run(log), PoolSettings::of(&text));
+        let (replicated, rank_on_first) = (sharding::replicated(log), job::rank_on_first(log));
         let generation = device::generation(&text);
         let (model, run, told, done) = (Model::of(log), Run::of(log), Told::of(log), Done::all(log));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
@@ -72,6 +77,8 @@ impl Message {
             let mut facts = message.facts;
             let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
             facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
+            let is_untiled = matches!(form.rule().judged, Judged::Elsewhere(_)) && message.entries.is_empty();
+            let product = message.used.as_ref().filter(|_| is_untiled).and_then(|used| Product::of(log, used));
             Self {
                 form,
                 facts,
@@ -80,11 +87,15 @@ impl Message {
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
                 settings: settings.clone(),
                 has_run,
+                grows,
                 run,
                 told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),
                 done: done.clone(),
                 generation,
                 model,
+                product,
+                replicated: replicated.clone(),
+                rank_on_first,
                 pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
                 is_compiled_elsewhere,

@@ -60,6 +60,32 @@ impl Message {
     }
 }
 
+/// A line that shows an array of several dimensions as replicated, in the words of frameworks that print one:
+/// `exp_avg (1600, 4800) float32 sharding={replicated}`.
+pub(crate) fn replicated(text: &str) -> Option<String> {
+    /// A line of a log.
+    const LONGEST: usize = 400;
+    const SIGNS: [&str; 4] = ["sharding={replicated}", "sharding: {replicated}", "spec=PartitionSpec()", "spec=P()"];
+    // Compilers print shardings of instructions.
+    let is_of_program = |line: &str| line.contains(" = ") || line.contains('%') || line.contains("SPMD");
+    let has_dimensions = |line: &str| {
+        line.match_indices(['(', '[']).any(|(at, _)| {
+            let inside = line[at + 1..].trim_start_matches(|c: char| c.is_ascii_digit());
+            inside.len() < line.len() - at - 1
+                && inside
+                    .strip_prefix(',')
+                    .is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+        })
+    };
+    let is_replicated = |line: &&str| {
+        line.len() <= LONGEST
+            && SIGNS.iter().any(|sign| line.contains(sign))
+            && !is_of_program(line)
+            && has_dimensions(line)
+    };
+    text.lines().find(is_replicated).map(|line| line.trim().to_owned())
+}
+
 /// Number of parts of each dimension of an array of this rank in a sharding: `[2,1,4]`. Numbers beyond the rank are
 /// copies.
 fn parts_of_dimensions(sharding: &str, rank: usize) -> Option<Vec<u64>> {
@@ -76,7 +102,22 @@ fn parts_of_dimensions(sharding: &str, rank: usize) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::parts_of_dimensions;
+    use super::{parts_of_dimensions, replicated};
+
+    #[test]
+    fn lines_that_show_a_replicated_array() {
+        let line = "exp_avg  h.0.weight  xla:0 (1600, 4800) float32 sharding={replicated}";
+        assert_eq!(replicated(&format!("weight {{devices=[8,1]}}\n  {line}\n")).as_deref(), Some(line));
+        assert!(replicated("mu: embedding f32[152064,3584] sharding=NamedSharding(spec=PartitionSpec())").is_some());
+        // An instruction, a scalar, a divided array.
+        for none in [
+            "%p = f32[8,16] parameter(0), sharding={replicated}",
+            "count () int32 sharding={replicated}",
+            "weight (1600, 4800) float32 sharding={devices=[8,1]0,1}",
+        ] {
+            assert_eq!(replicated(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn shardings_divide_dimensions() {

@@ -20,10 +20,12 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
         Smaller(_)
         | TorchCheckpoint
-        | TorchLess(_)
-        | TorchWhole(_)
+        | TorchLess { .. }
+        | Whole(_)
         | TorchSave
         | TorchCollection
+        | TorchGrowth
+        | HostGrowth
         | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
@@ -39,7 +41,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
-        matches!(finding, Smaller(None) | ServerPrograms { .. } | TorchCheckpoint | TorchLess(_))
+        matches!(finding, Smaller(None) | ServerPrograms { .. } | TorchCheckpoint | TorchLess { .. })
     };
     let is_there = |finding: &ElsewhereFinding| is_of_batch(finding) || matches!(finding, OldArrays { .. });
     let asker = Asker::of_weights(listing.message).filter(|_| found.iter().any(is_there));
@@ -66,7 +68,10 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         listing.message.framework == Some(Framework::Jax) && is_gpu
     });
     let beside = beside.map(|bytes| (Finding::Elsewhere(TensorFlowBeside(bytes)), Target::Process));
-    beside.into_iter().chain(copy).chain(weights).chain(found).collect()
+    let is_of_device = listing.message.machine() != Some(UntiledMachine::Host);
+    let whole = super::run_time::whole_state(listing.message).filter(|_| is_of_device);
+    let whole = whole.map(|finding| (Finding::RunTime(finding), Target::Argument));
+    beside.into_iter().chain(whole).chain(copy).chain(weights).chain(found).collect()
 }
 
 /// The largest array inside the program.
@@ -108,7 +113,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if reason == Reason::Group {
                 found.reverse();
             }
-            found
+            message.grows.then_some(HostGrowth).into_iter().chain(found).collect()
         }
         reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => torch(listing),
@@ -201,7 +206,11 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
 /// or where a job trains, which would wait for the host in each step.
 fn unified(message: &Message) -> Option<Option<u64>> {
     let is_possible = message.framework == Some(Framework::Jax) && message.machine() == Some(UntiledMachine::Gpu);
-    let is_useful = !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
+    /// Bytes that few hosts have.
+    const HOST: u64 = 256 << 30;
+
+    let is_held = message.used.as_ref().is_none_or(|used| used.bytes() < HOST);
+    let is_useful = is_held && !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
     let tenths = || {
         let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
         Some(asked.saturating_mul(12).div_ceil(all.max(1)))
@@ -211,24 +220,31 @@ fn unified(message: &Message) -> Option<Option<u64>> {
 
 /// Findings on PyTorch's own allocator.
 fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
+    /// A request of less than this part of a process's tensors is one of many: 1 in 8.
+    const MANY: u64 = 8;
     /// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
     const OF_LIBRARIES: u64 = 10;
 
     let message = listing.message;
+    if let Some(rank) = message.rank_on_first {
+        return vec![TorchRank(rank)];
+    }
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
     // One array that fills a quarter of a device isn't what layers keep.
     let is_whole = asked.zip(message.capacity.as_ref()).is_some_and(|(asked, all)| asked > all.bytes() / 4);
+    let is_last_of_many = asked.zip(fact("held")).is_some_and(|(asked, held)| asked < held / MANY);
     // No backward pass follows an evaluation.
     let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
     let run = if is_evaluated { Some(Run::Inference) } else { message.run };
     let less = match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
-        _ if is_whole => TorchWhole(whole_array(message)),
+        _ if is_whole => Whole(whole_array(message)),
+        _ if message.grows => TorchGrowth,
         (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
         (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
-        (None, run) => TorchLess(run),
+        (None, run) => TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many },
     };
     // Pieces that are joined don't make more memory.
     let is_enough =
@@ -239,7 +255,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
     let beside = || {
         let all = message.capacity.as_ref()?.bytes();
-        let own = fact("held")?.saturating_add(cached?);
+        let own = fact("held")?.saturating_add(cached.unwrap_or(0));
         Some(all.saturating_sub(free?).saturating_sub(own) > all / OF_LIBRARIES)
     };
     // Apple's GPUs have no such tool, and their memory is the host's.
@@ -247,7 +263,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
     let order = match () {
         () if message.cause() == Some(Verdict::Reservation) => [processes, Some(less), None],
-        () if is_most => [joined, Some(less), processes],
+        () if is_most && !message.grows => [joined, Some(less), processes],
         () => [Some(less), joined, processes],
     };
     order.into_iter().flatten().collect()
@@ -265,7 +281,8 @@ fn whole_array(message: &Message) -> WholeArray {
     let parameters = message.model.zip(message.used.as_ref()).filter(|(model, asked)| {
         [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
     });
-    parameters.map_or(WholeArray::Unknown, |(model, _)| WholeArray::Parameters(model.parameters))
+    let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
+    parameters.or_else(|| message.product.clone().map(WholeArray::Product)).unwrap_or(WholeArray::Unknown)
 }
 
 fn transform(op_name: &str) -> Option<Transform> {
@@ -281,6 +298,9 @@ fn is_random(op_name: &str) -> bool {
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
+    if let Some(product) = &listing.message.product {
+        return Whole(WholeArray::Product(product.clone()));
+    }
     Smaller(largest(listing).map(|row| {
         let own = row.source.as_ref().filter(|source| !source.is_installed());
         let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));

@@ -17,6 +17,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         return advice;
     }
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
+    advice.extend(whole_state(message).map(|finding| new(finding, Target::Argument)));
     let output = message.persistent.iter().find(|row| row.name == "output");
     let returned = message.facts.size("graph_output").or_else(|| Some(&output?.size)).filter(is_more).cloned();
     advice.extend(returned.map(|size| new(RunTimeFinding::Returns { size }, Target::Result)));
@@ -63,7 +64,14 @@ pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
         (Finding::RunTime(others), Target::Process),
         (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process),
     ];
-    less.into_iter().chain(rest).collect()
+    let whole = whole_state(message).map(|finding| (Finding::RunTime(finding), Target::Argument));
+    whole.into_iter().chain(less).chain(rest).collect()
+}
+
+/// The state that a text shows as replicated; what is being made is divided as it is made.
+pub(super) fn whole_state(message: &Message) -> Option<RunTimeFinding> {
+    let line = message.replicated.clone()?;
+    (Asker::of_weights(message) != Some(Asker::Weights)).then_some(RunTimeFinding::WholeState(line))
 }
 
 /// The room that a server leaves for programs; `None` unless its log shows a sized cache: statistics, or a load.

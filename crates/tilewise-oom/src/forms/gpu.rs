@@ -100,6 +100,7 @@ pub(super) const RULES: &[Rule] = &[
             "+Memory usage {free:count} bytes free {capacity:count} bytes total",
             "+insufficient driver version {driver:line}",
             "+of which {free:size} is free",
+            "+GPU {:number} {capacity:size} total capacity {held:size} already allocated {free:size} free",
             "+total capacity {held:size} already allocated {free:size} free",
             "+already allocated {free:size} free",
             "+Of the allocated memory {held:size} is allocated by PyTorch",

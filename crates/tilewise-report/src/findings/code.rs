@@ -10,6 +10,8 @@ pub(super) const DUMP: &str =
 /// Code that lists the largest arrays of JAX, by their bytes on one device: `nbytes` counts all devices.
 pub(super) const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
                      for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)";
+/// Takes samples in parts.
+pub(super) const MAP: &str = "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)";
 /// Lists the processes on a GPU.
 pub(super) const PROCESSES: &str = "nvidia-smi  # of an NVIDIA card";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";

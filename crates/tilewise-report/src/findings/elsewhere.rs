@@ -2,20 +2,20 @@
 
 use super::{
     Words,
-    code::{JAX, PROCESSES},
+    code::{JAX, MAP, PROCESSES},
     gpu_kernels,
     memory::{NO_ARRAYS, look_inside},
     reason,
     run_time::{drop_old, list_alive},
     words::printed,
 };
-use crate::style::{bytes, file_name};
+use crate::style::{bytes, file_name, grouped};
 use tilewise::visible;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, MessageLacks, Transform, WholeArray},
 };
-use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Reason, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Product, Reason, Server, UntiledMachine, Verdict};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -124,7 +124,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ if !is_listed => look_inside(MessageLacks::Arrays, NO_ARRAYS, None, about),
                 Some(Transform::Map) => made_smaller
                     .task("Map over parts of the batch, one after the other")
-                    .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)"),
+                    .code(JAX, MAP),
                 Some(Transform::Gradient) => made_smaller
                     .task("Keep less for the gradient, or take fewer samples at once")
                     .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
@@ -151,15 +151,25 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             Words::new("Keep less for the backward pass: fewer samples at once, or checkpoints around the layers")
                 .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)")
         }
-        ElsewhereFinding::TorchLess(run) => {
-            let words = Words::new("Take less at once: fewer samples, shorter or smaller inputs, or parts of them one after the other")
-                .task("Take fewer samples at once, or shorter or smaller inputs");
-            match run {
-                Some(_) => words,
-                None => words.code("import torch", "with torch.inference_mode():  # where nothing is trained\n    y = model(x)"),
+        ElsewhereFinding::TorchLess { run, is_last_of_many } => {
+            let less = "ake less at once: fewer samples, shorter or smaller inputs, or parts of them one after the other";
+            let (words, mut code) = if *is_last_of_many {
+                let words = Words::new(format!(
+                    "See whether each batch leaves memory taken, as where results are kept in a list on the device, and keep those on the \
+                     host; if none does, t{less}"
+                ));
+                let printed = "print(torch.cuda.memory_allocated() >> 20, 'MiB')  # before each batch\n";
+                (words.task("See whether batches leave memory taken; if none does, take smaller ones"), printed.to_owned())
+            } else {
+                let words = Words::new(format!("T{less}")).task("Take fewer samples at once, or shorter or smaller inputs");
+                (words, String::new())
+            };
+            if run.is_none() {
+                code += "with torch.inference_mode():  # where nothing is trained\n    y = model(x)";
             }
+            if code.is_empty() { words } else { words.code("import torch", code.trim_end()) }
         }
-        ElsewhereFinding::TorchWhole(WholeArray::Scores) => Words::new(
+        ElsewhereFinding::Whole(WholeArray::Scores) => Words::new(
             "Let attention keep no scores: its line asks for more than a quarter of the device at once, as where none of the fused kernels takes \
              its mask, type or device, or `flex_attention` isn't compiled",
         )
@@ -169,7 +179,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "model = AutoModelForCausalLM.from_pretrained(name, attn_implementation='flash_attention_2')\n\
              # or flex_attention = torch.compile(flex_attention)",
         ),
-        ElsewhereFinding::TorchWhole(WholeArray::Parameters(parameters)) => {
+        ElsewhereFinding::Whole(WholeArray::Parameters(parameters)) => {
             #[expect(clippy::cast_precision_loss, reason = "a number for people")]
             let billions = *parameters as f64 / 1e9;
             Words::new(format!(
@@ -182,7 +192,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "for layer in model.layers:  # FSDP1: FSDP(model, auto_wrap_policy=…)\n    fully_shard(layer)\nfully_shard(model)",
             )
         }
-        ElsewhereFinding::TorchWhole(_) => Words::new(
+        ElsewhereFinding::Whole(WholeArray::Product(product)) => Words::new(format!(
+            "Never make the array whole: its {} are sizes that the text names, so work through one of them in parts, keep only what a later \
+             step reads, or make it smaller",
+            shape_of(product)
+        ))
+        .task("Never make the array whole: take one of its sizes in parts")
+        .jax(about, JAX, MAP),
+        ElsewhereFinding::Whole(_) => Words::new(
             "Never make the array whole: one request is for more than a quarter of the device, so work through it in parts (samples, rows, \
              pixels, heads, classes), leave it on the host, or take a fused operation that keeps none of it",
         )
@@ -196,6 +213,33 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "import torch",
             "kept.append(logits.argmax(-1).cpu())\n\
              # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1))",
+        ),
+        ElsewhereFinding::TorchGrowth => Words::new(
+            "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \
+             list, or losses are added up with their graphs. Smaller batches only delay it",
+        )
+        .task("Keep nothing of past batches on the device: memory grows with each")
+        .code("import torch", "kept.append(y.detach().cpu())\ntotal += loss.item()"),
+        ElsewhereFinding::TorchRank(rank) => Words::new(format!(
+            "Give each process a GPU of its own: rank {rank} asks for memory of GPU 0, where other processes are, as where a checkpoint is \
+             loaded to `cuda` before the process has chosen its device"
+        ))
+        .task(format!("Give each process its own GPU: rank {rank} asks GPU 0"))
+        .code(
+            "import os\nimport torch",
+            "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))  # first of all\n\
+             state = torch.load(path, map_location='cpu')  # safetensors: load_file(path, device='cpu')",
+        ),
+        ElsewhereFinding::HostGrowth => Words::new(
+            "Find what the host keeps of each step: its memory grows from line to line of the log, so that more memory only delays the end. \
+             Lists of results, caches of data sets, states that are still being saved, and programs that are compiled anew for each shape \
+             grow so",
+        )
+        .task("Find what the host keeps of each step: its memory grows")
+        .code(
+            "import tracemalloc",
+            "tracemalloc.start()  # before the first step; then, after some:\n\
+             print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         ),
         ElsewhereFinding::TorchSave => Words::new(
             "Save each device's own part, or gather the state on the host, on one rank: whole on each device, it has no room beside the \
@@ -335,9 +379,17 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     });
     let held = held.map(|held| held + requested.as_deref().unwrap_or_default());
     let why = held.unwrap_or(why);
-    let told = format!("{which} {why}");
+    let product =
+        message.product.as_ref().map(|product| format!(" The text's sizes make it up: {}.", shape_of(product)));
+    let told = format!("{which} {why}{}", product.unwrap_or_default());
     let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };
     [headline, told.to_owned()]
+}
+
+/// The sizes of an array: `5,200 × 96 × 96 × 96 elements of 4 bytes`.
+fn shape_of(product: &Product) -> String {
+    let sizes: Vec<String> = product.factors.iter().map(|size| grouped(*size)).collect();
+    format!("{} elements of {} bytes", sizes.join(" × "), product.element_bytes)
 }
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.

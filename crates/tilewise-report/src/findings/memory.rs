@@ -194,20 +194,21 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
     Words::new(format!("Take fewer samples, or shorter ones, at once{kept}: {why}")).task(task)
 }
 
+const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
+
 /// Advice to read the program's dump, which shows more than a message.
 pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // A dump in a bucket is copied first.
     let remote = dump.filter(|folder| folder.contains("://"));
+    // Whoever runs a program that somebody else wrote can do no more than try smaller inputs.
+    let is_blind = dump.is_none() && lacks == MessageLacks::Arrays;
     let (sentence, task) = match dump {
         Some(_) => ("Run `tilewise audit` on the job's own dump", "See in the job's own dump what owns the peak"),
-        // Whoever runs a program that somebody else wrote can do the first alone.
-        None if lacks == MessageLacks::Arrays => (
-            "Try smaller inputs, such as fewer or shorter samples; or dump the program and run `tilewise audit dump`",
-            "Try smaller inputs; or dump the program, and see its peak",
-        ),
-        None => ("Dump the program and run `tilewise audit dump`", "Dump the program, and see what owns its peak"),
+        None if is_blind => (DUMP_IT, "Dump the program, and see its peak; or try smaller inputs"),
+        None => (DUMP_IT, "Dump the program, and see what owns its peak"),
     };
-    let words = Words::new(format!("{sentence}, which says what owns the peak: {why}")).task(task);
+    let or_less = if is_blind { ", or try smaller inputs, such as fewer or shorter samples" } else { "" };
+    let words = Words::new(format!("{sentence}, which says what owns the peak{or_less}: {why}")).task(task);
     match (about.framework, remote, dump) {
         (_, Some(folder), _) if folder.starts_with("gs://") => {
             words.code(None, format!("gcloud storage cp -r {folder} dump\ntilewise audit dump"))

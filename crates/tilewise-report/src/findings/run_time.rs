@@ -83,6 +83,20 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Move the array in parts, or free the old one as it moves")
         .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
+        RunTimeFinding::WholeState(line) => {
+            let words = Words::new(format!(
+                "Divide the state as the weights are: `{line}` shows an array of it whole on each device. What is restored, or made outside \
+                 of a compiled function, has the sharding that it comes with"
+            ))
+            .task("Divide the state between devices: the text shows it replicated");
+            match about.framework {
+                Some(Framework::TorchXla) => words.code(
+                    "import torch_xla.distributed.spmd as xs",
+                    "for name, array in state.items():  # right after they are loaded\n    xs.mark_sharding(array, mesh, spec(name))",
+                ),
+                _ => words.jax(about, JAX, "state = jax.device_put(state, shardings)  # from arrays of the host's"),
+            }
+        }
         RunTimeFinding::OtherResource(other) => resource::words(*other),
         RunTimeFinding::CompilerCheck => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \

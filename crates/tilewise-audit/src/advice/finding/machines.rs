@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Occasion, Reason, Run, Server, Verdict};
+use tilewise_oom::{Occasion, Product, Reason, Run, Server, Verdict};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +43,23 @@ pub enum ElsewhereFinding {
     Pinned,
     /// PyTorch keeps much for the backward pass.
     TorchCheckpoint,
-    /// A job of PyTorch's takes less at once; whether it trains, if that is known.
-    TorchLess(Option<Run>),
-    /// One array of PyTorch's is larger than a quarter of the device.
-    TorchWhole(WholeArray),
+    /// A job of PyTorch's takes less at once.
+    TorchLess {
+        /// Whether it trains, if that is known.
+        run: Option<Run>,
+        /// Whether the request is a small part of what the process holds, of which some may be of earlier batches.
+        is_last_of_many: bool,
+    },
+    /// One array is too large by itself.
+    Whole(WholeArray),
     /// Outputs of an evaluation's batches are joined.
     TorchCollection,
+    /// Each batch leaves something on PyTorch's device.
+    TorchGrowth,
+    /// This rank of PyTorch's asks for memory of the first GPU, as others do.
+    TorchRank(u64),
+    /// Each step leaves something in the host's memory.
+    HostGrowth,
     /// PyTorch gathers a state whole to save it.
     TorchSave,
     /// A server's programs find no room beside its weights and its cache.
@@ -103,13 +114,15 @@ pub enum ElsewhereFinding {
 }
 
 /// The contents of an array that is made whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WholeArray {
     /// Attention scores, by the name of the line that makes it.
     Scores,
     /// All of a model's parameters, by the number that the text has.
     Parameters(u64),
+    /// Unknown, but of these sizes.
+    Product(Product),
     /// Unknown.
     Unknown,
 }
@@ -158,8 +171,8 @@ impl ElsewhereFinding {
             | Self::Pinned => Change::None,
             Self::SmallerWorkspace
             | Self::SmallerOperand { .. }
-            | Self::TorchLess(_)
-            | Self::TorchWhole(_)
+            | Self::TorchLess { .. }
+            | Self::Whole(_)
             | Self::TorchSave
             | Self::TorchCollection
             | Self::HostState(_)

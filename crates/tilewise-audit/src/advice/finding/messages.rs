@@ -169,6 +169,8 @@ pub enum RunTimeFinding {
         /// The reduction that is enough, if the message tells how much is free.
         shrink: Option<Shrink>,
     },
+    /// An array of the state is whole on each device, as this line of the text shows.
+    WholeState(String),
     /// An array is put into another sharding, or gathered whole.
     Move,
     /// The error itself tells to change a setting.
@@ -345,7 +347,7 @@ impl RunTimeFinding {
             Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
-            Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move => Change::Shard,
+            Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,
             Self::OtherResource(_) | Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }
     }

@@ -1,0 +1,159 @@
+//! The sizes of a requested array: numbers of the text that multiply to the request.
+
+use crate::text::size::PrintedSize;
+use crate::text::word;
+
+/// Bytes that are searched: code and options stand near a message.
+const SEARCHED: usize = 64 << 10;
+
+/// Numbers from which on a text gives too many products.
+const MOST: usize = 48;
+
+/// Smaller numbers stand for too much else.
+const LEAST: u64 = 16;
+
+/// Dimensions of an array at most.
+const RANK: usize = 4;
+
+/// Bytes of an element.
+const ELEMENTS: [u64; 3] = [4, 8, 2];
+
+/// Allocators round up to whole blocks of this many bytes.
+const BLOCK: u64 = 256;
+
+/// Products of powers of two meet sizes by chance: the odd part of the number of elements has to be larger.
+const ODD: u64 = 256;
+
+/// The largest number of products that may meet the request by chance.
+const CHANCE: f64 = 0.2;
+
+/// Numbers of a text whose product is the bytes of a request, such as `jax.vmap` over 5,200 points of a grid `(96, 96, 96)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Product {
+    /// The numbers, the largest first.
+    pub factors: Vec<u64>,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+}
+
+impl Product {
+    /// The one product that makes up a request, if so few were tried that it isn't met by chance.
+    pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
+        let numbers = numbers(text)?;
+        let high = if asked.low() == asked.high() { asked.bytes() } else { asked.high() };
+        let low = if asked.low() == asked.high() { asked.bytes().saturating_sub(BLOCK - 1) } else { asked.low() };
+        #[expect(clippy::cast_precision_loss, reason = "a chance")]
+        let width = (high - low + 1) as f64 / (high.max(1)) as f64;
+        let mut tried = 0.0;
+        (2..=RANK).find_map(|rank| {
+            let mut search = Search { numbers: &numbers, low, high, rank, chosen: Vec::new(), found: Vec::new() };
+            tried += search.products();
+            if tried * width > CHANCE {
+                return Some(None);
+            }
+            search.from(0, 1);
+            (!search.found.is_empty()).then(|| search.found.pop().filter(|_| search.found.is_empty()))
+        })?
+    }
+}
+
+/// A search for products of `rank` numbers, each of which may come several times.
+struct Search<'a> {
+    numbers: &'a [u64],
+    low: u64,
+    high: u64,
+    rank: usize,
+    chosen: Vec<u64>,
+    found: Vec<Product>,
+}
+
+impl Search<'_> {
+    /// The number of products.
+    #[expect(clippy::cast_precision_loss, reason = "a chance")]
+    fn products(&self) -> f64 {
+        let chosen = |of: usize| (self.numbers.len() + of) as f64 / (of + 1) as f64;
+        (0..self.rank).map(chosen).product::<f64>() * ELEMENTS.len() as f64
+    }
+
+    /// Chooses the next number, from one of the largest on.
+    fn from(&mut self, start: usize, product: u64) {
+        if self.chosen.len() == self.rank {
+            let elements = ELEMENTS.into_iter().filter(|element| {
+                product.checked_mul(*element).is_some_and(|bytes| (self.low..=self.high).contains(&bytes))
+            });
+            let is_odd = product >> product.trailing_zeros() > ODD;
+            self.found.extend(
+                elements
+                    .filter(|_| is_odd)
+                    .map(|element_bytes| Product { factors: self.chosen.clone(), element_bytes }),
+            );
+            return;
+        }
+        for at in start..self.numbers.len() {
+            let Some(next) = product.checked_mul(self.numbers[at]).filter(|next| *next <= self.high) else { continue };
+            self.chosen.push(self.numbers[at]);
+            self.from(at, next);
+            self.chosen.pop();
+        }
+    }
+}
+
+/// The whole numbers of a text, the largest first: no part of a name, a figure with a unit, a clock or a place in a file.
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
+    let text = &text[start..];
+    let mut found: Vec<u64> = Vec::new();
+    for (start, end) in word::all(text) {
+        let digits = text[start..end].replace('_', "");
+        let Ok(number) = digits.parse::<u64>() else { continue };
+        let (before, behind) = (&text[..start], &text[end..]);
+        let is_whole = !before.ends_with(['.', ':', '/', '-', '#', ',']) && !before.ends_with("line ");
+        let unit = behind.trim_start_matches(' ');
+        let has_unit = PrintedSize::figure(&format!("{digits}{}", unit.get(..8).unwrap_or(unit))).is_some();
+        let is_ended = !behind.starts_with([':', '/', '-']) && !is_decimal(behind);
+        if is_whole && is_ended && !has_unit && number >= LEAST && !found.contains(&number) {
+            found.push(number);
+        }
+    }
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    (found.len() <= MOST).then_some(found)
+}
+
+/// Whether a fraction or a group of three digits follows.
+fn is_decimal(behind: &str) -> bool {
+    let mut letters = behind.chars();
+    matches!(letters.next(), Some('.' | ',')) && letters.next().is_some_and(|next| next.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, asked: &str) -> Option<(Vec<u64>, u64)> {
+        let (asked, _) = PrintedSize::figure(asked)?;
+        Product::of(text, &asked).map(|product| (product.factors, product.element_bytes))
+    }
+
+    #[test]
+    fn sizes_in_pasted_code() {
+        let grid = "linspace(-1, 1, 96) # (96, 96, 96, 3)\npoints (5200, 3)\nFile \"a.py\", line 44";
+        assert_eq!(of(grid, "18402508800 bytes"), Some((vec![5200, 96, 96, 96], 4)));
+        let samples = "X: (60000, 12), genes 2800, num_warmup=500, num_samples=2000";
+        assert_eq!(of(samples, "1344000000000 bytes"), Some((vec![60_000, 2800, 2000], 4)));
+        let tokens = "max 73216 min 11004; vocab_size ... 151936, pid=884120";
+        assert_eq!(of(tokens, "41.44 GiB"), Some((vec![151_936, 73_216], 4)));
+        assert_eq!(of("jnp.ones(60_000)", "14400000000 bytes"), Some((vec![60_000, 60_000], 4)));
+    }
+
+    #[test]
+    fn chance_is_no_product() {
+        // Powers of two, too many numbers, figures with units, clocks.
+        assert_eq!(of("(32, 512, 229376)", "112.00M"), None);
+        let many = (100..148).map(|number| format!("{number} ")).collect::<String>();
+        assert_eq!(of(&many, "1.32 GiB"), None);
+        assert_eq!(of("60000 MiB 12:60000", "14400000000 bytes"), None);
+        assert_eq!(of("", "14400000000 bytes"), None);
+        assert_eq!(of(&"9".repeat(1 << 17), "14400000000 bytes"), None);
+    }
+}
