@@ -2,13 +2,13 @@
 
 use super::{
     axis_name::{AxisName, NamedAxis},
-    elements, has_gradient, is_backward, is_input, name, op_name,
+    body, elements, has_gradient, is_backward, is_input, name, op_name,
 };
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{
-    CallRole, Computation, Instruction, Opcode,
+    Computation, Instruction, Opcode,
     dataflow::{Axes, AxisId, Dataflow, EventKind, FactorKind, Position},
 };
 
@@ -434,8 +434,7 @@ fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
     let is_own = |at: &Instruction<'_>| !is_of_compiler(at) && (is_named(at) || !are_named);
     let bodies = flow.ops().ids().filter_map(|op| {
         let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While && is_own(at))?;
-        let body = at.calls().find(|call| call.role == CallRole::Body)?.computation()?;
-        Some((body, flow.trip_count(op)?))
+        Some((body(&at)?, flow.trip_count(op)?))
     });
     // Inner loops come before those around them.
     for (body, trips) in bodies {

@@ -1,8 +1,8 @@
 //! Whether a program takes a gradient.
 
-use super::{any_fused, does, is_backward, is_recomputed, op_name};
+use super::{Carry, any_fused, body, does, is_backward, is_recomputed, op_name};
 use std::borrow::Cow;
-use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
+use tilewise_hlo::{Instruction, Module, Opcode};
 
 /// Whether a program takes a gradient: by JAX's names of operations, or by a loop that goes backwards through slices
 /// that another one stacked. A gradient without loops can't be told from any other function in the graph.
@@ -26,21 +26,14 @@ pub(crate) fn runs_backward(at: &Instruction<'_>) -> bool {
 
 /// Whether a loop reads slices that an earlier loop stacked, the last first, as the gradient of a scan does.
 fn goes_back(around: &Instruction<'_>) -> bool {
-    let Some(start) = around.operands().next().and_then(|start| start.instruction()) else { return false };
-    let Some(carried) = body(around).and_then(|body| body.instructions().find(|at| at.opcode() == Opcode::Parameter))
-    else {
-        return false;
-    };
-    let backwards = carried.computation().instructions().filter(|at| {
+    let Some(carry) = Carry::of(around) else { return false };
+    let backwards = carry.turn().filter(|at| {
         begins(at, Opcode::DynamicSlice)
             && (any_fused(at, counts_down)
                 || at.operands().filter_map(|of| of.instruction()).any(|index| counts_down(&index)))
     });
-    let read = backwards.flat_map(|at| at.operands().filter_map(|of| of.instruction()).collect::<Vec<_>>());
-    read.filter_map(|of| element(&of, &carried)).any(|number| {
-        start.opcode() == Opcode::Tuple
-            && start.operands().nth(number).and_then(|given| given.instruction()).is_some_and(|given| is_stacked(given))
-    })
+    let mut read = backwards.flat_map(|at| carry.read_by(&at).collect::<Vec<_>>());
+    read.any(|number| carry.start(number).is_some_and(is_stacked))
 }
 
 /// Whether it is a scalar difference, such as a loop's last step minus its step.
@@ -69,16 +62,6 @@ fn is_stacked(mut array: Instruction<'_>) -> bool {
 /// Whether an instruction is an operation, fuses it, or starts it.
 fn begins(at: &Instruction<'_>, opcode: Opcode) -> bool {
     does(at, opcode) || at.wrapped_opcode() == Some(opcode)
-}
-
-fn body<'m>(around: &Instruction<'m>) -> Option<Computation<'m>> {
-    around.calls().find(|call| call.role == CallRole::Body)?.computation()
-}
-
-/// The element of a loop's state that an instruction takes.
-fn element(at: &Instruction<'_>, carried: &Instruction<'_>) -> Option<usize> {
-    let of = at.operands().next()?.instruction()?;
-    at.tuple_index().filter(|_| at.opcode() == Opcode::GetTupleElement && of.index() == carried.index())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A program: read from the bytes of a file, its arrays sized, its instructions named.
 
 mod axis_name;
+mod carry;
 mod causes;
 mod content;
 mod describe;
@@ -17,6 +18,7 @@ mod softmax;
 mod weights;
 
 pub use axis_name::{AxisName, NamedAxis};
+pub(crate) use carry::{Carry, body};
 pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;
 pub use content::{Content, Program};

@@ -10,11 +10,11 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, bounds, name, op_name, source_line},
+    program::{Carry, any_fused, bounds, name, op_name, source_line},
 };
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
-use tilewise_hlo::{CallRole, Instruction, Opcode};
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{Machine, Role};
 
 pub(crate) struct CacheBesideItsNext;
@@ -116,9 +116,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
 
 /// A loop's carry, with the elements that are read and written by slices.
 pub(super) struct Stack<'m> {
-    around: Instruction<'m>,
-    /// The body's parameter.
-    carried: Instruction<'m>,
+    carry: Carry<'m>,
     /// Elements that no step changes, and that are only read by slices.
     read: Vec<usize>,
     /// Elements that each step writes a slice of.
@@ -127,48 +125,30 @@ pub(super) struct Stack<'m> {
 
 impl<'m> Stack<'m> {
     pub(super) fn of(around: &Instruction<'m>) -> Option<Self> {
-        let body = around.calls().find(|call| call.role == CallRole::Body)?.computation()?;
-        let root = body.root().filter(|root| root.opcode() == Opcode::Tuple)?;
-        let carried = body.instructions().find(|at| at.opcode() == Opcode::Parameter)?;
-        let element = |at: &Instruction<'m>| {
-            let of = at.operands().next()?.instruction()?;
-            let is_element = at.opcode() == Opcode::GetTupleElement && of.index() == carried.index();
-            at.tuple_index().filter(|_| is_element)
-        };
+        let carry = Carry::of(around)?;
         let (mut read, mut written) = (Vec::new(), Vec::new());
-        for (number, next) in root.operands().enumerate() {
-            let next = next.instruction()?;
-            // A fusion may have several results.
-            let of = next.operands().next().filter(|_| next.opcode() == Opcode::GetTupleElement);
-            let made = of.and_then(|of| of.instruction()).unwrap_or(next);
-            if element(&next) == Some(number) {
+        for (number, next) in carry.next().enumerate() {
+            if carry.element(&next) == Some(number) {
                 read.push(number);
-            } else if updates(&made)
-                && made.operands().any(|of| of.instruction().is_some_and(|of| element(&of) == Some(number)))
-            {
+            } else if carry.writer(number, &next).is_some() {
                 written.push(number);
             }
         }
         // Elements with other readers are needed whole.
-        let readers = body.instructions().filter(|at| at.index() != root.index());
-        for at in readers.filter(|at| !takes_slices(at)) {
-            let given = at.operands().filter_map(|of| element(&of.instruction()?));
-            let given: HashSet<usize> = given.collect();
-            read.retain(|number| !given.contains(number));
+        for at in carry.turn().filter(|at| !takes_slices(at)) {
+            let whole: HashSet<usize> = carry.read_by(&at).collect();
+            read.retain(|number| !whole.contains(number));
         }
-        Some(Self { around: *around, carried, read, written })
+        Some(Self { carry, read, written })
     }
 
     pub(super) fn bounds(&self, number: usize) -> Option<Vec<u64>> {
-        let shape = self.carried.shape().ok()?;
-        shape.elements().nth(number)?.bounds()
+        self.carry.bounds(number)
     }
 
-    /// The initial value of an element; `None` if the loop's operand isn't a tuple.
+    /// The initial value of an element, not its copy.
     fn start(&self, number: usize) -> Option<Instruction<'m>> {
-        let start = self.around.operands().next()?.instruction()?;
-        let is_tuple = start.opcode() == Opcode::Tuple;
-        let mut element = start.operands().nth(number).filter(|_| is_tuple)?.instruction()?;
+        let mut element = self.carry.start(number)?;
         while element.opcode() == Opcode::Copy {
             element = element.operands().next()?.instruction()?;
         }
@@ -178,18 +158,8 @@ impl<'m> Stack<'m> {
     /// Whether an array is this element, or its initial value.
     pub(super) fn is_held_in(&self, program: &ProgramModel<'_>, number: usize, array: &LiveArray<'_>) -> bool {
         self.start(number).is_some_and(|start| start.index() == array.instruction.index())
-            || self.is_element(array.instruction.index()) && program.flow.leaves_before(array.position) == number
+            || self.carry.is_whole(array.instruction.index()) && program.flow.leaves_before(array.position) == number
     }
-
-    fn is_element(&self, instruction: usize) -> bool {
-        let start = self.around.operands().next().and_then(|start| start.instruction());
-        [self.around.index(), self.carried.index()].contains(&instruction)
-            || start.is_some_and(|start| start.index() == instruction)
-    }
-}
-
-fn updates(at: &Instruction<'_>) -> bool {
-    any_fused(at, |at| at.opcode() == Opcode::DynamicUpdateSlice)
 }
 
 fn takes_slices(at: &Instruction<'_>) -> bool {
