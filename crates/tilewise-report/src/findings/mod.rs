@@ -35,12 +35,12 @@ mod remedy;
 mod resharding;
 mod resource;
 mod returned_arguments;
-mod returned_stack;
 mod rows_of_few;
 mod run_time;
 mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
+mod stacked_steps;
 mod statistics;
 mod together;
 mod warning;
@@ -215,7 +215,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::LargeDimension(finding) => chunk::words(finding, about),
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
-        Finding::ReturnedStack(finding) => returned_stack::words(finding, about),
+        Finding::StackedSteps(finding) => stacked_steps::words(finding, about),
         Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),
         Finding::RunTime(finding) => run_time::words(finding, about),

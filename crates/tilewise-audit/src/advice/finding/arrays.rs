@@ -483,7 +483,7 @@ pub struct SmallerBatch {
 /// Arrays that a loop stacks up, which the program returns, or makes little of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReturnedStack {
+pub struct StackedSteps {
     /// Number of steps.
     pub steps: u64,
     /// Number of arrays.

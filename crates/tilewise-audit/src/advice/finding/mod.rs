@@ -9,7 +9,7 @@ pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
     LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
-    RequestedLayout, ReturnedStack, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, StackedCache,
+    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, StackedCache, StackedSteps,
     UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
@@ -59,7 +59,7 @@ pub enum Finding {
     /// Arguments, by their names, are returned unchanged.
     ReturnedArguments(Vec<String>),
     /// A loop stacks up results that are only returned.
-    ReturnedStack(ReturnedStack),
+    StackedSteps(StackedSteps),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
@@ -135,7 +135,7 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
-            Self::ReturnedStack(_) | Self::ReturnedArguments(_) => Change::Free,
+            Self::StackedSteps(_) | Self::ReturnedArguments(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

@@ -34,10 +34,10 @@ mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
 mod returned_arguments;
-mod returned_stacks;
 mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
+mod stacked_steps;
 mod upstream;
 
 pub(crate) use attention::scores_of;
@@ -60,7 +60,7 @@ const RULES: &[&dyn Rule] = &[
     &kept_rows::KeptRows,
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
-    &returned_stacks::ResultsOfALoop,
+    &stacked_steps::ResultsOfALoop,
     &returned_arguments::UnchangedResults,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,

@@ -6,7 +6,7 @@ use crate::{
     advice::{
         change::Target,
         evidence::Evidence,
-        finding::{Finding, ReturnedStack},
+        finding::{Finding, StackedSteps},
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
@@ -78,7 +78,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
     }
     let source = source_line(around);
     let about = AdvisedArray { source: source.clone(), ..program.advised(largest) };
-    let finding = Finding::ReturnedStack(ReturnedStack { steps, arrays: arrays.len(), are_results, bytes, source });
+    let finding = Finding::StackedSteps(StackedSteps { steps, arrays: arrays.len(), are_results, bytes, source });
     let target = if are_results { Target::Result } else { Target::Loop };
     let proposal = Proposal::new(finding, target, about).bound();
     Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, array.bytes / steps))))
@@ -158,7 +158,7 @@ ENTRY main {{
             let found = advice(read);
             found
                 .iter()
-                .any(|one| matches!(one, Finding::ReturnedStack(stack) if !stack.are_results && stack.steps == 64))
+                .any(|one| matches!(one, Finding::StackedSteps(stack) if !stack.are_results && stack.steps == 64))
         };
         assert!(stacks("f32[64,1,1024]{2,0,1:T(8,128)} slice(e), slice={[0:64], [3:4], [0:1024]}"));
         // All of it is read.

@@ -2,10 +2,10 @@
 
 use super::{Words, code::JAX, words::at};
 use crate::style::bytes;
-use tilewise_audit::{Recommendation, recommendation::finding::ReturnedStack};
+use tilewise_audit::{Recommendation, recommendation::finding::StackedSteps};
 
-pub(super) fn words(finding: &ReturnedStack, about: &Recommendation) -> Words {
-    let ReturnedStack { steps, arrays, are_results, bytes: taken, source, .. } = finding;
+pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
+    let StackedSteps { steps, arrays, are_results, bytes: taken, source, .. } = finding;
     if !are_results {
         let stacks = if *arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
         return Words::new(format!(
