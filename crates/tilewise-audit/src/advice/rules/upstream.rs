@@ -23,25 +23,28 @@ const INDEX_TUPLES: &str = "jit(_take_along_axis)/concatenate";
 
 impl Rule for GatheredRows {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        let mut done: Vec<(Vec<u64>, u64)> = Vec::new();
+        let mut done: Vec<(u64, u64)> = Vec::new();
+        let few = |array: &dyn Held| of_few(evidence, array).map(|(rows, columns)| (count(&rows), columns));
         let mut proposals = Vec::new();
         let temporaries = evidence.temporaries();
         for array in temporaries.iter().copied() {
-            let Some(few) = of_few(evidence, array).filter(|few| !done.contains(few)) else { continue };
+            let Some((rows, columns)) = few(array).filter(|few| !done.contains(few)) else { continue };
+            // From the gather to the scatter, all arrays made of the rows have as many rows and columns.
+            let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
+            let (alike, others): (Vec<&dyn Held>, Vec<_>) =
+                all.into_iter().partition(|same| few(*same) == Some((rows, columns)));
             let operation = match (evidence.program(), evidence.message()) {
                 _ if array.op_name().contains(INDEX_TUPLES) => Some((RowOperation::IndexTuples, None)),
-                (Some(program), _) => followed(program, array),
-                (_, Some(message)) => named(message, array, few.1).map(|operation| (operation, None)),
+                // The gradient's rows are those of a gather that ran before.
+                (Some(program), _) => {
+                    followed(program, array).or_else(|| alike.iter().find_map(|same| gathered(program, same.live()?)))
+                }
+                (_, Some(message)) => named(message, array, columns).map(|operation| (operation, None)),
                 _ => None,
             };
             let Some((operation, source)) = operation else { continue };
-            // From the gather to the scatter, all arrays made of the rows have the same rows and columns.
-            let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
-            let (alike, others): (Vec<&dyn Held>, Vec<_>) =
-                all.into_iter().partition(|same| of_few(evidence, *same).as_ref() == Some(&few));
             let scattered = scattered(evidence, &alike, &others);
-            let scattered =
-                scattered.into_iter().filter(|array| of_few(evidence, *array).is_some_and(|at| at.1 == few.1));
+            let scattered = scattered.into_iter().filter(|array| few(*array).is_some_and(|at| at.1 == columns));
             let apart = |array: &dyn Held| {
                 let (rows, columns) = of_few(evidence, array)?;
                 Some((array.buffer(), default_bytes(evidence, array, &rows)?.checked_mul(columns)?.min(array.bytes())))
@@ -52,16 +55,18 @@ impl Rule for GatheredRows {
                 bytes.saturating_sub(*after)
             };
             let freed = buffers.iter().map(freed).fold(0, u64::saturating_add);
-            let finding = Finding::RowsOfFew(RowsOfFew { columns: few.1, operation });
+            let finding = Finding::RowsOfFew(RowsOfFew { columns, operation });
             let advised = array.advised(evidence);
             // The line to change is that of the operation on the rows, not of the array.
             let advised = AdvisedArray { source: source.or(advised.source), ..advised };
             let proposal = Proposal::new(finding, Target::Upstream, advised).at_most(buffers);
             proposals.push(match evidence.message() {
                 Some(_) => proposal.bound().extrapolated(evidence, freed, Listed::Padding),
+                // A gradient scatters the columns in an order of its own.
+                None if evidence.program().is_some_and(|program| program.has_gradient) => proposal.bound(),
                 None => proposal,
             });
-            done.push(few);
+            done.push((rows, columns));
         }
         proposals
     }
@@ -75,16 +80,19 @@ pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u
     let is_column = |at: usize, bound: u64| at == minor || bound <= thresholds.short && at > 0;
     let bounds = || array.bounds().iter().copied().enumerate();
     let rows: Vec<u64> = bounds().filter(|(at, bound)| !is_column(*at, *bound)).map(|(_, bound)| bound).collect();
-    let product = |product: u64, bound: u64| product.saturating_mul(bound);
-    let columns = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).fold(1, product);
-    let count = rows.iter().copied().fold(1, product);
+    let columns: Vec<u64> = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).collect();
+    let columns = count(&columns);
     // A single column is a kept dimension of size 1, which a program's reader may want.
     let least = if evidence.program().is_some() { 2 } else { 1 };
     ((least..=thresholds.few).contains(&columns)
         && !rows.is_empty()
-        && count >= thresholds.rows
+        && count(&rows) >= thresholds.rows
         && is_padded(evidence, array))
     .then_some((rows, columns))
+}
+
+fn count(bounds: &[u64]) -> u64 {
+    bounds.iter().copied().fold(1, u64::saturating_mul)
 }
 
 /// Whether much of an array is padding.
@@ -97,18 +105,20 @@ pub(super) fn is_padded(evidence: &dyn Evidence, array: &dyn Held) -> bool {
 /// gradient's scatter.
 fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<(RowOperation, Option<SourceLine>)> {
     let array = array.live()?;
-    let scatter = program.led_to(array, |user| does(user, Opcode::Scatter));
-    match program.made_by(array.op, is_gather) {
-        Some(gather) => {
-            let table = table(program, &gather).map(|table| name(&table));
-            let operation = RowOperation::Gather { table, is_scattered: Some(scatter.is_some()) };
-            Some((operation, source_line(&gather)))
-        }
+    gathered(program, array).or_else(|| {
         // The scatter of a gather's gradient, such as an embedding's, has no line in the program.
-        None => scatter
-            .filter(|_| !is_of_gradient(program, array))
-            .map(|scatter| (RowOperation::Scatter, source_line(&scatter))),
-    }
+        let scatter = program.led_to(array, |user| does(user, Opcode::Scatter));
+        let scatter = scatter.filter(|_| !is_of_gradient(program, array))?;
+        Some((RowOperation::Scatter, source_line(&scatter)))
+    })
+}
+
+/// The gather that makes an array of rows, and its line.
+fn gathered(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(RowOperation, Option<SourceLine>)> {
+    let gather = program.made_by(array.op, is_gather)?;
+    let table = table(program, &gather).map(|table| name(&table));
+    let is_scattered = Some(program.led_to(array, |user| does(user, Opcode::Scatter)).is_some());
+    Some((RowOperation::Gather { table, is_scattered }, source_line(&gather)))
 }
 
 /// Arrays into which rows are scattered: split into columns, as the rows are.
@@ -162,4 +172,44 @@ pub(super) fn is_gather(instruction: &Instruction<'_>) -> bool {
 pub(super) fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = *program.flow.operands(program.flow.op(gather)?).first()?;
     program.made_by(table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Audit, Program};
+    use tilewise::tpu::Generation;
+    use tilewise_memory::Machine;
+
+    /// Forces on particles: positions of neighbours are gathered, and the gradient is scattered, in rows of 3 with another shape.
+    const FORCES: &str = r#"HloModule jit_f, is_scheduled=true
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+
+ENTRY main {
+  x = f32[16384,3]{0,1:T(4,128)} parameter(0), metadata={op_name="x"}
+  i = s32[1048576]{0:T(1024)} parameter(1), metadata={op_name="i"}
+  near = f32[1048576,3]{1,0:T(8,128)} gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}, metadata={op_name="jit(f)/jvp()/gather" source_file="md.py" source_line=7}
+  zero = f32[] constant(0)
+  r = f32[1048576]{0:T(1024)} reduce(near, zero), dimensions={1}, to_apply=add, metadata={op_name="jit(f)/jvp()/reduce_sum"}
+  back = f32[16384,64,3]{2,1,0:T(8,128)} custom-call(r), custom_call_target="f", metadata={op_name="jit(f)/transpose(jvp())/mul"}
+  rows = f32[1048576,3]{1,0:T(8,128)} bitcast(back)
+  start = f32[16384,3]{0,1:T(4,128)} broadcast(zero), dimensions={}
+  ROOT force = f32[16384,3]{0,1:T(4,128)} scatter(start, i, rows), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add, metadata={op_name="jit(f)/transpose(jvp())/scatter-add"}
+}"#;
+
+    #[test]
+    fn rows_of_a_gradient_are_those_of_the_gather_before() {
+        let program = Program::parse(FORCES).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
+        let advice = report.advice();
+        let found = advice.iter().find(|one| matches!(&one.finding, Finding::RowsOfFew(few) if few.columns == 3));
+        let found = found.expect("columns");
+        let source = found.array.as_ref().and_then(|array| array.source.as_ref());
+        assert_eq!(source.map(|line| line.line), Some(7));
+        // Both arrays of 512 MiB are gone.
+        assert!(found.saving.bytes().is_some_and(|bytes| bytes > 480 << 20), "{:?}", found.saving);
+    }
 }
