@@ -53,13 +53,25 @@ pub(crate) fn softened(module: &Module) -> Vec<(Vec<u64>, u64)> {
         bounds_of(module, Opcode::Exponential).map(|bounds| sorted(&bounds)).collect();
     let of_instruction = |at: Instruction<'_>| {
         let given = || bounds(&at.operands().next()?.instruction()?);
+        let is_maximum = || {
+            let mut called = at.calls().filter_map(|call| call.computation()?.root());
+            called.any(|root| root.opcode() == Opcode::Maximum)
+        };
         match at.opcode() {
-            Opcode::Reduce => {
-                let mut called = at.calls().filter_map(|call| call.computation()?.root());
+            Opcode::Reduce if is_maximum() => {
                 let given = given().filter(|bounds| exponentials.contains(&sorted(bounds)))?;
                 let summed = at.shape().ok().map(|shape| elements(&dimensions(&shape)))?;
                 let keys = elements(&given).checked_div(summed)?;
-                called.any(|root| root.opcode() == Opcode::Maximum).then_some((given, keys))
+                Some((given, keys))
+            }
+            // A maximum that is broadcast again may be one of windows that reach all keys.
+            Opcode::ReduceWindow if is_maximum() => {
+                let given = given().filter(|bounds| exponentials.contains(&sorted(bounds)))?;
+                let window = at.window()?;
+                let mut along = window.iter().zip(&given).filter(|(window, _)| window.size > 1);
+                let (window, keys) = along.next().filter(|_| along.next().is_none())?;
+                let keys = (window.size >= keys.saturating_mul(2).saturating_sub(1)).then_some(*keys)?;
+                Some((given, keys))
             }
             _ if is_softmax(&at) => {
                 let given = given()?;
@@ -112,4 +124,35 @@ pub(crate) fn sorted(bounds: &[u64]) -> Vec<u64> {
     let mut bounds = bounds.to_vec();
     bounds.sort_unstable();
     bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TPU's compiler writes the maximum of a softmax over 704 keys so, broadcast to them again.
+    #[test]
+    fn windows_that_reach_all_keys_are_a_softmax() {
+        let of = |size: u64| {
+            let pad = size / 2;
+            let text = format!(
+                "HloModule m
+
+max {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }}
+
+ENTRY e {{
+  x = f32[8,4,704,704]{{3,2,1,0}} parameter(0)
+  low = f32[] constant(-inf)
+  most = f32[8,4,704,704]{{3,2,1,0}} reduce-window(x, low), window={{size=1x1x1x{size} pad=0_0x0_0x0_0x{pad}_{pad}}}, to_apply=max
+  less = f32[8,4,704,704]{{3,2,1,0}} subtract(x, most)
+  ROOT y = f32[8,4,704,704]{{3,2,1,0}} exponential(less)
+}}"
+            );
+            scores(&Module::parse(text).expect("a program"), 128)
+        };
+        assert_eq!(of(1407).get(&(8 * 4 * 704 * 704)), Some(&704));
+        assert!(of(5).is_empty());
+    }
 }

@@ -14,7 +14,7 @@ use foldhash::HashSet;
 use tilewise_hlo::Opcode;
 
 /// Shorter sequences don't fill a memory.
-const POSITIONS: u64 = 1024;
+const POSITIONS: u64 = 512;
 
 pub(crate) struct ScoresOfAttention;
 
