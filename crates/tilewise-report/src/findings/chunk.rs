@@ -252,7 +252,11 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
 fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
     let size = finding.size;
     let names: Vec<String> = finding.inputs.iter().flat_map(|(_, names)| names).cloned().collect();
-    let what = if names.is_empty() { format!("{size} samples") } else { format!("{size} rows of {}", quoted(&names)) };
+    let what = match &names[..] {
+        [] if finding.keys.is_empty() => format!("{size} rows that the program makes"),
+        [] => format!("{size} samples"),
+        names => format!("{size} rows of {}", quoted(names)),
+    };
     format!("Take the {what} in {parts} parts")
 }
 

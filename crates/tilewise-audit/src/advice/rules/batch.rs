@@ -13,7 +13,7 @@ use crate::{
         parts::{ROWS, bytes_of_part},
         program::{LiveArray, ProgramModel},
         smaller_batch::smaller_batch,
-        split::{Joint, Split},
+        split::{Joint, Split, draws_bits},
     },
     program::{begins_with, name, op_name},
 };
@@ -55,6 +55,8 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) gradients: GradientSums,
     /// Whether all results begin with it.
     pub(super) is_in_all_results: bool,
+    /// Whether each sample has random numbers of its own.
+    is_drawn: bool,
     /// The function in parts, if that is known to compute the same.
     pub(super) in_parts: Option<InParts>,
     /// A smaller one with which the program fits.
@@ -131,6 +133,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             gradients == GradientSums::Summed && !inputs.is_empty() && inputs.iter().all(|(at, _)| *at == 0);
         let smaller = if is_too_large && is_chosen { smaller_batch(program, size, &inputs, part) } else { None };
         let is_in_all_results = found.is_in_all_results(program);
+        let is_drawn = if is_made { found.is_drawn(program) } else { draws_for_each(program, size) };
         Some(Self {
             size,
             largest,
@@ -145,6 +148,7 @@ impl<'a, 'm> Batch<'a, 'm> {
             is_to_fit,
             gradients,
             is_in_all_results,
+            is_drawn,
             in_parts,
             smaller,
         })
@@ -152,7 +156,7 @@ impl<'a, 'm> Batch<'a, 'm> {
 
     /// Random keys to split for each part: those that all parts share, if each sample has random numbers of its own.
     pub(super) fn keys(&self, program: &ProgramModel<'_>) -> Vec<String> {
-        if !draws_for_each(program, self.size) {
+        if !self.is_drawn {
             return Vec::new();
         }
         let parameters = program.parameters();
@@ -196,10 +200,8 @@ fn slides_windows(program: &ProgramModel<'_>) -> bool {
     program.machine.generation().is_some() && program.module.instructions().any(|at| is_window(&at))
 }
 
-/// Whether random bits are made along a dimension of this size, perhaps merged with others; JAX's own generator uses
-/// `xor`.
+/// Whether random bits are made along a dimension of this size, perhaps merged with others.
 fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
-    let makes_bits = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator);
     let is_of_each = |bounds: Vec<u64>| match bounds[..] {
         [merged] => merged >= size && merged.is_multiple_of(size),
         _ => bounds.contains(&size),
@@ -209,7 +211,7 @@ fn draws_for_each(program: &ProgramModel<'_>, size: u64) -> bool {
     program
         .module
         .instructions()
-        .filter(makes_bits)
+        .filter(draws_bits)
         .filter_map(|at| shapes(&at))
         .flatten()
         .any(|leaf| is_of_each(leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()))

@@ -170,6 +170,11 @@ impl<'p> Split<'p> {
         })
     }
 
+    /// Whether random bits are made along it.
+    pub(crate) fn is_drawn(&self, program: &ProgramModel<'_>) -> bool {
+        program.module.instructions().filter(draws_bits).any(|at| self.place(&at, 0).is_some())
+    }
+
     /// Whether a result is made of all positions together and of an argument that it replaces, such as a state, which the
     /// positions read: after a call for one part, the next part would read another one.
     pub(crate) fn renews_state(&self, program: &ProgramModel<'_>) -> bool {
@@ -283,6 +288,11 @@ impl<'p> Split<'p> {
         born.extend(others.flat_map(|at| (0..self.axes.leaves(at.index())).map(move |leaf| (at.index(), leaf))));
         Some(born)
     }
+}
+
+/// Whether an instruction makes random bits; JAX's own generator uses `xor`.
+pub(crate) fn draws_bits(at: &Instruction<'_>) -> bool {
+    matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator)
 }
 
 /// Whether the relation of an instruction's results to its operands is unknown; an allocated buffer has no operands.
