@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::{BoundaryChange, KernelArray, KernelRow};
-use tilewise_kernel::{Allocation, Budget, Kernel, Limits, PaddedBlock, Unsupported, Verdict, Window};
+use tilewise_kernel::{Allocation, Budget, Kernel, KernelFit, Limits, PaddedBlock, Unsupported, Window};
 use tilewise_report::{KernelBudget, RemedyWords, WriteText};
 
 /// A Pallas kernel of a compiled program, and the VMEM that it took by the compiler's own account. Sizes are in bytes.
@@ -331,7 +331,7 @@ impl KernelFields {
             may_be_kept_bytes: budget.bytes_that_may_be_kept(),
             moved_bytes: budget.moved_bytes(),
             libtpu: budget.limits.map(|_| Limits::LIBTPU),
-            verdict: budget.verdict.map(Verdict::as_str),
+            verdict: budget.verdict.map(KernelFit::as_str),
         }
     }
 }
@@ -416,7 +416,8 @@ pub(crate) fn kernel_fits(
     };
     kernel.limit_bytes = limit.or(kernel.limit_bytes);
     let budget = kernel.budget(generation)?;
-    let fits = matches!(budget.verdict, Some(Verdict::DeclaredFits | Verdict::ProbablyFits)) && is_supported(&budget);
+    let fits =
+        matches!(budget.verdict, Some(KernelFit::DeclaredFits | KernelFit::ProbablyFits)) && is_supported(&budget);
     Ok((budget.vmem_bytes, budget.guess_bytes.unwrap_or_default(), fits, budget.limit_needed()))
 }
 

@@ -37,7 +37,7 @@ pub mod recommendation {
 }
 
 pub use advice::{CopyEnd, CopyEndKind, CopyReason, Recommendation};
-pub use copies::{CopyClass, CopyLine, CopyRow, Obstacle, copies_by_line};
+pub use copies::{CopyClass, CopyLine, CopyRow, RequestObstacle, copies_by_line};
 pub use dump::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use explain::{Explanation, Mismatch, MismatchCause, explain};
 pub use failure::Failure;

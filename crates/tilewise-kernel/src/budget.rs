@@ -37,7 +37,7 @@ pub struct Budget {
     /// The limits of the generation; `None` on v2.
     pub limits: Option<Limits>,
     /// Whether it fits; `None` without a limit.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<KernelFit>,
 }
 
 impl Budget {
@@ -68,7 +68,7 @@ impl Budget {
 /// Whether a kernel fits. No verdict is "fits" without the body, whose memory only the compiler knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum KernelFit {
     /// The declared memory is more than the limit of VMEM, or than SMEM.
     DoesNotFit,
     /// The declared memory fits; no guess of the body was given.
@@ -79,7 +79,7 @@ pub enum Verdict {
     ProbablyFits,
 }
 
-impl Verdict {
+impl KernelFit {
     /// Its name: `does_not_fit`, `declared_fits`, `probably_does_not_fit` or `probably_fits`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -213,10 +213,10 @@ impl Kernel {
         let limit_bytes = limits.map_or(self.limit_bytes, |limits| Some(limits.in_force(self.limit_bytes)));
         let is_within_smem = limits.is_none_or(|limits| smem_bytes <= limits.smem_bytes);
         let verdict = limit_bytes.map(|limit| match self.body_bytes {
-            _ if vmem_bytes > limit || !is_within_smem => Verdict::DoesNotFit,
-            None => Verdict::DeclaredFits,
-            Some(guess) if vmem_bytes.saturating_add(with_margin(guess)) > limit => Verdict::ProbablyDoesNotFit,
-            Some(_) => Verdict::ProbablyFits,
+            _ if vmem_bytes > limit || !is_within_smem => KernelFit::DoesNotFit,
+            None => KernelFit::DeclaredFits,
+            Some(guess) if vmem_bytes.saturating_add(with_margin(guess)) > limit => KernelFit::ProbablyDoesNotFit,
+            Some(_) => KernelFit::ProbablyFits,
         });
         let guess_bytes = self.body_bytes;
         Ok(Budget {

@@ -4,7 +4,7 @@
 //!
 //! - A [`Kernel`] is read from its text, a line for each declaration; [`parts`] divides a text of several.
 //! - [`Kernel::budget`] gives its [`Budget`] on a generation: a [`Window`] for each operand, an [`Allocation`] for each
-//!   scratch and prefetched array, the totals, and the [`Verdict`] against the [`Limits`] of that generation.
+//!   scratch and prefetched array, the totals, and the [`KernelFit`] against the [`Limits`] of that generation.
 //! - [`Window::unsupported`] says why the compiler refuses a block, with the nearest one that it takes.
 //! - [`PaddedBlock`] is one block with the padding of its tiles.
 //!
@@ -35,7 +35,7 @@ mod notation;
 mod rules;
 
 pub use block::PaddedBlock;
-pub use budget::{Allocation, Budget, BufferCause, Verdict, Window};
+pub use budget::{Allocation, Budget, BufferCause, KernelFit, Window};
 pub use kernel::{Array, Kernel, Memory, Operand, Scratch};
 pub use limits::{Limits, vmem_bytes};
 pub use notation::parts;

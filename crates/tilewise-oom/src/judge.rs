@@ -6,7 +6,7 @@ use crate::forms::Judged;
 use crate::framework::Framework;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
-use crate::verdict::{UntiledMachine, Verdict};
+use crate::verdict::{OomVerdict, UntiledMachine};
 use tilewise::Shape;
 
 /// A request of at most this many bytes is small: if it fails, others hold the memory.
@@ -37,27 +37,27 @@ impl Message {
     /// The verdict on the message.
     ///
     /// ```
-    /// use tilewise_oom::{Message, Verdict};
+    /// use tilewise_oom::{Message, OomVerdict};
     ///
     /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
     ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
-    /// assert_eq!(Message::parse(text)?.verdict(), Verdict::Fragmentation);
+    /// assert_eq!(Message::parse(text)?.verdict(), OomVerdict::Fragmentation);
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> OomVerdict {
         match self.form.rule().judged {
-            Judged::As(Verdict::Fits) if self.is_over() => Verdict::Size,
+            Judged::As(OomVerdict::Fits) if self.is_over() => OomVerdict::Size,
             Judged::As(verdict) => verdict,
-            Judged::Elsewhere(_) => Verdict::NotTpu,
+            Judged::Elsewhere(_) => OomVerdict::NotTpu,
             Judged::RunTime => self.verdict_at_run_time(),
-            _ if self.is_spilled() => Verdict::Spills,
-            Judged::Kernel => Verdict::KernelMemory,
+            _ if self.is_spilled() => OomVerdict::Spills,
+            Judged::Kernel => OomVerdict::KernelMemory,
             Judged::Memory => match self.memory_space.as_deref() {
                 Some("hbm" | "host") => self.verdict_on_hbm(),
-                Some(_) => Verdict::KernelMemory,
+                Some(_) => OomVerdict::KernelMemory,
                 None if self.entries.iter().any(|entry| entry.window().is_some()) || self.is_list_of_kernel() => {
-                    Verdict::KernelMemory
+                    OomVerdict::KernelMemory
                 }
                 None => self.verdict_on_hbm(),
             },
@@ -77,39 +77,39 @@ impl Message {
     /// doesn't show it.
     ///
     /// ```
-    /// use tilewise_oom::{Message, Verdict};
+    /// use tilewise_oom::{Message, OomVerdict};
     ///
     /// let text = "Out of memory while trying to allocate 34912723376 bytes.
     /// BufferAssignment stats:
     ///      preallocated temp allocation:   32.51GiB";
     /// let message = Message::parse(text)?;
-    /// assert_eq!((message.verdict(), message.cause()), (Verdict::NotTpu, Some(Verdict::Size)));
+    /// assert_eq!((message.verdict(), message.cause()), (OomVerdict::NotTpu, Some(OomVerdict::Size)));
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
-    pub fn cause(&self) -> Option<Verdict> {
+    pub fn cause(&self) -> Option<OomVerdict> {
         // The target is the memory less arguments and results.
         if self.form == Form::Rematerialization && self.facts.has("below_zero") {
-            return Some(Verdict::Arguments);
+            return Some(OomVerdict::Arguments);
         }
         let used = self.used.as_ref();
         match self.machine()? {
-            UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
-            UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(Verdict::KernelMemory),
+            UntiledMachine::Gpu if self.form == Form::GpuArguments => Some(OomVerdict::Arguments),
+            UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(OomVerdict::KernelMemory),
             UntiledMachine::Gpu if matches!(self.form, Form::Autotuning | Form::GpuRetry) => None,
             UntiledMachine::Gpu | UntiledMachine::Unnamed => self.cause_on_gpu(),
             UntiledMachine::Host if self.form == Form::HostPool => None,
-            UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
+            UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| OomVerdict::Reservation),
             UntiledMachine::Tenstorrent => {
                 let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
                 let (needed, bank) = (fact("needed"), fact("bank"));
                 match (needed, bank, fact("free"), fact("largest")) {
-                    (Some(needed), Some(bank), ..) if needed > bank => Some(Verdict::Size),
+                    (Some(needed), Some(bank), ..) if needed > bank => Some(OomVerdict::Size),
                     (Some(needed), _, Some(free), Some(largest)) if free >= needed && needed > largest => {
-                        Some(Verdict::Fragmentation)
+                        Some(OomVerdict::Fragmentation)
                     }
-                    (Some(_), Some(_), ..) => Some(Verdict::Reservation),
-                    _ => self.is_over().then_some(Verdict::Size),
+                    (Some(_), Some(_), ..) => Some(OomVerdict::Reservation),
+                    _ => self.is_over().then_some(OomVerdict::Size),
                 }
             }
         }
@@ -123,33 +123,37 @@ impl Message {
         self.form == Form::Host && (self.facts.has("group") || constraint == Some("CONSTRAINT_MEMCG"))
     }
 
-    fn cause_on_gpu(&self) -> Option<Verdict> {
+    fn cause_on_gpu(&self) -> Option<OomVerdict> {
         // Modules and the buffers of libraries lie outside the pool that the process set aside for itself.
         if self.facts.has("handle") {
-            return (!self.has_free_gpu()).then_some(Verdict::Reservation);
+            return (!self.has_free_gpu()).then_some(OomVerdict::Reservation);
         }
         if ["loaded", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
-            return Some(Verdict::Reservation);
+            return Some(OomVerdict::Reservation);
         }
         if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {
-            return Some(Verdict::Arguments);
+            return Some(OomVerdict::Arguments);
         }
         let used = self.used.as_ref()?;
         if self.room().or(self.left_by_arguments()).is_some_and(|room| used.bytes() > room) {
-            Some(Verdict::Size)
+            Some(OomVerdict::Size)
         } else if self.cannot_grow() || self.is_taken() {
-            Some(Verdict::Reservation)
+            Some(OomVerdict::Reservation)
         } else if let Some(free) = self.facts.size("free").filter(|free| free.bytes() >= used.bytes()) {
             let is_full = self.room().is_some_and(|room| free.bytes() < room / MOSTLY_FULL);
-            Some(if is_full { Verdict::Reservation } else { Verdict::Fragmentation })
+            Some(if is_full { OomVerdict::Reservation } else { OomVerdict::Fragmentation })
         } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
             // The pool is at most as large as this: a small one could not grow beside others.
             let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));
-            Some(if self.full_percent().is_some() || most < SMALL_POOL { Verdict::Reservation } else { Verdict::Size })
+            Some(if self.full_percent().is_some() || most < SMALL_POOL {
+                OomVerdict::Reservation
+            } else {
+                OomVerdict::Size
+            })
         } else if self.asks_for("results") || !self.holds_the_most() && (self.asks_little() || self.is_small_on_gpu()) {
-            Some(Verdict::Reservation)
+            Some(OomVerdict::Reservation)
         } else if self.asks_for("temporaries") || used.bytes() > LARGEST_GPU {
-            Some(Verdict::Size)
+            Some(OomVerdict::Size)
         } else {
             None
         }
@@ -255,10 +259,10 @@ impl Message {
         self.used.as_ref().zip(self.limit.as_ref()).is_some_and(|(used, limit)| used.low() > limit.high())
     }
 
-    fn verdict_at_run_time(&self) -> Verdict {
+    fn verdict_at_run_time(&self) -> OomVerdict {
         match (&self.used, &self.limit) {
-            (Some(asked), Some(free)) if free.bytes() >= asked.bytes() => Verdict::Fragmentation,
-            _ => Verdict::Reservation,
+            (Some(asked), Some(free)) if free.bytes() >= asked.bytes() => OomVerdict::Fragmentation,
+            _ => OomVerdict::Reservation,
         }
     }
 
@@ -313,14 +317,14 @@ impl Message {
         spilled > 0 && (spilled >= others || self.budget().missing_bytes.is_some_and(|missing| spilled >= missing))
     }
 
-    fn verdict_on_hbm(&self) -> Verdict {
+    fn verdict_on_hbm(&self) -> OomVerdict {
         let budget = self.budget();
         let padding = budget.padding_bytes.unwrap_or(0);
         // The arguments' elements alone exceed the memory.
         let arguments =
             budget.argument_bytes.map(|bytes| bytes.saturating_sub(budget.argument_padding_bytes.unwrap_or(0)));
         if arguments.zip(budget.capacity_bytes).is_some_and(|(arguments, capacity)| arguments > capacity) {
-            return Verdict::Arguments;
+            return OomVerdict::Arguments;
         }
         let listed = || self.entries.iter().filter_map(|entry| entry.size.as_ref()).map(PrintedSize::bytes);
         let used = budget.used_bytes.unwrap_or_else(|| listed().fold(0, u64::saturating_add));
@@ -330,15 +334,15 @@ impl Message {
             None => padding > 0 && u128::from(padding) * MUCH_PADDING >= u128::from(used),
         };
         if is_padding {
-            return Verdict::Padding;
+            return OomVerdict::Padding;
         }
         let fragmentation = budget.fragmentation_bytes.unwrap_or(0);
         if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
-            return Verdict::Fragmentation;
+            return OomVerdict::Fragmentation;
         }
         // A list without its beginning doesn't show the largest entry.
         let is_beheaded = budget.used_bytes.is_none() && self.entries.first().is_some_and(Entry::is_of_the_tail);
         let is_told = budget.missing_bytes.is_some() || self.form != Form::Excerpt || used > 0 && !is_beheaded;
-        if is_told { Verdict::Size } else { Verdict::Unknown }
+        if is_told { OomVerdict::Size } else { OomVerdict::Unknown }
     }
 }

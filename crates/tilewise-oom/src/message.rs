@@ -16,7 +16,7 @@ use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
 use crate::told::Told;
 use crate::traceback::Frame;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 use tilewise::tpu::Generation;
 
 /// A parsed message about memory or layout.
@@ -213,7 +213,7 @@ impl Message {
     pub fn page(&self) -> &'static str {
         let rule = self.form.rule();
         let own = rule.codes.iter().copied().find(|code| self.code.as_deref() == Some(*code) && *code != "E1002");
-        let is_of_core = matches!(self.verdict(), Verdict::KernelMemory | Verdict::Spills);
+        let is_of_core = matches!(self.verdict(), OomVerdict::KernelMemory | OomVerdict::Spills);
         own.unwrap_or(match rule.page {
             "E1000" if is_of_core => "E1001",
             "E0101" if self.facts.text("verb") == Some("allocate") && self.module.is_none() => "E0100",

@@ -2,9 +2,9 @@
 //! message first.
 
 use crate::block_sizes::{BlockSize, block_sizes};
+use crate::candidates::{self, Candidate};
 use crate::device::{self, Device};
 use crate::done::Done;
-use crate::drafts::{self, Draft};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::facts::{Fact, FactValue, Facts};
@@ -16,12 +16,12 @@ use crate::job::{self, Model, PoolSettings, Run};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
+use crate::loose_arrays;
 use crate::memory;
 use crate::message::{Message, Named};
 use crate::occasion::Occasion;
 use crate::pool;
 use crate::product::Product;
-use crate::prose;
 use crate::server::Server;
 use crate::settings;
 use crate::sharding;
@@ -211,16 +211,17 @@ fn is_bare(message: &Message) -> bool {
 
 /// All messages of a cleaned text, in its order.
 fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
-    let mut drafts = drafts::read(text);
-    drafts.retain(|draft| draft.rule.level != Level::Warning || !is_comment(text, draft.start));
-    let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
-    let mut messages: Vec<Message> = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let start = draft.start;
+    let mut candidates = candidates::read(text);
+    candidates.retain(|candidate| candidate.rule.level != Level::Warning || !is_comment(text, candidate.start));
+    let tables: Vec<usize> =
+        candidates.iter().filter(|candidate| candidate.rule.has_tables()).map(|candidate| candidate.start).collect();
+    let mut messages: Vec<Message> = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let start = candidate.start;
         let after = tables.partition_point(|other| *other <= start);
         let chunk = start..tables.get(after).copied().unwrap_or(text.len());
         let before = if tables.first() == Some(&start) { &text[..start] } else { "" };
-        messages.push(message(draft, text, before, chunk, device));
+        messages.push(message(candidate, text, before, chunk, device));
     }
     if tables.is_empty()
         && let Some(excerpt) = excerpt(text)
@@ -361,9 +362,9 @@ fn set_frames(message: &mut Message, text: &str, start: usize) {
     message.raised_at = frames.into_iter().find(Frame::is_own);
 }
 
-/// The message of a draft. Its tables and lists are in `chunk`, or its tables in `before` if a log prints them first.
-fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: Device) -> Message {
-    let Draft { rule, mut facts, code, is_retold, is_open, start, end, first_end, .. } = draft;
+/// The message of a candidate. Its tables and lists are in `chunk`, or its tables in `before` if a log prints them first.
+fn message(candidate: Candidate, text: &str, before: &str, chunk: Range<usize>, device: Device) -> Message {
+    let Candidate { rule, mut facts, code, is_retold, is_open, start, end, first_end, .. } = candidate;
     let mut message = Message::new(rule.form);
     message.is_retold = is_retold;
     message.code = code.map(str::to_owned);
@@ -393,7 +394,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, device: 
             message.requirement = message.requirement.take().or_else(|| Requirement::read(before));
         }
         if message.entries.is_empty() && message.form != Form::SparseCore {
-            message.entries = prose::entries(&text[chunk]);
+            message.entries = loose_arrays::entries(&text[chunk]);
         }
     }
     let is_over =

@@ -4,7 +4,7 @@ use crate::form::Form;
 use crate::message::Message;
 use crate::occasion::{MOVES, Occasion};
 use crate::text::size::PrintedSize;
-use crate::verdict::{UntiledMachine, Verdict};
+use crate::verdict::{OomVerdict, UntiledMachine};
 
 /// Bytes of a request below a page of memory.
 const TINY: u64 = 4096;
@@ -33,7 +33,7 @@ pub enum Reason {
     /// The host's own memory ran out.
     Host,
     /// A bank of a Tenstorrent device can't hold its part, by this cause.
-    Bank(Option<Verdict>),
+    Bank(Option<OomVerdict>),
     /// NCCL's buffers found no room beside the pool of a process.
     Communicator,
     /// A device could not be opened.
@@ -185,21 +185,21 @@ impl Message {
             return if self.has_free_gpu() { Reason::Unsupported } else { Reason::Handle };
         }
         match self.cause() {
-            Some(Verdict::Reservation) if has("communicator") => Reason::Communicator,
-            Some(Verdict::Reservation) if has("context") => Reason::Unopened,
-            Some(Verdict::Reservation) if has("loaded") => Reason::Code,
-            Some(Verdict::Reservation) if has("library") => Reason::Library,
-            Some(Verdict::Reservation) if self.cannot_grow() => Reason::Ungrown,
-            Some(Verdict::Reservation) => match self.full_percent() {
+            Some(OomVerdict::Reservation) if has("communicator") => Reason::Communicator,
+            Some(OomVerdict::Reservation) if has("context") => Reason::Unopened,
+            Some(OomVerdict::Reservation) if has("loaded") => Reason::Code,
+            Some(OomVerdict::Reservation) if has("library") => Reason::Library,
+            Some(OomVerdict::Reservation) if self.cannot_grow() => Reason::Ungrown,
+            Some(OomVerdict::Reservation) => match self.full_percent() {
                 Some(percent) => Reason::OwnArrays(percent),
                 None if self.is_taken() => Reason::Taken,
                 None if self.used.as_ref().is_some_and(|used| used.bytes() < TINY) => Reason::Tiny,
                 None if self.asks_little() || !self.asks_for("results") => Reason::Small,
                 None => Reason::Results,
             },
-            Some(Verdict::Fragmentation) => Reason::Fragmentation,
-            Some(Verdict::Arguments) => Reason::Arguments,
-            Some(Verdict::Size) => Reason::Size,
+            Some(OomVerdict::Fragmentation) => Reason::Fragmentation,
+            Some(OomVerdict::Arguments) => Reason::Arguments,
+            Some(OomVerdict::Size) => Reason::Size,
             _ if self.is_mostly_free() => Reason::MostlyFree,
             _ => Reason::Unknown,
         }

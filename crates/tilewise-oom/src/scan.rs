@@ -100,7 +100,7 @@ static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().m
 /// in the log.
 ///
 /// ```
-/// use tilewise_oom::{Scanner, Verdict};
+/// use tilewise_oom::{Scanner, OomVerdict};
 ///
 /// let log = "step 1\n".repeat(1 << 20) + "Attempting to reserve 9.62G at the bottom of memory. That was not possible. \
 ///            There are 7.14G free.\n" + &"done\n".repeat(1 << 19);
@@ -108,7 +108,7 @@ static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().m
 /// while let Some(range) = scanner.wanted() {
 ///     scanner.take(&log.as_bytes()[range.start as usize..range.end as usize]);
 /// }
-/// assert_eq!(scanner.finish()?.verdict(), Verdict::Reservation);
+/// assert_eq!(scanner.finish()?.verdict(), OomVerdict::Reservation);
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[derive(Debug)]
@@ -246,14 +246,14 @@ impl Message {
     /// [`Error`], if the text has none; its text names the wordings that are looked for.
     ///
     /// ```
-    /// use tilewise_oom::{Level, Message, Verdict};
+    /// use tilewise_oom::{Level, Message, OomVerdict};
     ///
     /// let log = "W hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \
     ///            rematerialization; only reduced to 15.22GiB (16339342336 bytes)
     /// Compilation failure: Ran out of memory in memory space hbm. Used 18.56G of 16.00G hbm.";
     /// let message = Message::parse(log)?;
-    /// assert_eq!((message.verdict(), message.form.level()), (Verdict::Size, Level::Error));
-    /// assert_eq!(message.others[0].verdict(), Verdict::RematLimit);
+    /// assert_eq!((message.verdict(), message.form.level()), (OomVerdict::Size, Level::Error));
+    /// assert_eq!(message.others[0].verdict(), OomVerdict::RematLimit);
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, Error> {

@@ -3,7 +3,7 @@
 /// The cause of a message, which decides the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum OomVerdict {
     /// Padding is at least the missing bytes, or most of the used ones.
     Padding,
     /// The arguments alone do not fit.
@@ -76,7 +76,7 @@ impl UntiledMachine {
     }
 }
 
-impl Verdict {
+impl OomVerdict {
     /// A stable name in snake case, for machines.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -12,7 +12,7 @@ use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 use tilewise_draw::{BudgetPart, BudgetPicture};
 use tilewise_kernel::{
-    Allocation, Array, Budget, BufferCause, Kernel, Limits, Memory, PaddedBlock, Unsupported, Verdict, Window,
+    Allocation, Array, Budget, BufferCause, Kernel, KernelFit, Limits, Memory, PaddedBlock, Unsupported, Window,
 };
 
 /// The answer of `tilewise kernel` to one kernel; `docs/json.md` lists the fields of its JSON.
@@ -20,12 +20,12 @@ use tilewise_kernel::{
 /// # Examples
 /// ```
 /// use tilewise::tpu::Generation;
-/// use tilewise_kernel::{Kernel, Verdict};
+/// use tilewise_kernel::{Kernel, KernelFit};
 /// use tilewise_report::KernelBudget;
 ///
 /// let kernel: Kernel = "grid 8\nin f32[64,128] block 8,128 @ 0,-".parse()?;
 /// let found = KernelBudget::of(&kernel, Some(Generation::V6e))?;
-/// assert_eq!(found.budget.verdict, Some(Verdict::DeclaredFits));
+/// assert_eq!(found.budget.verdict, Some(KernelFit::DeclaredFits));
 /// assert_eq!(found.budget.windows[0].buffers, 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -83,7 +83,7 @@ impl Serialize for KernelBudget {
             may_be_kept_bytes: budget.bytes_that_may_be_kept(),
             moved_bytes: budget.moved_bytes(),
             libtpu: budget.limits.map(|_| Limits::LIBTPU),
-            verdict: budget.verdict.map(Verdict::as_str),
+            verdict: budget.verdict.map(KernelFit::as_str),
             sentence: self.verdict_in_words(),
             remedy: self.remedy(),
         };
@@ -140,7 +140,7 @@ impl KernelBudget {
     /// Whether the compiler will certainly refuse it: it declares more than there is, or has an unsupported block.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.budget.verdict == Some(Verdict::DoesNotFit)
+        self.budget.verdict == Some(KernelFit::DoesNotFit)
             || self.budget.windows.iter().any(|window| window.unsupported.is_some())
     }
 
@@ -184,7 +184,7 @@ impl KernelBudget {
             size(self.budget.limits.map(|limits| limits.cap_bytes)),
             bytes(self.budget.smem_bytes)
         );
-        let verdict = self.budget.verdict.map_or("unknown", Verdict::as_str).replace('_', " ");
+        let verdict = self.budget.verdict.map_or("unknown", KernelFit::as_str).replace('_', " ");
         format!("  {:<4}{numbers}  {}", self.tpu(), styled(style_of(self.tone()), verdict))
     }
 
@@ -202,8 +202,8 @@ impl KernelBudget {
         match self.budget.verdict {
             _ if self.is_measured_too_large() => Tone::Bad,
             _ if self.measured_bytes.is_some() => Tone::Plain,
-            Some(Verdict::DoesNotFit) => Tone::Bad,
-            Some(Verdict::ProbablyDoesNotFit) => Tone::Warning,
+            Some(KernelFit::DoesNotFit) => Tone::Bad,
+            Some(KernelFit::ProbablyDoesNotFit) => Tone::Warning,
             _ => Tone::Plain,
         }
     }
@@ -233,8 +233,8 @@ impl KernelBudget {
             guess => format!("take {}", bytes(guess)),
         };
         match verdict {
-            Verdict::DoesNotFit if self.budget.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
-            Verdict::DoesNotFit => {
+            KernelFit::DoesNotFit if self.budget.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
+            KernelFit::DoesNotFit => {
                 let most = self.budget.limits.map(|limits| limits.smem_bytes).unwrap_or_default();
                 format!(
                     "Does not fit: it declares {} of SMEM, which has {}",
@@ -242,10 +242,10 @@ impl KernelBudget {
                     bytes(most)
                 )
             }
-            Verdict::ProbablyFits => {
+            KernelFit::ProbablyFits => {
                 format!("Probably fits: it declares {of_limit}; its body is guessed to {guess}")
             }
-            Verdict::ProbablyDoesNotFit => {
+            KernelFit::ProbablyDoesNotFit => {
                 format!("Probably does not fit: it declares {of_limit}; its body is guessed to {guess}")
             }
             _ if left == 0 => format!("What it declares fits, and leaves nothing for the body: it declares {of_limit}"),
@@ -261,8 +261,8 @@ impl KernelBudget {
         let is_short = match verdict {
             _ if self.is_measured_too_large() => true,
             _ if self.measured_bytes.is_some() => return None,
-            Verdict::DoesNotFit => self.budget.vmem_bytes > limit,
-            Verdict::ProbablyDoesNotFit => true,
+            KernelFit::DoesNotFit => self.budget.vmem_bytes > limit,
+            KernelFit::ProbablyDoesNotFit => true,
             _ => return None,
         };
         if !is_short {

@@ -3,8 +3,8 @@
 use crate::{
     ArrayShape, Layout, Tile, TileDimension, Tiled,
     array::letter,
-    covering::{CoveredAxis, Cut, Origin},
     text::join,
+    tile_cover::{CoveredAxis, Cut, Origin},
     tpu::memory_space_name,
 };
 use alloc::{

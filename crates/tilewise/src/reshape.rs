@@ -28,13 +28,13 @@ pub struct FreeReshape {
     /// may also stand elsewhere.
     pub layouts: Vec<Shape>,
     /// The splits and merges that are not free by themselves; empty if there are [`layouts`](Self::layouts).
-    pub obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<ReshapeObstacle>,
 }
 
 /// The reason that splitting a dimension, or merging two, moves bytes. `Display` gives a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum ReshapeObstacle {
     /// The minor part is no multiple of the tile.
     Cut {
         /// The dimension to split.
@@ -85,7 +85,7 @@ pub enum Obstacle {
     },
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for ReshapeObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut { dimension, size, tile } => {
@@ -301,7 +301,7 @@ impl Tiled {
     }
 
     /// The obstacle to each split and merge.
-    fn obstacles(&self, bounds: &[u64]) -> Vec<Obstacle> {
+    fn obstacles(&self, bounds: &[u64]) -> Vec<ReshapeObstacle> {
         let mut obstacles = Vec::new();
         for (own, wanted) in common_factors(self.logical_dimensions(), bounds) {
             let (Some(&first), true) = (own.first(), own.len() + wanted.len() > 2) else { continue };
@@ -315,25 +315,25 @@ impl Tiled {
                     size = size.saturating_mul(bounds[dimension]);
                     let tile = self.tile_along(first);
                     obstacles.push(match size.checked_rem(tile) {
-                        Some(0) => Obstacle::Between { dimension: first, size },
-                        _ => Obstacle::Cut { dimension: first, size, tile },
+                        Some(0) => ReshapeObstacle::Between { dimension: first, size },
+                        _ => ReshapeObstacle::Cut { dimension: first, size, tile },
                     });
                 }
                 // If a split cuts a tile, the splits that don't are no obstacles of their own.
-                let cuts = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Cut { .. });
+                let cuts = |obstacle: &ReshapeObstacle| matches!(obstacle, ReshapeObstacle::Cut { .. });
                 if obstacles[before..].iter().any(cuts) {
                     let own = obstacles.split_off(before);
                     obstacles.extend(own.into_iter().filter(cuts));
                 }
             }
             if obstacles.len() == before {
-                obstacles.push(Obstacle::Mixed { dimension: first });
+                obstacles.push(ReshapeObstacle::Mixed { dimension: first });
             }
         }
         obstacles
     }
 
-    fn merge_obstacle(&self, major: usize, minor: usize) -> Option<Obstacle> {
+    fn merge_obstacle(&self, major: usize, minor: usize) -> Option<ReshapeObstacle> {
         let bounds = self.logical_dimensions();
         let place = |wanted: usize| {
             let mut order = self.array().major_to_minor().filter(|&dimension| bounds[dimension] > 1);
@@ -342,11 +342,11 @@ impl Tiled {
         let (bound, tile, rows) = (bounds[minor], self.tile_along(minor), self.tile_along(major));
         let padded = checked::round_up(bound, tile).unwrap_or(bound);
         if place(major)? + 1 != place(minor)? {
-            Some(Obstacle::Apart { major, minor })
+            Some(ReshapeObstacle::Apart { major, minor })
         } else if padded != bound {
-            Some(Obstacle::Padded { major, minor, bound, padded })
+            Some(ReshapeObstacle::Padded { major, minor, bound, padded })
         } else {
-            (rows > 1).then_some(Obstacle::Rows { major, minor, tile: rows })
+            (rows > 1).then_some(ReshapeObstacle::Rows { major, minor, tile: rows })
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{program::ProgramModel, recommendation::Recommendation, rules::LayoutRequests};
 use crate::{
-    copies::{CopyClass, CopyRow, Obstacle},
+    copies::{CopyClass, CopyRow, RequestObstacle},
     program::{PlannedProgram, op_name},
 };
 use foldhash::HashMap;
@@ -30,7 +30,7 @@ pub struct CopyReason {
     /// The other copy of a pair, if the second restores the order that the first changed.
     pub cancels: Option<String>,
     /// Why no other layout at the interface removes it, if one was looked for.
-    pub obstacle: Option<Obstacle>,
+    pub obstacle: Option<RequestObstacle>,
     /// How to pass an argument or take a result so that this copy isn't needed, at no cost of memory: its array's
     /// [`requested`](crate::recommendation::AdvisedArray::requested) layout.
     pub fix: Option<Recommendation>,

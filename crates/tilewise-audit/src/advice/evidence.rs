@@ -13,13 +13,13 @@ use tilewise_oom::Framework;
 /// A program that takes too much memory, by its text or its message. Facts that a message lacks are `None`.
 pub(crate) trait Evidence {
     /// The arrays that the caller passes.
-    fn arguments(&self) -> Vec<&dyn Held>;
+    fn arguments(&self) -> Vec<&dyn ArrayFact>;
 
     /// The arrays that the caller gets, but for those in arguments' memory.
-    fn results(&self) -> Vec<&dyn Held>;
+    fn results(&self) -> Vec<&dyn ArrayFact>;
 
     /// The arrays inside the program at its peak, each buffer once.
-    fn temporaries(&self) -> Vec<&dyn Held>;
+    fn temporaries(&self) -> Vec<&dyn ArrayFact>;
 
     /// The generation whose layouts are the default ones for an array.
     fn generation_of(&self, shape: &Shape) -> Generation;
@@ -53,21 +53,21 @@ pub(crate) enum Listed {
 /// Thresholds that tell signs from chance: less is known of an array that a message lists.
 pub(crate) struct Thresholds {
     /// Maximum number of columns to keep as arrays; more are an embedding.
-    pub(crate) few: u64,
+    pub(crate) max_columns: u64,
     /// Dimensions up to this size beside the columns are columns, too.
-    pub(crate) short: u64,
+    pub(crate) max_minor: u64,
     /// Minimum number of rows in a table.
-    pub(crate) rows: u64,
+    pub(crate) min_rows: u64,
     /// Minimum size of a padded array of rows, in quarters of its data.
     pub(crate) padded_quarters: u64,
     /// Numbers of parts of a batch to choose from.
     pub(crate) parts: &'static [u64],
     /// Minimum percentage of the temporaries that have the dimension.
-    pub(crate) most: u64,
+    pub(crate) min_percent: u64,
 }
 
 /// An array in the device's memory.
-pub(crate) trait Held {
+pub(crate) trait ArrayFact {
     fn shape(&self) -> &Shape;
 
     fn bounds(&self) -> &[u64];
@@ -111,7 +111,7 @@ pub(crate) trait Held {
 }
 
 /// Bytes of an array of these bounds in the default layout, with the element type of `like`.
-pub(crate) fn default_bytes(evidence: &dyn Evidence, like: &dyn Held, bounds: &[u64]) -> Option<u64> {
+pub(crate) fn default_bytes(evidence: &dyn Evidence, like: &dyn ArrayFact, bounds: &[u64]) -> Option<u64> {
     let shape =
         tilewise::tpu::default_layout(like.element_type(), bounds, evidence.generation_of(like.shape())).ok()?;
     Some(shape.as_array()?.sizes().ok()?.physical_bytes)

@@ -2,9 +2,9 @@
 
 use super::{
     finding::Checkpointed,
-    kept::KeptValue,
     layer_calls::LayerCalls,
     program::{LiveArray, ProgramModel},
+    residuals::Residual,
 };
 use crate::program::{is_backward, is_module, modules, numbered, traced};
 use foldhash::{HashMap, HashSet};
@@ -42,7 +42,7 @@ impl BackwardPasses {
 
 /// One layer with the values that it keeps.
 struct Layer<'k, 'a, 'm> {
-    values: Vec<&'k KeptValue<'a, 'm>>,
+    values: Vec<&'k Residual<'a, 'm>>,
     /// End of its forward pass.
     end: usize,
     /// For each value, whether it is a later layer's input, which stays when the layer is recomputed.
@@ -53,10 +53,10 @@ struct Layer<'k, 'a, 'm> {
 
 impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     /// The layers of the gradient that keeps most, joined by other gradients' layers with the same path.
-    pub(crate) fn of(kept: &'k [KeptValue<'a, 'm>]) -> Option<Self> {
+    pub(crate) fn of(kept: &'k [Residual<'a, 'm>]) -> Option<Self> {
         // Values stacked by a loop belong to its steps, not to a layer.
         let unrolled = kept.iter().filter(|value| value.array.instruction.opcode() != Opcode::While);
-        let kept: Vec<&'k KeptValue<'a, 'm>> = unrolled.collect();
+        let kept: Vec<&'k Residual<'a, 'm>> = unrolled.collect();
         let mut passes: Vec<Self> = passes(&kept).iter().filter_map(|pass| Self::of_pass(pass)).collect();
         let largest = passes.iter().enumerate().max_by_key(|(_, layers)| layers.bytes())?.0;
         let mut best = passes.swap_remove(largest);
@@ -66,7 +66,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     }
 
     /// The layers of one gradient: by operation names, unless repeating shapes find over a third more bytes.
-    fn of_pass(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Self> {
+    fn of_pass(kept: &[&'k Residual<'a, 'm>]) -> Option<Self> {
         let (by_name, by_shape) = (by_name(kept), by_shape(kept));
         let all = |layers: &Option<Self>| layers.as_ref().map_or(0, Self::bytes);
         let mut best = if all(&by_name) / 3 >= all(&by_shape) / 4 { by_name } else { by_shape }?;
@@ -109,7 +109,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     }
 
     /// The values freed if each layer is recomputed for its backward pass.
-    pub(crate) fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
+    pub(crate) fn recomputed(&self) -> impl Iterator<Item = &'k Residual<'a, 'm>> {
         self.layers.iter().flat_map(Layer::recomputed)
     }
 
@@ -215,7 +215,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
 }
 
 impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
-    fn new(values: Vec<&'k KeptValue<'a, 'm>>, end: usize) -> Self {
+    fn new(values: Vec<&'k Residual<'a, 'm>>, end: usize) -> Self {
         Self { values, end, inputs: Vec::new(), other_input: 0 }
     }
 
@@ -231,16 +231,16 @@ impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
         moments.filter(|moment| *moment > end).min().unwrap_or(usize::MAX)
     }
 
-    fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
+    fn recomputed(&self) -> impl Iterator<Item = &'k Residual<'a, 'm>> {
         self.values.iter().zip(&self.inputs).filter(|(_, is_input)| !**is_input).map(|(value, _)| *value)
     }
 }
 
 /// Layers by operation names: numbered modules (`h/3`, `layer_3`, the first perhaps without a number), or the parts of
 /// one module, whatever their names, if these keep over a quarter more, the largest part aside.
-fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
-    let mut by_number: BTreeMap<String, BTreeMap<u64, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
-    let mut by_module: BTreeMap<String, BTreeMap<&str, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
+fn by_name<'k, 'a, 'm>(kept: &[&'k Residual<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
+    let mut by_number: BTreeMap<String, BTreeMap<u64, Vec<&'k Residual<'a, 'm>>>> = BTreeMap::new();
+    let mut by_module: BTreeMap<String, BTreeMap<&str, Vec<&'k Residual<'a, 'm>>>> = BTreeMap::new();
     for value in kept {
         for (path, number) in numbered(&value.name) {
             by_number.entry(path).or_default().entry(number).or_default().push(value);
@@ -255,7 +255,7 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
         // A part that keeps little, or is a single operation, isn't worth wrapping.
         let most = parts.values().map(|values| bytes_of(values)).max().unwrap_or(0);
         let depth = path.split('/').count() + 1;
-        let has_parts = |values: &[&KeptValue<'_, '_>]| values.iter().any(|value| words(value).len() > depth);
+        let has_parts = |values: &[&Residual<'_, '_>]| values.iter().any(|value| words(value).len() > depth);
         parts.retain(|_, values| bytes_of(values) > most / 16 && has_parts(values));
         let mut names: Vec<&str> = parts.keys().copied().collect();
         names.sort_by_key(|name| start(&parts[name]));
@@ -274,9 +274,9 @@ fn largest<'k, 'a, 'm>(layers: impl Iterator<Item = Layers<'k, 'a, 'm>>) -> Opti
 }
 
 /// Layers in execution order: each ends where the next one begins.
-fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
+fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k Residual<'a, 'm>>>) -> Layers<'k, 'a, 'm> {
     let count = layers.len();
-    let of_run = |mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>| {
+    let of_run = |mut layers: Vec<Vec<&'k Residual<'a, 'm>>>| {
         layers.sort_by_key(|values| start(values));
         let ends: Vec<usize> =
             layers.iter().skip(1).map(|next| start(next).saturating_sub(1)).chain([usize::MAX]).collect();
@@ -290,20 +290,20 @@ fn in_order<'k, 'a, 'm>(path: String, layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -
 
 /// Splits layers by runs of the network before its gradient, as on small and large pictures: a run begins where the
 /// first layer begins again after the last one.
-fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Vec<Vec<Vec<&'k KeptValue<'a, 'm>>>> {
+fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k Residual<'a, 'm>>>) -> Vec<Vec<Vec<&'k Residual<'a, 'm>>>> {
     let mut found = Vec::new();
     loop {
         layers.sort_by_key(|values| start(values));
         let last = layers.last().map_or(0, |values| start(values));
         let first = layers.first().filter(|_| layers.len() > 1).map(Vec::as_slice).unwrap_or_default();
-        let again: Vec<&KeptValue<'_, '_>> = first.iter().copied().filter(|value| value.array.first > last).collect();
+        let again: Vec<&Residual<'_, '_>> = first.iter().copied().filter(|value| value.array.first > last).collect();
         // Some of a layer's values may be made late.
         if again.is_empty() || bytes_of(&again) < bytes_of(first) / 4 {
             found.push(layers);
             return found;
         }
         let begins = start(&again);
-        let is_before = |value: &&KeptValue<'_, '_>| value.array.first < begins;
+        let is_before = |value: &&Residual<'_, '_>| value.array.first < begins;
         let parted = layers.into_iter().map(|values| values.into_iter().partition::<Vec<_>, _>(is_before));
         let (before, after): (Vec<_>, Vec<_>) = parted.unzip();
         found.push(before.into_iter().filter(|values| !values.is_empty()).collect());
@@ -312,12 +312,12 @@ fn runs<'k, 'a, 'm>(mut layers: Vec<Vec<&'k KeptValue<'a, 'm>>>) -> Vec<Vec<Vec<
 }
 
 /// The modules of a value, outermost first.
-fn words<'n>(value: &'n KeptValue<'_, '_>) -> Vec<&'n str> {
+fn words<'n>(value: &'n Residual<'_, '_>) -> Vec<&'n str> {
     modules(&value.name).filter(|word| is_module(word)).collect()
 }
 
 /// Time at which the first of a layer's values is made.
-fn start(values: &[&KeptValue<'_, '_>]) -> usize {
+fn start(values: &[&Residual<'_, '_>]) -> usize {
     values.iter().map(|value| value.array.first).min().unwrap_or(usize::MAX)
 }
 
@@ -336,8 +336,8 @@ fn pattern(names: &[&str]) -> String {
 
 /// Layers by the shapes of their values, if names don't show them: each ends at its anchor, the largest value that
 /// every layer keeps exactly once.
-fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
-    let mut shapes: BTreeMap<(String, String), Vec<&'k KeptValue<'a, 'm>>> = BTreeMap::new();
+fn by_shape<'k, 'a, 'm>(kept: &[&'k Residual<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
+    let mut shapes: BTreeMap<(String, String), Vec<&'k Residual<'a, 'm>>> = BTreeMap::new();
     for value in kept {
         // `mlp` and `mlp_3` are two layers; `linear_0` and `linear_1` within one of them are one layer.
         let outermost = modules(&value.name).next().unwrap_or_default();
@@ -345,19 +345,19 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
         let name = value.name.replacen(outermost, base, 1);
         shapes.entry((value.array.shape.to_string(), name)).or_default().push(value);
     }
-    let several: Vec<Vec<&KeptValue<'_, '_>>> = shapes.into_values().filter(|alike| alike.len() > 1).collect();
+    let several: Vec<Vec<&Residual<'_, '_>>> = shapes.into_values().filter(|alike| alike.len() > 1).collect();
     // Only shapes found in three quarters of the layers count: a value that each layer has twice would split layers
     // into unlike halves.
-    let freed = |anchors: &[&KeptValue<'_, '_>]| {
+    let freed = |anchors: &[&Residual<'_, '_>]| {
         let ends = ends(anchors);
-        let is_in_most = |alike: &&Vec<&KeptValue<'_, '_>>| {
+        let is_in_most = |alike: &&Vec<&Residual<'_, '_>>| {
             let layers: HashSet<usize> = alike.iter().map(|value| layer_at(&ends, value)).collect();
             layers.len() * 4 >= ends.len() * 3
         };
         let bytes = several.iter().filter(is_in_most).map(|alike| bytes_of(alike)).fold(0, u64::saturating_add);
         bytes - bytes / ends.len() as u64
     };
-    let mut by_count: BTreeMap<usize, &[&KeptValue<'_, '_>]> = BTreeMap::new();
+    let mut by_count: BTreeMap<usize, &[&Residual<'_, '_>]> = BTreeMap::new();
     for alike in &several {
         let most = by_count.entry(alike.len()).or_insert(alike);
         if bytes_of(alike) > bytes_of(most) {
@@ -378,7 +378,7 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
     if let Some((first, others)) = layers.split_first_mut() {
         let shapes: HashSet<String> =
             others.iter().flat_map(|layer| &layer.values).map(|value| value.array.shape.to_string()).collect();
-        let is_alike = |value: &&&KeptValue<'_, '_>| shapes.contains(&value.array.shape.to_string());
+        let is_alike = |value: &&&Residual<'_, '_>| shapes.contains(&value.array.shape.to_string());
         let begin = first.values.iter().filter(is_alike).map(|value| value.array.first).min().unwrap_or(0);
         first.values.retain(|value| value.array.first >= begin);
     }
@@ -386,24 +386,24 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
 }
 
 /// Ends of the layers: the forward pass's last reads of their anchors, in rising order.
-fn ends(anchors: &[&KeptValue<'_, '_>]) -> Vec<usize> {
+fn ends(anchors: &[&Residual<'_, '_>]) -> Vec<usize> {
     let mut ends: Vec<usize> = anchors.iter().map(|anchor| anchor.last_forward).collect();
     ends.sort_unstable();
     ends
 }
 
 /// The number of the layer that makes a value.
-fn layer_at(ends: &[usize], value: &KeptValue<'_, '_>) -> usize {
+fn layer_at(ends: &[usize], value: &Residual<'_, '_>) -> usize {
     ends.partition_point(|end| *end < value.array.first)
 }
 
-fn bytes_of(values: &[&KeptValue<'_, '_>]) -> u64 {
+fn bytes_of(values: &[&Residual<'_, '_>]) -> u64 {
     values.iter().map(|value| value.array.bytes).fold(0, u64::saturating_add)
 }
 
 /// Splits kept values by gradient, for gradients taken in sequence: between two, little of the first one's values is
 /// left.
-fn passes<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Vec<Vec<&'k KeptValue<'a, 'm>>> {
+fn passes<'k, 'a, 'm>(kept: &[&'k Residual<'a, 'm>]) -> Vec<Vec<&'k Residual<'a, 'm>>> {
     const LITTLE: i128 = 8;
     let mut steps: BTreeMap<usize, i128> = BTreeMap::new();
     for value in kept {

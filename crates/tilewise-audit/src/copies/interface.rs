@@ -58,7 +58,7 @@ fn physical_bytes(shape: &Shape) -> u64 {
 /// Why a copied argument or result should keep its layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum RequestObstacle {
     /// An instruction reads it in its present order, or in a third one.
     Readers,
     /// The wanted order isn't an order of its own dimensions.
@@ -79,7 +79,7 @@ pub enum Obstacle {
 }
 
 /// A copied argument or result with the layout to request, or the copies that stay, by index, and why.
-pub(crate) type Copied<'m> = Result<InterfaceArray<'m>, (Vec<usize>, Obstacle)>;
+pub(crate) type Copied<'m> = Result<InterfaceArray<'m>, (Vec<usize>, RequestObstacle)>;
 
 /// Finds the arguments and results that a program copies.
 pub(crate) struct CopiedInterface<'m> {
@@ -128,7 +128,7 @@ impl<'m> CopiedInterface<'m> {
     }
 
     /// The one layout that all copies of an argument want, and those copies; `None` if it isn't copied.
-    fn wanted(&self, position: Position, from: &Shape) -> Option<Result<Wanted, (Vec<usize>, Obstacle)>> {
+    fn wanted(&self, position: Position, from: &Shape) -> Option<Result<Wanted, (Vec<usize>, RequestObstacle)>> {
         let mut stage = Stage::after(self.flow, position, Correspondence::identity(from.dimensions().len()));
         let mut copies = stage.indices();
         if copies.is_empty() {
@@ -152,7 +152,7 @@ impl<'m> CopiedInterface<'m> {
         }
         let is_result = |copy: &CopyOf| self.flow.readers(copy.position).any(|reader| matches!(reader, Use::Result(_)));
         if stage.copies.iter().any(is_result) {
-            return Some(Err((copies, Obstacle::IsArgument)));
+            return Some(Err((copies, RequestObstacle::IsArgument)));
         }
         Some(Ok(Wanted { to, copies, returned: None }))
     }
@@ -193,7 +193,8 @@ impl<'m> CopiedInterface<'m> {
                         match layout.filter(|_| is_only_this) {
                             Some(layout) if layout != from => to = Some(layout),
                             _ if copies.is_empty() => {
-                                let obstacle = if is_only_this { Obstacle::Order } else { Obstacle::Readers };
+                                let obstacle =
+                                    if is_only_this { RequestObstacle::Order } else { RequestObstacle::Readers };
                                 return Some(Err((vec![flow.instruction_index(copy)], obstacle)));
                             }
                             _ => break,
@@ -207,11 +208,11 @@ impl<'m> CopiedInterface<'m> {
         }
         let (Some(to), Some(op)) = (to, last) else { return None };
         if !self.has_default_tiles(&to) {
-            return Some(Err((copies, Obstacle::Tiles)));
+            return Some(Err((copies, RequestObstacle::Tiles)));
         }
         let origin = flow.op_at(flow.origin(result));
         if matches!(flow[origin].opcode, Opcode::Parameter | Opcode::Constant) {
-            return Some(Err((copies, Obstacle::IsArgument)));
+            return Some(Err((copies, RequestObstacle::IsArgument)));
         }
         Some(Ok(InterfaceArray {
             role: Role::Output,
@@ -304,13 +305,13 @@ impl<'m> Stage<'m> {
     }
 
     /// The one layout of the argument that all the copies want.
-    fn wanted(&self, generation: Generation, argument: &Shape) -> Result<Shape, Obstacle> {
+    fn wanted(&self, generation: Generation, argument: &Shape) -> Result<Shape, RequestObstacle> {
         let layout =
             |copy: &CopyOf| copy.elements.as_ref()?.layout(argument, &array(self.flow, copy.position)?, generation);
-        let (Some(first), false) = (self.copies.first(), self.is_read) else { return Err(Obstacle::Readers) };
-        let wanted = layout(first).ok_or(Obstacle::Order)?;
+        let (Some(first), false) = (self.copies.first(), self.is_read) else { return Err(RequestObstacle::Readers) };
+        let wanted = layout(first).ok_or(RequestObstacle::Order)?;
         let is_common = self.copies.iter().all(|copy| layout(copy).is_some_and(|layout| layout == wanted));
-        if is_common { Ok(wanted) } else { Err(Obstacle::Readers) }
+        if is_common { Ok(wanted) } else { Err(RequestObstacle::Readers) }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Done, Form, Framework, Level, Message, Occasion, Setting, Verdict};
+use tilewise_oom::{Budget, Done, Form, Framework, Level, Message, Occasion, OomVerdict, Setting};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
@@ -26,10 +26,10 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
     let message = listing.message;
     let framework = message.framework.unwrap_or(Framework::Jax);
     match message.verdict() {
-        Verdict::Spills => kernel::spills(listing, framework),
-        Verdict::KernelMemory => kernel::of(listing, framework),
-        Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
-        Verdict::Unknown => vec![run_time::unknown(message)],
+        OomVerdict::Spills => kernel::spills(listing, framework),
+        OomVerdict::KernelMemory => kernel::of(listing, framework),
+        OomVerdict::Reservation | OomVerdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
+        OomVerdict::Unknown => vec![run_time::unknown(message)],
         _ if message.memory_space.as_deref() == Some("host") => {
             let budget = message.budget();
             let bytes = budget.used_bytes;
@@ -42,7 +42,7 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
 }
 
 /// Advice on a program that does not fit into HBM.
-fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<Recommendation> {
+fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> Vec<Recommendation> {
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
@@ -58,16 +58,16 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: Verdict) -> Vec<
         Change::Narrow => piece.target == Target::Compiler,
         _ => true,
     };
-    advice.sort_by_key(|piece| verdict == Verdict::Padding && !works_on_padding(piece));
+    advice.sort_by_key(|piece| verdict == OomVerdict::Padding && !works_on_padding(piece));
     let are_most = |arguments: u64| arguments > budget.used_bytes.unwrap_or_default() / 2;
-    let is_size = verdict == Verdict::Size && budget.argument_bytes.is_some_and(are_most);
-    if verdict == Verdict::Arguments || is_size {
+    let is_size = verdict == OomVerdict::Size && budget.argument_bytes.is_some_and(are_most);
+    if verdict == OomVerdict::Arguments || is_size {
         // Donation takes no time: if it is enough, it stays first.
         let is_enough = |piece: &Recommendation| {
             piece.change == Change::Donate
                 && piece.saving.bytes().zip(budget.missing_bytes).is_some_and(|(it, missing)| it >= missing)
         };
-        let at = usize::from(verdict == Verdict::Size && advice.first().is_some_and(is_enough));
+        let at = usize::from(verdict == OomVerdict::Size && advice.first().is_some_and(is_enough));
         advice.insert(at, new(arguments(&budget), Target::Argument));
     }
     advice.truncate(MOST);

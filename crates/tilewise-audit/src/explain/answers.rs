@@ -9,7 +9,7 @@ use crate::{
     },
     message::Listing,
 };
-use tilewise_oom::{Form, Framework, Message, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, OomVerdict, UntiledMachine};
 
 /// Most bytes that are too few to matter.
 const SMALL: u64 = 1 << 20;
@@ -24,38 +24,38 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             vec![new(Finding::Cache(CacheFinding::LongRequests(message.facts.number("length"))), Target::Process)]
         }
         (Form::CacheFull, _) => vec![new(Finding::Cache(CacheFinding::Full), Target::Process)],
-        (_, Verdict::InputMismatch) => mismatch.map(|mismatch| mismatch.advice(message)).into_iter().collect(),
-        (_, Verdict::Mosaic) => {
+        (_, OomVerdict::InputMismatch) => mismatch.map(|mismatch| mismatch.advice(message)).into_iter().collect(),
+        (_, OomVerdict::Mosaic) => {
             let findings = mosaic::findings(message).into_iter();
             findings.map(|finding| new(Finding::Mosaic(finding), Target::Kernel)).collect()
         }
-        (_, Verdict::Donation) => donation(listing),
-        (_, Verdict::HostPlacement) => [PlacementFinding::Host, PlacementFinding::Device]
+        (_, OomVerdict::Donation) => donation(listing),
+        (_, OomVerdict::HostPlacement) => [PlacementFinding::Host, PlacementFinding::Device]
             .map(|finding| new(Finding::Placement(finding), Target::Result))
             .into(),
-        (_, Verdict::HostCompute) => {
+        (_, OomVerdict::HostCompute) => {
             vec![new(Finding::Placement(PlacementFinding::BeforeUse), Target::Value)]
         }
-        (_, Verdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
-        (_, Verdict::OtherResource) => {
+        (_, OomVerdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
+        (_, OomVerdict::OtherResource) => {
             let other = |resource| new(Finding::RunTime(RunTimeFinding::OtherResource(resource)), Target::Process);
             message.resource().map(other).into_iter().collect()
         }
-        (_, Verdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
-        (_, Verdict::RematLimit) => {
+        (_, OomVerdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
+        (_, OomVerdict::RematLimit) => {
             // Where arguments and results exceed the memory, what the program keeps beside them decides nothing.
             vec![match message.facts.size("below_zero") {
                 Some(_) => new(Finding::ReplicatedState, Target::Argument),
                 None => new(Finding::ExhaustedRematerialization, Target::Value),
             }]
         }
-        (Form::BufferAssignment, Verdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
-        (_, Verdict::Fits) => Vec::new(),
-        (_, Verdict::NotTpu) if message.cause() == Some(Verdict::Arguments) && is_gpu(listing) => {
+        (Form::BufferAssignment, OomVerdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
+        (_, OomVerdict::Fits) => Vec::new(),
+        (_, OomVerdict::NotTpu) if message.cause() == Some(OomVerdict::Arguments) && is_gpu(listing) => {
             let results = results(message).map(|finding| new(finding, Target::Result));
             results.into_iter().chain([new(Finding::ReplicatedState, Target::Argument)]).collect()
         }
-        (_, Verdict::NotTpu) => {
+        (_, OomVerdict::NotTpu) => {
             let results = results(message).map(|finding| new(finding, Target::Result));
             let findings = elsewhere::findings(listing).into_iter().map(|(finding, target)| new(finding, target));
             results.into_iter().chain(findings).collect()
@@ -66,7 +66,7 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
 
 /// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third.
 fn results(message: &Message) -> Option<Finding> {
-    let parts = if message.cause() == Some(Verdict::Size) { 3 } else { 2 };
+    let parts = if message.cause() == Some(OomVerdict::Size) { 3 } else { 2 };
     advice::results(&message.budget(), parts).map(Finding::Memory)
 }
 

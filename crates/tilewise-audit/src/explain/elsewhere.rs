@@ -13,7 +13,7 @@ use crate::{
 };
 use tilewise::ElementType;
 use tilewise_oom::{
-    Done, Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine, Verdict,
+    Done, Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section, UntiledMachine,
 };
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
@@ -262,7 +262,7 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
     let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
     let order = match () {
-        () if message.cause() == Some(Verdict::Reservation) => [processes, Some(less), None],
+        () if message.cause() == Some(OomVerdict::Reservation) => [processes, Some(less), None],
         () if is_most && !message.grows => [joined, Some(less), processes],
         () => [Some(less), joined, processes],
     };

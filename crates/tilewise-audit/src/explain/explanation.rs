@@ -11,7 +11,7 @@ use crate::{
     message::{Allocation, Listing, Tiles},
 };
 use tilewise::tpu::Generation;
-use tilewise_oom::{Form, Message, Verdict};
+use tilewise_oom::{Form, Message, OomVerdict};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Explanation {
 /// [recommendations](field@Explanation::advice); without one it is inferred from tiles where possible.
 ///
 /// ```
-/// use tilewise_oom::{Message, Verdict};
+/// use tilewise_oom::{Message, OomVerdict};
 ///
 /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
 ///   Largest program arguments and outputs in hbm:
@@ -63,11 +63,11 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let allocations: Vec<Allocation> =
         message.entries.iter().map(|entry| Allocation::of(entry, memory_space, tiles)).collect();
     let listing = Listing { message: &message, allocations: &allocations, generation };
-    let mismatch = (message.verdict() == Verdict::InputMismatch).then(|| mismatch(&message));
+    let mismatch = (message.verdict() == OomVerdict::InputMismatch).then(|| mismatch(&message));
     let advice = with_settings(answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing)), listing);
     let advice = with_told(advice, &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
-    let is_harmless = message.verdict() == Verdict::Donation && is_small(listing);
+    let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }
 }
 

@@ -4,7 +4,7 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
 };
-use tilewise_oom::{Form, Message, Occasion, PrintedSize, Server, Verdict};
+use tilewise_oom::{Form, Message, Occasion, OomVerdict, PrintedSize, Server};
 
 /// Advice on a program that compiled, but found no room.
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
@@ -12,7 +12,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let (asked, free) = (message.used.clone(), message.limit.clone());
     let server = message.server.and_then(|server| server_room(message, server));
     let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
-    if message.verdict() == Verdict::Fragmentation {
+    if message.verdict() == OomVerdict::Fragmentation {
         advice.push(new(RunTimeFinding::Fragmented { is_program: message.page() == "E0101", asked }, Target::Process));
         return advice;
     }

@@ -31,8 +31,7 @@ pub(crate) use names::{
     modules, name, numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
-    MOSAIC, any_fused, bounds, count, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction,
-    passes_on,
+    MOSAIC, any_fused, bounds, count, does, fused_updates, is_elementwise, is_reduction, keeps_indices, passes_on,
 };
 pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, op_name, source_line, traced};

@@ -44,11 +44,11 @@ pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<
 /// Whether each element of the result depends on the same elements of the operands only.
 pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
     if instruction.opcode() != Opcode::Fusion {
-        return is_elementwise_opcode(instruction.opcode());
+        return keeps_indices(instruction.opcode());
     }
     let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
     called.peek().is_some()
-        && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
+        && called.all(|computation| computation.instructions().all(|inner| keeps_indices(inner.opcode())))
 }
 
 /// Whether an instruction only reduces its largest operand, in any order, to at most an eighth of its elements; its
@@ -61,8 +61,7 @@ pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
         largest = largest.max(elements);
     }
     let is_small = |elements: u64| elements <= largest / 8;
-    let is_reduced =
-        |inner: &Instruction<'_>| inner.opcode() == Opcode::Reduce || is_elementwise_opcode(inner.opcode());
+    let is_reduced = |inner: &Instruction<'_>| inner.opcode() == Opcode::Reduce || keeps_indices(inner.opcode());
     is_small(second)
         && count(instruction).is_some_and(is_small)
         && match instruction.opcode() {
@@ -105,7 +104,7 @@ pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, le
                 let inner = fused_updates(&at, element, left);
                 waiting.extend(inner.into_iter().filter_map(operand).map(|operand| (operand, None)));
             }
-            opcode if is_elementwise_opcode(opcode) => {
+            opcode if keeps_indices(opcode) => {
                 waiting
                     .extend(at.operands().filter_map(|operand| operand.instruction()).map(|operand| (operand, None)));
             }
@@ -117,7 +116,7 @@ pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, le
 
 /// Whether each element of the result depends on the same elements of the operands, or on none: XLA's elementwise
 /// opcodes, and those that pass elements on or broadcast them.
-pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
+pub(crate) fn keeps_indices(opcode: Opcode) -> bool {
     opcode.is_elementwise()
         || matches!(opcode, Opcode::Bitcast | Opcode::Broadcast | Opcode::Constant | Opcode::Parameter | Opcode::Tuple)
 }

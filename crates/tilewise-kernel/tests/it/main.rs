@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::{collections::HashMap, path::Path};
 use tilewise::{ElementType, ErrorKind, tpu::Generation};
-use tilewise_kernel::{Budget, BufferCause, Kernel, Limits, PaddedBlock, Unsupported, Verdict, vmem_bytes};
+use tilewise_kernel::{Budget, BufferCause, Kernel, KernelFit, Limits, PaddedBlock, Unsupported, vmem_bytes};
 
 fn budget(text: &str) -> Budget {
     let kernel: Kernel = text.parse().expect(text);
@@ -150,7 +150,7 @@ fn verdicts_with_a_guess_are_the_compilers() {
         ("v6e", [1024, 512, 4096], false),
     ] {
         let found = product(tpu, blocks);
-        let wanted = if compiled { Verdict::ProbablyFits } else { Verdict::ProbablyDoesNotFit };
+        let wanted = if compiled { KernelFit::ProbablyFits } else { KernelFit::ProbablyDoesNotFit };
         assert_eq!(found.verdict, Some(wanted), "{tpu} {blocks:?}");
         assert!(found.vmem_bytes <= found.limit_bytes.expect("a limit"), "declared alone, all fit");
     }
@@ -171,11 +171,11 @@ fn limits_are_cut_to_the_cap() {
     assert_eq!((limit("tpu v2"), budget("tpu v2").verdict), (None, None));
     // "A limit equal to the need compiles; one byte less fails."
     let verdict = |limit| budget(&format!("grid 8\nlimit {limit}\nin f32[64,128] block 8,128 @ 0,-")).verdict;
-    assert_eq!(verdict(8192), Some(Verdict::DeclaredFits));
-    assert_eq!(verdict(8191), Some(Verdict::DoesNotFit));
+    assert_eq!(verdict(8192), Some(KernelFit::DeclaredFits));
+    assert_eq!(verdict(8191), Some(KernelFit::DoesNotFit));
     // SMEM has a limit of its own, whatever is asked of VMEM.
-    assert_eq!(budget("tpu v5e\nscratch smem f32[261632]").verdict, Some(Verdict::DeclaredFits));
-    assert_eq!(budget("tpu v5e\nscratch smem f32[261633]").verdict, Some(Verdict::DoesNotFit));
+    assert_eq!(budget("tpu v5e\nscratch smem f32[261632]").verdict, Some(KernelFit::DeclaredFits));
+    assert_eq!(budget("tpu v5e\nscratch smem f32[261633]").verdict, Some(KernelFit::DoesNotFit));
     let needed = product("v5e", [1024, 1024, 1024]).limit_needed();
     assert!(needed.is_some_and(|bytes| bytes >= 19_251_856), "the compiler took 18.36M: {needed:?}");
     // "Used 256.00M of 128.00M vmem", "of 127.94M vmem".

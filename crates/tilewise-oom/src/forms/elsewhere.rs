@@ -3,7 +3,7 @@
 use super::{Judged, Rule};
 use crate::form::Form;
 use crate::level::Level::{Error, Warning};
-use crate::verdict::{UntiledMachine, Verdict};
+use crate::verdict::{OomVerdict, UntiledMachine};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         memory: Some("host"),
         opens: &["Found an instruction {instruction:name} which does device compute in host memory space"],
-        ..Rule::new(Form::HostCompute, Warning, Judged::As(Verdict::HostCompute), "host")
+        ..Rule::new(Form::HostCompute, Warning, Judged::As(OomVerdict::HostCompute), "host")
     },
     Rule {
         memory: Some("host"),
@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
             "Insufficient {quota:name} quota",
             "quota metrics exceed {quota:name} limits",
         ],
-        ..Rule::new(Form::Resource, Error, Judged::As(Verdict::OtherResource), "resource")
+        ..Rule::new(Form::Resource, Error, Judged::As(OomVerdict::OtherResource), "resource")
     },
     Rule {
         opens: &[

@@ -10,7 +10,7 @@ use crate::tables::{Row, Usage};
 use crate::text::instruction::{fold, shape_length};
 use crate::text::reader::{Reader, find_words};
 use crate::text::size::PrintedSize;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 
 /// Unknown resources ran out. A code without a text is only mentioned: `instead of RESOURCE_EXHAUSTED we see …`.
 pub(super) const OTHER: Rule = Rule {
@@ -20,7 +20,7 @@ pub(super) const OTHER: Rule = Rule {
         "*ResourceExhaustedError",
         "*XLA TPU compile permanent error",
     ],
-    ..Rule::new(Form::Other, Error, Judged::As(Verdict::Unknown), "E1000")
+    ..Rule::new(Form::Other, Error, Judged::As(OomVerdict::Unknown), "E1000")
 };
 
 pub(super) const RULES: &[Rule] = &[
@@ -97,13 +97,13 @@ pub(super) const RULES: &[Rule] = &[
             "~max seq len {wanted:number} … {used:size} KV cache is needed … {limit:size}",
         ],
         adds: &["estimated maximum model length is {length:number}", "+available KV cache memory {limit:size}"],
-        ..Rule::new(Form::CacheRoom, Error, Judged::As(Verdict::Size), "kv_cache")
+        ..Rule::new(Form::CacheRoom, Error, Judged::As(OomVerdict::Size), "kv_cache")
     },
     Rule {
         opens: &[
             "(Decode|Prefill) out of memory Try to lower your batch size[ Try to allocate {wanted:number} tokens[ Available tokens {left:number}]]",
         ],
-        ..Rule::new(Form::CacheFull, Error, Judged::As(Verdict::Size), "kv_cache")
+        ..Rule::new(Form::CacheFull, Error, Judged::As(OomVerdict::Size), "kv_cache")
     },
     OTHER,
 ];

@@ -7,7 +7,7 @@ use crate::form::Form;
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::text::reader::Reader;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -22,14 +22,14 @@ pub(super) const RULES: &[Rule] = &[
             "~RuntimeProgramInputMismatch expected {expected_shape:shape} [but] got {actual_shape:shape}",
         ],
         adds: &["+(expected|want|compiled for) {expected_shape:shape}", "+(got|received|given) {actual_shape:shape}"],
-        ..Rule::new(Form::InputMismatch, Error, Judged::As(Verdict::InputMismatch), "E0102")
+        ..Rule::new(Form::InputMismatch, Error, Judged::As(OomVerdict::InputMismatch), "E0102")
     },
     Rule {
         memory: Some("host"),
         codes: &["E1200"],
         opens: &["Tensor which is moved to host starting from {instruction:name}"],
         adds: &["layout for this output is not set to host memory"],
-        ..Rule::new(Form::HostPlacement, Error, Judged::As(Verdict::HostPlacement), "E1200")
+        ..Rule::new(Form::HostPlacement, Error, Judged::As(OomVerdict::HostPlacement), "E1200")
     },
     Rule {
         opens: &[
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             "~Some (donation|donated) buffers [were|are] (unavailable|unusable|not used|not usable) [{donated:shapes}]",
         ],
         then: Some(donated),
-        ..Rule::new(Form::Donation, Warning, Judged::As(Verdict::Donation), "donation")
+        ..Rule::new(Form::Donation, Warning, Judged::As(OomVerdict::Donation), "donation")
     },
 ];
 

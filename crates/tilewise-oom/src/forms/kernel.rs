@@ -7,12 +7,12 @@ use crate::level::Level::Error;
 use crate::message::Message;
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 
 /// The ending of most of Mosaic's messages.
 const OPERATION: &[&str] = &["MLIR operation involved {operation:line}"];
 
-const MOSAIC: Judged = Judged::As(Verdict::Mosaic);
+const MOSAIC: Judged = Judged::As(OomVerdict::Mosaic);
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -16,7 +16,7 @@ use crate::level::Level;
 use crate::message::Message;
 use crate::pattern::Pattern;
 use crate::text::reader::Reader;
-use crate::verdict::{UntiledMachine, Verdict};
+use crate::verdict::{OomVerdict, UntiledMachine};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -134,7 +134,7 @@ pub(crate) enum Judged {
     /// A kernel's own memory, unless it is spilled registers.
     Kernel,
     /// Always this verdict.
-    As(Verdict),
+    As(OomVerdict),
     /// Another machine, without tiles.
     Elsewhere(UntiledMachine),
 }

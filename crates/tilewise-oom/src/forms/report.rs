@@ -6,9 +6,9 @@ use crate::level::Level::{Report, Warning};
 use crate::message::Message;
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 
-const FITS: Judged = Judged::As(Verdict::Fits);
+const FITS: Judged = Judged::As(OomVerdict::Fits);
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -16,13 +16,13 @@ pub(super) const RULES: &[Rule] = &[
         opens: &[
             "reduce memory use below ({limit:size}|{below_zero:below_zero}) [by rematerialization] [only reduced to {used:size}[, down from {original:size} [originally]]]",
         ],
-        ..Rule::new(Form::Rematerialization, Warning, Judged::As(Verdict::RematLimit), "rematerialization")
+        ..Rule::new(Form::Rematerialization, Warning, Judged::As(OomVerdict::RematLimit), "rematerialization")
     },
     Rule {
         opens: &[
             "Involuntary full rematerialization[ … from sharding {from:braces} to {to:braces}[ … HLO operation {instruction:instruction}]]",
         ],
-        ..Rule::new(Form::Resharding, Warning, Judged::As(Verdict::Resharding), "resharding")
+        ..Rule::new(Form::Resharding, Warning, Judged::As(OomVerdict::Resharding), "resharding")
     },
     Rule {
         memory: Some("hbm"),
@@ -30,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
             "KV cache page size calculated by vLLM {counted:bytes} does not match with actual page size used by [{kernel:name}] kernel {used:bytes}",
             "~page size calculated {counted:bytes} … actual page size … {used:bytes}",
         ],
-        ..Rule::new(Form::CachePage, Warning, Judged::As(Verdict::Padding), "kv_cache")
+        ..Rule::new(Form::CachePage, Warning, Judged::As(OomVerdict::Padding), "kv_cache")
     },
     Rule {
         opens: &[

@@ -3,7 +3,7 @@
 use super::{Judged, Rule};
 use crate::form::Form;
 use crate::level::Level::Error;
-use crate::verdict::Verdict;
+use crate::verdict::OomVerdict;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -35,10 +35,10 @@ pub(super) const RULES: &[Rule] = &[
             "+Semaphore … nonzero value upon exit from a {semaphore:name} kernel",
             "+launch group with a {launch:name} launch id",
         ],
-        ..Rule::new(Form::CoreHalt, Error, Judged::As(Verdict::Unknown), "E0200")
+        ..Rule::new(Form::CoreHalt, Error, Judged::As(OomVerdict::Unknown), "E0200")
     },
     Rule {
         opens: &["RET_CHECK failure {place:name}[ {condition:line}]"],
-        ..Rule::new(Form::CompilerCheck, Error, Judged::As(Verdict::CompilerCheck), "compiler_check")
+        ..Rule::new(Form::CompilerCheck, Error, Judged::As(OomVerdict::CompilerCheck), "compiler_check")
     },
 ];

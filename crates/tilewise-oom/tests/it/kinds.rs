@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Framework, Level, Message, PrintedSize, Reason, Server, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Level, Message, OomVerdict, PrintedSize, Reason, Server, UntiledMachine};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -51,7 +51,7 @@ fn shared_memory_of_a_gpus_kernel() {
         let message = parse(text);
         assert_eq!((message.form, message.machine()), (Form::SharedMemory, Some(UntiledMachine::Gpu)), "{text}");
         assert_eq!((bytes(message.used.as_ref()), bytes(message.limit.as_ref())), (used, limit), "{text}");
-        assert_eq!((message.cause(), message.truncated), (Some(Verdict::KernelMemory), false), "{text}");
+        assert_eq!((message.cause(), message.truncated), (Some(OomVerdict::KernelMemory), false), "{text}");
     }
 }
 
@@ -64,7 +64,7 @@ fn an_array_replicated_between_two_shardings() {
                 metadata={op_name=\"jit(f)/add\" stack_frame_id=2}. As the last resort, SPMD will replicate the tensor and then \
                 partition it to obtain the target sharding, which is inefficient.";
     let message = parse(text);
-    assert_eq!((message.form, message.verdict()), (Form::Resharding, Verdict::Resharding));
+    assert_eq!((message.form, message.verdict()), (Form::Resharding, OomVerdict::Resharding));
     let found = message.resharding().unwrap();
     // 16 · 16 · 16 elements of 4 bytes.
     assert_eq!((found.device_bytes, found.whole_bytes, found.piece_bytes), (2048, Some(16384), Some(256)));
@@ -80,7 +80,7 @@ fn an_array_replicated_between_two_shardings() {
     let text = "[spmd] Involuntary full rematerialization. The compiler was not able to go from sharding \
                 {devices=[2,1,4]<=[4,2]T(1,0)} to {devices=[1,8,1]<=[8]} without doing a full rematerialization of the tensor.";
     let message = parse(text);
-    assert_eq!((message.verdict(), message.resharding()), (Verdict::Resharding, None));
+    assert_eq!((message.verdict(), message.resharding()), (OomVerdict::Resharding, None));
     assert_eq!(message.facts.text("from"), Some("{devices=[2,1,4]<=[4,2]T(1,0)}"));
 }
 
@@ -95,7 +95,7 @@ fn layouts_of_a_kernels_operand() {
     ];
     for text in both {
         let message = parse(text);
-        assert_eq!((message.form, message.verdict()), (Form::OperandLayout, Verdict::Mosaic), "{text}");
+        assert_eq!((message.form, message.verdict()), (Form::OperandLayout, OomVerdict::Mosaic), "{text}");
         assert_eq!(message.facts.number("operand"), Some(3));
         assert_eq!(message.facts.text("actual"), Some("{1,0:T(8,128)S(1)}"), "{text}");
         assert_eq!(message.facts.text("expected"), Some("{1,0:T(128)S(1)}"), "{text}");
@@ -119,7 +119,7 @@ fn pools_and_values_in_host_memory() {
     let text = "W0 host_offloader.cc:298] Found an instruction (\"convert.610\") which does device compute in host memory space. \
                 Converting into host compute.";
     let message = parse(text);
-    assert_eq!((message.form, message.verdict()), (Form::HostCompute, Verdict::HostCompute));
+    assert_eq!((message.form, message.verdict()), (Form::HostCompute, OomVerdict::HostCompute));
     assert_eq!(message.facts.text("instruction"), Some("convert.610"));
 }
 
@@ -134,7 +134,7 @@ fn what_a_gpus_pool_holds() {
     assert_eq!(bytes(message.used.as_ref()), Some(1_225_195_446_464));
     assert_eq!(fact(&message, "free"), Some(22_635_544_576));
     assert_eq!(bytes(message.capacity.as_ref()), Some(85_095_874_560));
-    assert_eq!(message.cause(), Some(Verdict::Size), "more than the whole GPU has");
+    assert_eq!(message.cause(), Some(OomVerdict::Size), "more than the whole GPU has");
     let pool = |asked: &str| {
         parse(&format!(
             "Allocator (GPU_0_bfc) ran out of memory trying to allocate {asked} (rounded to 1)requested by op\nbfc_allocator.cc:1119] \
@@ -144,8 +144,8 @@ fn what_a_gpus_pool_holds() {
     };
     assert_eq!(fact(&pool("27.00GiB"), "free").unwrap() >> 20, 8_980);
     assert_eq!(pool("27.00GiB").cause(), None);
-    assert_eq!(pool("128.00GiB").cause(), Some(Verdict::Size));
-    assert_eq!(pool("2.00GiB").cause(), Some(Verdict::Fragmentation));
+    assert_eq!(pool("128.00GiB").cause(), Some(OomVerdict::Size));
+    assert_eq!(pool("2.00GiB").cause(), Some(OomVerdict::Fragmentation));
     // Of memory that a pool has not taken yet, as much as the request is held by others; without a free block nothing is free.
     let stats = |available: u64, used: u64, piece: &str| {
         parse(&format!(
@@ -166,7 +166,7 @@ fn a_request_beyond_rematerializations_target_is_too_large() {
                    only reduced to 21.00GiB (22548578304 bytes), down from 60.00GiB (64424509440 bytes) originally\n";
     let request =
         |gib: u64| format!("{warning}RESOURCE_EXHAUSTED: Out of memory while trying to allocate {} bytes.", gib << 30);
-    assert_eq!(parse(&request(58)).cause(), Some(Verdict::Size));
+    assert_eq!(parse(&request(58)).cause(), Some(OomVerdict::Size));
     assert_eq!(parse(&request(9)).cause(), None);
 }
 
@@ -241,7 +241,7 @@ fn a_check_of_the_compiler_is_no_lack_of_memory() {
     let text =
         "INTERNAL: RET_CHECK failure (xla/service/layout_normalization.cc:120) s.layout() == operand_shape.layout()";
     let message = parse(text);
-    assert_eq!((message.form, message.verdict()), (Form::CompilerCheck, Verdict::CompilerCheck));
+    assert_eq!((message.form, message.verdict()), (Form::CompilerCheck, OomVerdict::CompilerCheck));
     assert_eq!(message.facts.text("condition"), Some("s.layout() == operand_shape.layout()"));
     let both = format!("{text}\nRan out of memory in memory space hbm. Used 2.00G of 1.00G hbm.");
     assert_eq!(parse(&both).form, Form::Assignment, "memory that ran out is told first");
@@ -452,7 +452,7 @@ const MOSTLY_STATE: &str = "hlo_rematerialization.cc:2946] Can't reduce memory u
 
 #[test]
 fn a_target_below_zero_tells_that_arguments_and_results_are_too_large() {
-    assert_eq!(parse(MOSTLY_STATE).cause(), Some(Verdict::Arguments));
+    assert_eq!(parse(MOSTLY_STATE).cause(), Some(OomVerdict::Arguments));
 }
 
 #[test]
@@ -493,7 +493,7 @@ fn pytorchs_own_arrays_hold_the_memory() {
         )
     };
     assert_eq!(parse(&text("22.99 GiB", "12.31 MiB")).cause(), None);
-    assert_eq!(parse(&text("600.00 MiB", "12.31 MiB")).cause(), Some(Verdict::Reservation));
+    assert_eq!(parse(&text("600.00 MiB", "12.31 MiB")).cause(), Some(OomVerdict::Reservation));
 }
 
 /// The shell's word on a killed process is no message of a compiler, and tells of no memory for certain.
@@ -522,7 +522,7 @@ fn what_lies_beside_the_pool_finds_no_memory() {
         "INTERNAL: x.cc:5: NCCL operation ncclCommInitRank(&comm, n, id, rank) failed: unhandled cuda error. Last NCCL warning(error) \
          log entry (may be unrelated) 'Cuda failure 'out of memory''.",
     );
-    assert_eq!((nccl.machine(), nccl.cause()), (Some(UntiledMachine::Gpu), Some(Verdict::Reservation)));
+    assert_eq!((nccl.machine(), nccl.cause()), (Some(UntiledMachine::Gpu), Some(OomVerdict::Reservation)));
     assert!(nccl.facts.text("communicator").is_some());
     assert!(Message::parse("NCCL operation ncclCommInitRank(&comm) failed: unhandled cuda error.").is_err());
     let code = parse("execution_engine.cc:54] LLVM compilation error: Cannot allocate memory");

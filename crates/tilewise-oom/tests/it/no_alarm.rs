@@ -1,7 +1,7 @@
 //! Texts of which nothing failed, and warnings: none of them is called out of memory. Wordings of JAX, XLA, libtpu, vLLM,
 //! SGLang and Reactant, with figures of ours.
 
-use tilewise_oom::{Level, Message, Verdict};
+use tilewise_oom::{Level, Message, OomVerdict};
 
 /// Logs, statistics and plans.
 const REPORTS: [&str; 14] = [
@@ -30,49 +30,49 @@ const REPORTS: [&str; 14] = [
 ];
 
 /// Messages of possible losses, which aren't failures.
-const WARNINGS: [(&str, Verdict); 10] = [
+const WARNINGS: [(&str, OomVerdict); 10] = [
     (
         "W1110 07:32:01.391885 918 hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \
          rematerialization; only reduced to 15.22GiB (16339342336 bytes)",
-        Verdict::RematLimit,
+        OomVerdict::RematLimit,
     ),
     (
         "hlo_rematerialization.cc:3231] Can't reduce memory use below 56.48GiB (60647426270 bytes) by rematerialization; only \
          reduced to 89.66GiB (96270652980 bytes), down from 89.67GiB (96281235456 bytes) originally",
-        Verdict::RematLimit,
+        OomVerdict::RematLimit,
     ),
     (
         "Can't reduce memory use below -25.62GiB (-27506732520 bytes) by rematerialization; only reduced to 48.25GiB \
          (51808779708 bytes), down from 48.25GiB (51808779708 bytes) originally",
-        Verdict::RematLimit,
+        OomVerdict::RematLimit,
     ),
     (
         "KV cache page size calculated by vLLM (524288 Bytes) does not match with actual page size used by RPA kernel (2097152 \
          Bytes). Recalculating number of KV blocks using actual page size.",
-        Verdict::Padding,
+        OomVerdict::Padding,
     ),
     (
         "gpu_hlo_schedule.cc:783] The byte size of input/output arguments (43049549824) exceeds the base limit (41857556480). \
          This indicates an error in the calculation!",
-        Verdict::NotTpu,
+        OomVerdict::NotTpu,
     ),
     (
         "mlir.py:1184: UserWarning: Some donated buffers were not usable: ShapedArray(float32[784,50]), \
          ShapedArray(float32[50]).\nSee an explanation at https://docs.jax.dev/en/latest/faq.html#buffer-donation.\n  \
          warnings.warn(\"Some donated buffers were not usable:\"",
-        Verdict::Donation,
+        OomVerdict::Donation,
     ),
-    ("UserWarning: Some donated buffers were not usable: bfloat16[4,2737,32,128].", Verdict::Donation),
-    ("UserWarning: Some donated buffers were not usable: f32[2,3]{1,0}", Verdict::Donation),
-    ("UserWarning: Some donation buffers unavailable: int32[128], int32[3].", Verdict::Donation),
-    ("UserWarning: Donation is not implemented for cpu.", Verdict::Donation),
+    ("UserWarning: Some donated buffers were not usable: bfloat16[4,2737,32,128].", OomVerdict::Donation),
+    ("UserWarning: Some donated buffers were not usable: f32[2,3]{1,0}", OomVerdict::Donation),
+    ("UserWarning: Some donation buffers unavailable: int32[128], int32[3].", OomVerdict::Donation),
+    ("UserWarning: Donation is not implemented for cpu.", OomVerdict::Donation),
 ];
 
 #[test]
 fn reports_fit() {
     for text in REPORTS {
         let message = Message::parse(text).unwrap_or_else(|_| panic!("{text}"));
-        assert_eq!((message.verdict(), message.form.level()), (Verdict::Fits, Level::Report), "{text}");
+        assert_eq!((message.verdict(), message.form.level()), (OomVerdict::Fits, Level::Report), "{text}");
         assert!(message.others.iter().all(|other| other.form.level() == Level::Report), "{text}");
     }
 }
@@ -82,7 +82,8 @@ fn warnings_warn() {
     for (text, verdict) in WARNINGS {
         let message = Message::parse(text).unwrap_or_else(|_| panic!("{text}"));
         assert_eq!((message.verdict(), message.form.level()), (verdict, Level::Warning), "{text}");
-        let cause = (text.contains("exceeds the base limit") || text.contains("below -")).then_some(Verdict::Arguments);
+        let cause =
+            (text.contains("exceeds the base limit") || text.contains("below -")).then_some(OomVerdict::Arguments);
         assert_eq!(message.cause(), cause, "{text}");
     }
 }
@@ -95,7 +96,7 @@ fn an_error_comes_first() {
     for text in REPORTS.into_iter().chain(WARNINGS.map(|(text, _)| text)) {
         for both in [format!("{text}\n{error}\n"), format!("{error}\n{text}\n")] {
             let message = Message::parse(&both).unwrap_or_else(|_| panic!("{both}"));
-            assert_eq!(message.verdict(), Verdict::Reservation, "{both}");
+            assert_eq!(message.verdict(), OomVerdict::Reservation, "{both}");
         }
     }
 }

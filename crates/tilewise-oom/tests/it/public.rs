@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use tilewise_oom::{Form, Framework, Message, PrintedSize, UntiledMachine, Verdict};
+use tilewise_oom::{Form, Framework, Message, OomVerdict, PrintedSize, UntiledMachine};
 
 fn parse(name: &str) -> Message {
     let path = format!("{}/tests/data/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -128,22 +128,22 @@ fn published_sizes_follow_from_shapes() {
 #[test]
 fn verdicts() {
     for (name, verdict) in [
-        ("prefixed_log", Verdict::Padding),
-        ("no_headline", Verdict::Padding),
-        ("wrapped_operator", Verdict::Padding),
-        ("deep_indent", Verdict::Size),
-        ("hbm_v4", Verdict::Size),
-        ("broken_headline", Verdict::Size),
-        ("early_abort", Verdict::Size),
-        ("allocation_hbm", Verdict::Size),
-        ("vmem_spills", Verdict::Spills),
-        ("wrapped_vmem", Verdict::KernelMemory),
-        ("smem", Verdict::KernelMemory),
-        ("smem_bug", Verdict::KernelMemory),
-        ("run_time_reserve", Verdict::Reservation),
-        ("run_time_program", Verdict::Reservation),
-        ("run_time_buffer", Verdict::Reservation),
-        ("run_time_ordinal", Verdict::NotTpu),
+        ("prefixed_log", OomVerdict::Padding),
+        ("no_headline", OomVerdict::Padding),
+        ("wrapped_operator", OomVerdict::Padding),
+        ("deep_indent", OomVerdict::Size),
+        ("hbm_v4", OomVerdict::Size),
+        ("broken_headline", OomVerdict::Size),
+        ("early_abort", OomVerdict::Size),
+        ("allocation_hbm", OomVerdict::Size),
+        ("vmem_spills", OomVerdict::Spills),
+        ("wrapped_vmem", OomVerdict::KernelMemory),
+        ("smem", OomVerdict::KernelMemory),
+        ("smem_bug", OomVerdict::KernelMemory),
+        ("run_time_reserve", OomVerdict::Reservation),
+        ("run_time_program", OomVerdict::Reservation),
+        ("run_time_buffer", OomVerdict::Reservation),
+        ("run_time_ordinal", OomVerdict::NotTpu),
     ] {
         assert_eq!(parse(name).verdict(), verdict, "{name}");
     }
@@ -280,7 +280,7 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
         ),
     ] {
         let message = Message::parse(text).unwrap();
-        assert_eq!((message.machine(), message.verdict()), (Some(machine), Verdict::NotTpu), "{text}");
+        assert_eq!((message.machine(), message.verdict()), (Some(machine), OomVerdict::NotTpu), "{text}");
         assert_eq!(message.used.map(|used| used.bytes()), used, "{text}");
     }
     // As PyTorch 2.1 words it.
@@ -295,7 +295,7 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
         ["1.07 GiB", "20.98 GiB", "1.13 GiB"]
     );
     let message = Message::parse("RESOURCE_EXHAUSTED: something else").unwrap();
-    assert_eq!((message.form, message.verdict()), (Form::Other, Verdict::Unknown));
+    assert_eq!((message.form, message.verdict()), (Form::Other, OomVerdict::Unknown));
 }
 
 /// The wording is vllm-project/tpu-inference#2803's.
@@ -310,11 +310,11 @@ fn a_list_of_one_kernels_memory_needs_no_headline() {
     };
     let kind =
         |of: &str| format!("core.py:1184]      Allocation type: {of}\ncore.py:1184]      ==========================\n");
-    assert_eq!(verdict("", "RPAm-p_256-bq_512_256-bkv_2048_512/pallas_call"), Verdict::KernelMemory);
-    assert_eq!(verdict(&kind("scoped"), "k/pallas_call"), Verdict::KernelMemory);
+    assert_eq!(verdict("", "RPAm-p_256-bq_512_256-bkv_2048_512/pallas_call"), OomVerdict::KernelMemory);
+    assert_eq!(verdict(&kind("scoped"), "k/pallas_call"), OomVerdict::KernelMemory);
     // The fifth entry of a list tells nothing of the largest ones.
-    assert_eq!(verdict(&kind("HLO temp"), "k/pallas_call"), Verdict::Unknown, "what a kernel makes in HBM");
-    assert_eq!(verdict(&kind("scoped"), "while/body"), Verdict::Unknown);
+    assert_eq!(verdict(&kind("HLO temp"), "k/pallas_call"), OomVerdict::Unknown, "what a kernel makes in HBM");
+    assert_eq!(verdict(&kind("scoped"), "while/body"), OomVerdict::Unknown);
 }
 
 /// The wordings are jax-ml/jax#29520's and #34001's, and what libtpu 0.0.52 says of a strided load of a `[16,256]` array.
@@ -322,7 +322,7 @@ fn a_list_of_one_kernels_memory_needs_no_headline() {
 fn what_mosaic_says_is_told_once() {
     let facts = |text: &str| {
         let message = Message::parse(text).unwrap();
-        assert_eq!(message.verdict(), Verdict::Mosaic, "{text}");
+        assert_eq!(message.verdict(), OomVerdict::Mosaic, "{text}");
         ["kernel", "what"].map(|name| message.facts.text(name).map(str::to_owned))
     };
     let what = Some("Not Implemented: The last dim size is not 128 in original base memref".to_owned());

@@ -2,7 +2,7 @@
 
 use crate::style::bytes as size;
 use tilewise::{Shape, tpu};
-use tilewise_audit::{CopyClass, CopyEnd, CopyEndKind, CopyReason, CopyRow, Obstacle};
+use tilewise_audit::{CopyClass, CopyEnd, CopyEndKind, CopyReason, CopyRow, RequestObstacle};
 
 /// The reason for a copy: a sentence, without a full stop.
 ///
@@ -92,17 +92,17 @@ fn layout(shape: &Shape) -> String {
     layout.map(|layout| layout.to_string()).unwrap_or_default()
 }
 
-fn in_words(obstacle: Obstacle) -> String {
+fn in_words(obstacle: RequestObstacle) -> String {
     let no_use = |why: &str| format!("Requesting that layout would not help: {why}");
     let cost = |why: String| format!("Requesting that layout would cost memory: {why}");
     match obstacle {
-        Obstacle::Readers => no_use("it is also read in another layout"),
-        Obstacle::Order => "No order of its own dimensions gives that layout".to_owned(),
-        Obstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
-        Obstacle::Donated => no_use("it shares its memory with a result in another layout"),
-        Obstacle::Overwritten => no_use("the copy is overwritten, and the argument isn't donated"),
-        Obstacle::Padded(bytes) => cost(format!("the array would take {}", size(bytes))),
-        Obstacle::Larger(bytes) => cost(format!("the program would hold {} more", size(bytes))),
+        RequestObstacle::Readers => no_use("it is also read in another layout"),
+        RequestObstacle::Order => "No order of its own dimensions gives that layout".to_owned(),
+        RequestObstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
+        RequestObstacle::Donated => no_use("it shares its memory with a result in another layout"),
+        RequestObstacle::Overwritten => no_use("the copy is overwritten, and the argument isn't donated"),
+        RequestObstacle::Padded(bytes) => cost(format!("the array would take {}", size(bytes))),
+        RequestObstacle::Larger(bytes) => cost(format!("the program would hold {} more", size(bytes))),
         _ => "An argument that is returned has to be copied".to_owned(),
     }
 }

@@ -15,7 +15,9 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{ElsewhereFinding, MessageLacks, Transform, WholeArray},
 };
-use tilewise_oom::{Form, Framework, Message, Occasion, PrintedSize, Product, Reason, Server, UntiledMachine, Verdict};
+use tilewise_oom::{
+    Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
+};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -298,8 +300,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::Bank { cause, bytes } => {
             let sentence = match cause {
-                Some(Verdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
-                Some(Verdict::Fragmentation) => {
+                Some(OomVerdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
+                Some(OomVerdict::Fragmentation) => {
                     "Allocate what lives long first, and free what lies between: no free block is large enough"
                 }
                 _ => "Free other buffers of that memory before this one, or use smaller shards: others hold the banks",

@@ -58,7 +58,7 @@ pub(crate) use words::{capitalized, cause, printed};
 
 use crate::style::bytes;
 use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
-use tilewise_oom::{Form, Framework, Verdict};
+use tilewise_oom::{Form, Framework, OomVerdict};
 
 /// A recommendation in words and code.
 ///
@@ -243,18 +243,18 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
         (Form::CachePage, _) => cache::page(message),
         (Form::CacheRoom, _) => cache::room(message),
         (Form::CacheFull, _) => cache::full(message),
-        (_, Verdict::InputMismatch) => mismatch::answer(message, explanation.mismatch.as_ref()?),
-        (_, Verdict::Mosaic) => mosaic::answer(message),
-        (_, Verdict::Donation) => donation::answer(explanation),
-        (_, Verdict::HostPlacement) => placement::answer(message),
-        (_, Verdict::HostCompute) => placement::computed(message),
-        (_, Verdict::Resharding) => resharding::answer(message),
-        (_, Verdict::OtherResource) => resource::answer(message),
-        (_, Verdict::CompilerCheck) => run_time::check(message),
+        (_, OomVerdict::InputMismatch) => mismatch::answer(message, explanation.mismatch.as_ref()?),
+        (_, OomVerdict::Mosaic) => mosaic::answer(message),
+        (_, OomVerdict::Donation) => donation::answer(explanation),
+        (_, OomVerdict::HostPlacement) => placement::answer(message),
+        (_, OomVerdict::HostCompute) => placement::computed(message),
+        (_, OomVerdict::Resharding) => resharding::answer(message),
+        (_, OomVerdict::OtherResource) => resource::answer(message),
+        (_, OomVerdict::CompilerCheck) => run_time::check(message),
         (Form::SharedMemory | Form::Autotuning, _) => gpu_kernels::answer(message),
-        (_, Verdict::RematLimit) => rematerialization::answer(message),
-        (_, Verdict::Fits) => statistics::answer(message),
-        (_, Verdict::NotTpu) => elsewhere::answer(message),
+        (_, OomVerdict::RematLimit) => rematerialization::answer(message),
+        (_, OomVerdict::Fits) => statistics::answer(message),
+        (_, OomVerdict::NotTpu) => elsewhere::answer(message),
         _ => return None,
     })
 }

@@ -6,7 +6,7 @@ use super::{
     words::printed,
 };
 use tilewise_audit::Recommendation;
-use tilewise_oom::{Framework, Message, Reason, Verdict};
+use tilewise_oom::{Framework, Message, OomVerdict, Reason};
 
 /// The step that follows from a reason, where the message shows nothing else to change.
 pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
@@ -197,13 +197,13 @@ pub(super) fn sentence(message: &Message) -> String {
         }
         Reason::Workers => "The node's workers fill it together, and Ray ended one of them.",
         Reason::Results => "The results found no room beside what was there before, of this process or another.",
-        Reason::Fragmentation | Reason::Bank(Some(Verdict::Fragmentation)) => "Enough is free, but not in one piece.",
+        Reason::Fragmentation | Reason::Bank(Some(OomVerdict::Fragmentation)) => "Enough is free, but not in one piece.",
         Reason::Arguments => "Arguments and results alone exceed what the scheduler may use.",
         Reason::Size => return too_large(message),
         Reason::MostlyFree => {
             "Most of the pool is free: the request, which the text lacks, is larger than the largest free piece."
         }
-        Reason::Bank(Some(Verdict::Size)) => return too_large(message),
+        Reason::Bank(Some(OomVerdict::Size)) => return too_large(message),
         Reason::Bank(Some(_)) => "An empty bank has room for its part: other buffers lie there.",
         _ => "",
     }

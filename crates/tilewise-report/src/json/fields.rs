@@ -17,7 +17,7 @@ use tilewise_audit::{
     SpaceTotal, StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
-use tilewise_oom::{BlockSize, Budget, Frame, Framework, Message, PrintedSize, UntiledMachine, Verdict};
+use tilewise_oom::{BlockSize, Budget, Frame, Framework, Message, OomVerdict, PrintedSize, UntiledMachine};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -433,7 +433,7 @@ fields!(Explanation, explanation, {
     verdict: explanation.message.verdict().as_str(),
     level: explanation.message.form.level().as_str(),
     message_machine: explanation.message.machine().map(UntiledMachine::as_str),
-    cause: explanation.message.cause().map(Verdict::as_str),
+    cause: explanation.message.cause().map(OomVerdict::as_str),
     retold: explanation.message.is_retold,
     form: explanation.message.form.as_str(),
     code: explanation.message.code,

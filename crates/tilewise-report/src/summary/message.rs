@@ -8,7 +8,7 @@ use crate::{
 use serde::Serialize;
 use tilewise::tpu::Generation;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Form, Frame, Framework, Level, Message, PrintedSize, Verdict, meaning_of_code};
+use tilewise_oom::{Budget, Form, Frame, Framework, Level, Message, OomVerdict, PrintedSize, meaning_of_code};
 
 /// The summary of a message as data: the terminal prints it, the page draws it.
 ///
@@ -130,7 +130,8 @@ fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
 const NO_MEMORY_RAN_OUT: &str = "Compile failed, no memory ran out.";
 
 fn is_of_compiler(message: &Message) -> bool {
-    let is_refused = matches!(message.verdict(), Verdict::Mosaic | Verdict::HostPlacement | Verdict::CompilerCheck);
+    let is_refused =
+        matches!(message.verdict(), OomVerdict::Mosaic | OomVerdict::HostPlacement | OomVerdict::CompilerCheck);
     is_refused && message.form.level() == Level::Error
 }
 
@@ -201,7 +202,7 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
         // No bytes are left for the body.
         Some(_) => return None,
         None if message.form == Form::Scoped
-            && message.verdict() == Verdict::KernelMemory
+            && message.verdict() == OomVerdict::KernelMemory
             && message.memory_space.as_deref() == Some("vmem") =>
         {
             "Check what a kernel declares before compiling (`tilewise kernel`, in Python `kernel_budget`); its body \
@@ -260,33 +261,33 @@ fn headline(message: &Message, budget: &Budget) -> String {
 fn verdict(message: &Message, budget: &Budget) -> String {
     let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
     match message.verdict() {
-        Verdict::Size | Verdict::Padding if message.memory_space.as_deref() == Some("host") => {
+        OomVerdict::Size | OomVerdict::Padding if message.memory_space.as_deref() == Some("host") => {
             "What the program keeps in the host's memory doesn't fit there: arrays that were offloaded, not those on the device."
                 .to_owned()
         }
-        Verdict::Padding => {
+        OomVerdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
             let of = budget.used_bytes.map(|used| format!(" of {}", bytes(used))).unwrap_or_default();
             format!("Padding is the cause: {}{of} holds no data.", bytes(padding))
         }
-        Verdict::Arguments => format!(
+        OomVerdict::Arguments => format!(
             "The arguments alone do not fit: they take {}, and there are {}. No change inside the program helps.",
             size(budget.argument_bytes),
             size(budget.capacity_bytes)
         ),
-        Verdict::Size => too_large(message, budget),
-        Verdict::Fragmentation if message.form == Form::RunTime => {
+        OomVerdict::Size => too_large(message, budget),
+        OomVerdict::Fragmentation if message.form == Form::RunTime => {
             let size = |size: &Option<PrintedSize>| size.as_ref().map_or_else(|| "?".to_owned(), printed);
             let piece = message.contiguous.as_ref();
             let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
             let (asked, free) = (size(&message.used), size(&message.limit));
             format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}.")
         }
-        Verdict::Fragmentation => format!(
+        OomVerdict::Fragmentation => format!(
             "Fragmentation takes {}: what is alive at the peak would fit.",
             size(budget.fragmentation_bytes)
         ),
-        Verdict::Reservation => {
+        OomVerdict::Reservation => {
             let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
             if message.page() == "E0100" {
                 return format!("An array found no room beside the arrays and programs that were there{held}.");
@@ -299,12 +300,12 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             let or_else = if is_beside { "" } else { ", or it is too large by itself" };
             format!("The program compiled, but found no room beside the arrays and programs that were there{held}{or_else}.")
         }
-        Verdict::KernelMemory => kernel(message),
-        Verdict::Spills => {
+        OomVerdict::KernelMemory => kernel(message),
+        OomVerdict::Spills => {
             "One kernel or fusion keeps more values at once than there are registers: those that don't fit fill VMEM."
                 .to_owned()
         }
-        Verdict::Unknown if message.code.is_some() || message.form == Form::CoreHalt => {
+        OomVerdict::Unknown if message.code.is_some() || message.form == Form::CoreHalt => {
             "This is not about how much memory the program takes.".to_owned()
         }
         _ if message.form == Form::Other => "The message does not tell what ran out.".to_owned(),

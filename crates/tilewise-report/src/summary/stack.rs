@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Message, PrintedSize, Verdict};
+use tilewise_oom::{Budget, Message, OomVerdict, PrintedSize};
 
 /// The contents of the memory by the message's totals; parts under 1 % are left out.
 #[derive(Clone, Debug, Serialize)]
@@ -38,8 +38,8 @@ impl BudgetStack {
         // A compiler's list has parts, even if fragmentation is the cause.
         let message = &explanation.message;
         let pieces = match message.verdict() {
-            Verdict::KernelMemory | Verdict::Spills => return None,
-            Verdict::Fragmentation if message.entries.is_empty() => pieces(message),
+            OomVerdict::KernelMemory | OomVerdict::Spills => return None,
+            OomVerdict::Fragmentation if message.entries.is_empty() => pieces(message),
             _ => None,
         };
         pieces.or_else(|| stack(&message.budget()))

@@ -13,7 +13,9 @@ use tilewise_audit::{
         finding::{BlockFinding, Finding},
     },
 };
-use tilewise_oom::{Budget, Chunks, Form, Interface, Message, PrintedSize, Reason, Section, UntiledMachine, Verdict};
+use tilewise_oom::{
+    Budget, Chunks, Form, Interface, Message, OomVerdict, PrintedSize, Reason, Section, UntiledMachine,
+};
 
 /// The contents of a GPU's memory by PyTorch's own figures.
 fn of_torch(message: &Message) -> Option<Vec<PeakCause>> {
@@ -60,14 +62,14 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     // The list of a warning, or of a refused program, fills no memory.
     if matches!(
         explanation.message.verdict(),
-        Verdict::Donation
-            | Verdict::Mosaic
-            | Verdict::HostPlacement
-            | Verdict::HostCompute
-            | Verdict::InputMismatch
-            | Verdict::Resharding
-            | Verdict::CompilerCheck
-            | Verdict::OtherResource
+        OomVerdict::Donation
+            | OomVerdict::Mosaic
+            | OomVerdict::HostPlacement
+            | OomVerdict::HostCompute
+            | OomVerdict::InputMismatch
+            | OomVerdict::Resharding
+            | OomVerdict::CompilerCheck
+            | OomVerdict::OtherResource
     ) {
         return Vec::new();
     }
@@ -77,7 +79,7 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
         return causes.into_iter().filter(|cause| cause.share.is_some_and(|share| share >= LEAST)).collect();
     }
     let is_table_of_cause = message.usage.is_some() && !matches!(message.reason(), Reason::Tiny | Reason::Small);
-    if message.cause() == Some(Verdict::Reservation) && message.machine().is_some() && !is_table_of_cause {
+    if message.cause() == Some(OomVerdict::Reservation) && message.machine().is_some() && !is_table_of_cause {
         let in_use = message.facts.size("pool_used").map(PrintedSize::bytes);
         let asked = message.used.as_ref().map(PrintedSize::bytes);
         let causes = message.chunks.iter().take(MOST).map(|chunks| of_chunks(*chunks, in_use, asked));
@@ -152,9 +154,9 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let message = &explanation.message;
     let mut verdicts = [Some(message.verdict()), message.cause()].into_iter().flatten();
     // On a GPU the table is the program's, whatever request failed, unless others hold the memory.
-    let is_of_gpu = message.machine() == Some(UntiledMachine::Gpu) && message.cause() != Some(Verdict::Reservation);
+    let is_of_gpu = message.machine() == Some(UntiledMachine::Gpu) && message.cause() != Some(OomVerdict::Reservation);
     let is_of_compiler = is_of_gpu && message.usage.is_some()
-        || verdicts.any(|verdict| matches!(verdict, Verdict::Size | Verdict::Padding | Verdict::Arguments));
+        || verdicts.any(|verdict| matches!(verdict, OomVerdict::Size | OomVerdict::Padding | OomVerdict::Arguments));
     let is_beside = is_of_compiler && budget.others_bytes.is_none();
     let arguments = budget.argument_bytes.filter(|_| is_beside);
     // Overlays and the like aren't among the temporaries.

@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Occasion, Product, Reason, Run, Server, Verdict};
+use tilewise_oom::{Occasion, OomVerdict, Product, Reason, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub enum ElsewhereFinding {
     /// A bank of a Tenstorrent device is full.
     Bank {
         /// The cause; `None` if unknown.
-        cause: Option<Verdict>,
+        cause: Option<OomVerdict>,
         /// Bytes that each would store, and that it has; `None` if unknown.
         bytes: Option<[u64; 2]>,
     },

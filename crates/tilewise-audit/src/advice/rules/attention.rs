@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held, Listed},
+        evidence::{ArrayFact, Evidence, Listed},
         finding::{AttentionScores, Finding},
         program::{BufferChanges, LiveArray, ProgramModel},
         rule::{Proposal, Rule},
@@ -68,7 +68,7 @@ fn positions(bounds: &[u64]) -> Option<u64> {
 
 /// Whether a listed array is `[batch, heads, positions, positions]`, or has one of the first two, and its name suggests
 /// attention: pictures and matrix products are square, too.
-pub(super) fn is_scores(array: &dyn Held) -> bool {
+pub(super) fn is_scores(array: &dyn ArrayFact) -> bool {
     let bounds = array.bounds();
     let signs: &[&str] = match bounds.len() {
         ..3 => return false,

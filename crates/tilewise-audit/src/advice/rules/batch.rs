@@ -2,9 +2,9 @@
 //! joined late.
 
 use super::{
-    beside_parts::freed,
     graphs::nodes_of,
     in_parts::{in_parts, is_key},
+    overhead::freed,
 };
 use crate::{
     advice::{

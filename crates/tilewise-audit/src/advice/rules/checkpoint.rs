@@ -4,13 +4,13 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held, Listed},
+        evidence::{ArrayFact, Evidence, Listed},
         finding::{Finding, KeptByLoop, Library},
-        loop_stacks::LoopArrays,
         message::total,
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
+        scan_residuals::LoopArrays,
     },
     message::Allocation,
     program::{SourceLine, is_forward, is_recomputed, modules, names_under_checkpoints, op_name, source_line},
@@ -66,7 +66,7 @@ fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal
 /// The proposal for a message: listed arrays whose names show that a loop's steps, or else layers, keep them.
 fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     let is_of_loop = |name: &str| name.contains("/while/body");
-    let is_kept = |array: &&dyn Held| {
+    let is_kept = |array: &&dyn ArrayFact| {
         let stacks = || {
             evidence.message().is_some_and(|message| {
                 let row = message.arrays.iter().find(|listed| listed.number == array.buffer());
@@ -79,7 +79,7 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
         name.contains("transpose(jvp") || is_of_loop(&name) && (stacks() || is_stack())
     };
     let temporaries = evidence.temporaries();
-    let kept: Vec<&dyn Held> = temporaries.into_iter().filter(is_kept).collect();
+    let kept: Vec<&dyn ArrayFact> = temporaries.into_iter().filter(is_kept).collect();
     let largest = kept.iter().max_by_key(|array| array.bytes())?;
     let target = if is_of_loop(&largest.op_name()) { Target::Loop } else { Target::Value };
     let proposal = Proposal::new(UNTOLD, target, largest.advised(evidence)).bound();

@@ -6,7 +6,7 @@ use super::{
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held, Listed},
+        evidence::{ArrayFact, Evidence, Listed},
         finding::{Finding, GradientSums, Joint, LargeDimension, Library},
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
@@ -82,7 +82,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     let shapeless = message.temporaries.iter().copied().filter(|row| row.shape.is_none() && !is_converted(row));
     let listed = total(rows.iter().map(|array| array.row).chain(shapeless), Allocation::taken_bytes);
     let held = total(with_it().map(|array| array.row), Allocation::taken_bytes);
-    if u128::from(held) * 100 < u128::from(listed) * u128::from(evidence.thresholds().most) {
+    if u128::from(held) * 100 < u128::from(listed) * u128::from(evidence.thresholds().min_percent) {
         return None;
     }
     // One shape alone doesn't tell which of its dimensions is the batch.

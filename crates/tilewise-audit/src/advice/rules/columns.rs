@@ -3,7 +3,7 @@
 
 use crate::advice::{
     change::Target,
-    evidence::{Evidence, Held, default_bytes},
+    evidence::{ArrayFact, Evidence, default_bytes},
     finding::{ColumnsWay, Finding, PaddedColumns},
     rule::{Proposal, Rule},
 };
@@ -19,10 +19,11 @@ pub(crate) struct PaddedArguments;
 
 impl Rule for PaddedArguments {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        let mut groups: Vec<Vec<&dyn Held>> = Vec::new();
+        let mut groups: Vec<Vec<&dyn ArrayFact>> = Vec::new();
         let interface = evidence.arguments().into_iter().chain(evidence.results());
         for array in interface.filter(|array| is_padded(evidence, *array)) {
-            let is_alike = |group: &&mut Vec<&dyn Held>| group.iter().any(|other| other.bounds() == array.bounds());
+            let is_alike =
+                |group: &&mut Vec<&dyn ArrayFact>| group.iter().any(|other| other.bounds() == array.bounds());
             match groups.iter_mut().find(is_alike) {
                 Some(group) => group.push(array),
                 None => groups.push(vec![array]),
@@ -32,12 +33,12 @@ impl Rule for PaddedArguments {
     }
 }
 
-fn proposal(evidence: &dyn Evidence, group: &[&dyn Held]) -> Option<Proposal> {
+fn proposal(evidence: &dyn Evidence, group: &[&dyn ArrayFact]) -> Option<Proposal> {
     let arguments = group.iter().filter(|array| array.live().is_none_or(|array| array.is_parameter()));
     let largest = *arguments.rev().max_by_key(|array| array.bytes())?;
     let (columns, rows) = largest.bounds().split_last()?;
     // A message doesn't show the readers of an array: none is kept flat.
-    let is_read_elementwise = |array: &&dyn Held| {
+    let is_read_elementwise = |array: &&dyn ArrayFact| {
         array
             .live()
             .zip(evidence.program())
@@ -52,7 +53,7 @@ fn proposal(evidence: &dyn Evidence, group: &[&dyn Held]) -> Option<Proposal> {
     } else {
         return None;
     };
-    let after = |array: &dyn Held| default_bytes(evidence, array, &[elements])?.checked_mul(arrays);
+    let after = |array: &dyn ArrayFact| default_bytes(evidence, array, &[elements])?.checked_mul(arrays);
     let is_known = evidence.program().is_some();
     let finding = PaddedColumns {
         name: largest.name(),
@@ -67,7 +68,7 @@ fn proposal(evidence: &dyn Evidence, group: &[&dyn Held]) -> Option<Proposal> {
 }
 
 /// Whether an array is padded, in the default order, with a last dimension too short for the lanes.
-fn is_padded(evidence: &dyn Evidence, array: &dyn Held) -> bool {
+fn is_padded(evidence: &dyn Evidence, array: &dyn ArrayFact) -> bool {
     let padding = array.bytes().saturating_sub(array.logical_bytes());
     let bounds = array.bounds();
     let is_short = bounds.len() >= 2 && bounds.last().is_some_and(|columns| (2..LANES).contains(columns));

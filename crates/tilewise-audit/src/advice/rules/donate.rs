@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         change::{Saving, Target},
-        evidence::{Evidence, Held},
+        evidence::{ArrayFact, Evidence},
         finding::{Finding, Jit, UndonatedState},
         message::MessageModel,
         program::{BufferChanges, ProgramModel},
@@ -27,19 +27,20 @@ impl Rule for ReturnedState {
 fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let aliases = evidence.program().map(|program| program.module.input_output_aliases().unwrap_or_default());
     let taken: HashSet<usize> = aliases.iter().flatten().map(|alias| alias.parameter_number).collect();
-    let is_free = |argument: &&dyn Held| {
+    let is_free = |argument: &&dyn ArrayFact| {
         let number = |argument: &Instruction<'_>| argument.parameter_number();
         argument.live().is_none_or(|array| number(&array.instruction).is_some_and(|number| !taken.contains(&number)))
     };
-    let mut free: Vec<&dyn Held> = evidence.arguments().into_iter().filter(is_free).collect();
+    let mut free: Vec<&dyn ArrayFact> = evidence.arguments().into_iter().filter(is_free).collect();
     // In a message, a result may replace any argument of its shape.
-    let updates = |result: &dyn Held, argument: &dyn Held| match (evidence.program(), result.live(), argument.live()) {
-        (Some(program), Some(result), Some(argument)) => program.updates(result, argument),
-        _ => true,
-    };
-    let mut updated: Vec<&dyn Held> = Vec::new();
+    let updates =
+        |result: &dyn ArrayFact, argument: &dyn ArrayFact| match (evidence.program(), result.live(), argument.live()) {
+            (Some(program), Some(result), Some(argument)) => program.updates(result, argument),
+            _ => true,
+        };
+    let mut updated: Vec<&dyn ArrayFact> = Vec::new();
     for result in evidence.results() {
-        let is_its_own = |argument: &&dyn Held| argument.shape() == result.shape() && updates(result, *argument);
+        let is_its_own = |argument: &&dyn ArrayFact| argument.shape() == result.shape() && updates(result, *argument);
         if let Some(at) = free.iter().position(is_its_own) {
             updated.push(free.swap_remove(at));
         }
@@ -66,7 +67,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
 }
 
 /// The proposal for a message. If it lists no results, all of them may reuse arguments' memory.
-fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&dyn Held]) -> Option<Proposal> {
+fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&dyn ArrayFact]) -> Option<Proposal> {
     let own = message.budget.output_bytes?.min(message.budget.argument_bytes?);
     let matched = updated.iter().map(|argument| argument.bytes()).fold(0, u64::saturating_add);
     let saved = if evidence.results().is_empty() { own } else { own.min(matched) };

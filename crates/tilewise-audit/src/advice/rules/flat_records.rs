@@ -1,7 +1,7 @@
 //! Records of a few numbers each, passed as one flat array or in other rows, and reshaped inside to rows of a few
 //! columns: each such row takes 128 lanes.
 
-use super::upstream::of_few;
+use super::narrow_rows::narrow_rows;
 use crate::{
     advice::{
         change::Target,
@@ -34,7 +34,7 @@ impl Rule for ReshapedRecords {
 
 /// The argument that is reshaped to an array of rows of a few columns, and the number of rows.
 fn records<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<(Instruction<'m>, u64)> {
-    let (rows, columns) = of_few(program, array)?;
+    let (rows, columns) = narrow_rows(program, array)?;
     let [records] = rows[..] else { return None };
     if array.instruction.opcode() != Opcode::Reshape || array.bounds != [records, columns] {
         return None;
@@ -53,7 +53,7 @@ fn proposal<'m>(
 ) -> Option<Proposal> {
     let &[_, columns] = &array.bounds[..] else { return None };
     let in_columns = |other: &LiveArray<'m>| {
-        let (rows, columns) = of_few(program, other).filter(|(rows, _)| *rows == [records])?;
+        let (rows, columns) = narrow_rows(program, other).filter(|(rows, _)| *rows == [records])?;
         let column = program.default_bytes(other.element_type(), &rows)?;
         Some((other.buffer, column.checked_mul(columns)?))
     };

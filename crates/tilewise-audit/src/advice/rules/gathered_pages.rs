@@ -1,7 +1,7 @@
 //! Pages of a cache, gathered whole: their short last dimension fills few lanes; merged with the one before, it fills
 //! all.
 
-use super::upstream::{is_gather, of_few, table};
+use super::narrow_rows::{is_gather, narrow_rows, table};
 use crate::{
     advice::{
         change::Target,
@@ -43,7 +43,7 @@ pub(super) fn fills_few_lanes(program: &ProgramModel<'_>, array: &LiveArray<'_>)
     let last = array.bounds.len().saturating_sub(1);
     let is_along_lanes = array.minor_to_major().first() == Some(&last) && array.bounds.last() < Some(&LANES);
     let is_padded = array.bytes >= array.logical_bytes().saturating_mul(3) / 2;
-    array.bounds.len() >= 3 && is_along_lanes && is_padded && of_few(program, array).is_none()
+    array.bounds.len() >= 3 && is_along_lanes && is_padded && narrow_rows(program, array).is_none()
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instruction<'m>) -> Option<Proposal> {

@@ -1,9 +1,9 @@
 //! A dimension of size 1 on the rows of a tile, of which all others are padding: a message's arrays.
 
-use super::upstream::is_padded;
+use super::narrow_rows::is_padded;
 use crate::advice::{
     change::Target,
-    evidence::{Evidence, Held, Listed, default_bytes},
+    evidence::{ArrayFact, Evidence, Listed, default_bytes},
     finding::{Finding, RowOperation, RowsOfFew},
     rule::{Proposal, Rule},
 };
@@ -21,7 +21,7 @@ impl Rule for KeptRows {
         for array in temporaries.iter().copied() {
             let Some(others) = beside(evidence, array).filter(|others| !done.contains(others)) else { continue };
             let alike = temporaries.iter().filter(|same| beside(evidence, **same).as_ref() == Some(&others));
-            let squeezed = |same: &&dyn Held| Some((same.buffer(), default_bytes(evidence, *same, &others)?));
+            let squeezed = |same: &&dyn ArrayFact| Some((same.buffer(), default_bytes(evidence, *same, &others)?));
             let buffers: Vec<(usize, u64)> = alike.clone().filter_map(squeezed).collect();
             let after = buffers.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
             let freed = alike.map(|same| same.bytes()).fold(0, u64::saturating_add).saturating_sub(after);
@@ -35,7 +35,7 @@ impl Rule for KeptRows {
 }
 
 /// The bounds of the other dimensions of an array whose rows are one.
-fn beside(evidence: &dyn Evidence, array: &dyn Held) -> Option<Vec<u64>> {
+fn beside(evidence: &dyn Evidence, array: &dyn ArrayFact) -> Option<Vec<u64>> {
     let row = *array.minor_to_major().get(1)?;
     let is_one = array.bounds().get(row) == Some(&1) && is_padded(evidence, array);
     let others = || array.bounds().iter().enumerate().filter(|(at, _)| *at != row).map(|(_, bound)| *bound);

@@ -1,6 +1,6 @@
 //! Operands and results of a user's own kernel, with rows of a few columns: it could take them transposed.
 
-use super::upstream::of_few;
+use super::narrow_rows::narrow_rows;
 use crate::{
     advice::{
         change::Target,
@@ -19,7 +19,7 @@ impl Rule for KernelOfFewColumns {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let Some(program) = evidence.program() else { return Vec::new() };
         let mut kernels: Vec<(Instruction<'_>, Vec<&LiveArray<'_>>)> = Vec::new();
-        for array in program.arrays.iter().filter(|array| array.is_at_peak && of_few(program, *array).is_some()) {
+        for array in program.arrays.iter().filter(|array| array.is_at_peak && narrow_rows(program, *array).is_some()) {
             let Some(kernel) = kernel_of(program, array) else { continue };
             match kernels.iter_mut().find(|(known, _)| known.index() == kernel.index()) {
                 Some((_, arrays)) => arrays.push(array),
@@ -33,7 +33,8 @@ impl Rule for KernelOfFewColumns {
 fn proposal<'m>(program: &ProgramModel<'m>, kernel: &Instruction<'m>, arrays: &[&LiveArray<'m>]) -> Option<Proposal> {
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
     // Arrays made of its results, and sources of its operands, have the kernel's order, too.
-    let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(program, *same).is_some());
+    let same =
+        program.temporaries().filter(|same| same.bounds == largest.bounds && narrow_rows(program, *same).is_some());
     let taken =
         |array: &LiveArray<'m>| Some((array.buffer, program.default_bytes(array.element_type(), &transposed(array)?)?));
     let finding = KernelColumns { transposed: transposed(largest)?, source: source_line(kernel) };

@@ -9,7 +9,7 @@ use crate::{
         recommendation::{AdvisedArray, Recommendation},
         rule::{Proposal, Rule},
     },
-    copies::{Copied, CopiedInterface, InterfaceArray, Obstacle},
+    copies::{Copied, CopiedInterface, InterfaceArray, RequestObstacle},
     program::{name, op_name, root, traced},
 };
 use foldhash::{HashMap, HashSet};
@@ -43,7 +43,7 @@ pub(crate) struct LayoutRequests<'m> {
     /// The request and its array that remove a copy, by the copy's index.
     by_copy: HashMap<usize, (usize, usize)>,
     /// The obstacles of other copies, by index.
-    obstacles: HashMap<usize, Obstacle>,
+    obstacles: HashMap<usize, RequestObstacle>,
 }
 
 impl<'m> LayoutRequests<'m> {
@@ -102,7 +102,7 @@ impl<'m> LayoutRequests<'m> {
     }
 
     /// The obstacle to removing a copy by another layout at the interface.
-    pub(crate) fn obstacle(&self, copy: usize) -> Option<Obstacle> {
+    pub(crate) fn obstacle(&self, copy: usize) -> Option<RequestObstacle> {
         self.obstacles.get(&copy).copied()
     }
 
@@ -140,11 +140,11 @@ impl<'m> LayoutRequests<'m> {
         self.list.push(Requested { proposal, arrays, saved });
     }
 
-    fn refuse<'a>(&mut self, copies: impl IntoIterator<Item = &'a usize>, obstacle: Obstacle) {
+    fn refuse<'a>(&mut self, copies: impl IntoIterator<Item = &'a usize>, obstacle: RequestObstacle) {
         self.obstacles.extend(copies.into_iter().map(|copy| (*copy, obstacle)));
     }
 
-    fn refuse_arrays(&mut self, arrays: &[InterfaceArray<'m>], obstacle: Option<Obstacle>) {
+    fn refuse_arrays(&mut self, arrays: &[InterfaceArray<'m>], obstacle: Option<RequestObstacle>) {
         let Some(obstacle) = obstacle else { return };
         self.refuse(arrays.iter().flat_map(|array| &array.copies), obstacle);
     }
@@ -186,7 +186,7 @@ impl<'m> LayoutRequests<'m> {
                 (argument, result) => {
                     for copied in [argument, result].into_iter().flatten() {
                         if let Some(array) = self.accept(copied) {
-                            self.refuse(&array.copies, Obstacle::Donated);
+                            self.refuse(&array.copies, RequestObstacle::Donated);
                         }
                     }
                 }
@@ -197,7 +197,7 @@ impl<'m> LayoutRequests<'m> {
         // An argument that is returned in other memory has to be copied anyway.
         let (returned, arguments): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|array| array.returned.is_some());
         for array in returned {
-            self.refuse(&array.copies, Obstacle::IsArgument);
+            self.refuse(&array.copies, RequestObstacle::IsArgument);
         }
         let mut sharing: HashMap<usize, Vec<usize>> = HashMap::default();
         for (instruction, buffer) in &program.buffers {
@@ -209,7 +209,7 @@ impl<'m> LayoutRequests<'m> {
             buffers.iter().filter_map(|buffer| sharing.get(buffer)).flatten().any(|at| !array.copies.contains(at))
         });
         for array in overwritten {
-            self.refuse(&array.copies, Obstacle::Overwritten);
+            self.refuse(&array.copies, RequestObstacle::Overwritten);
         }
         let mut results: Vec<_> = results.into_values().filter_map(|copied| self.accept(copied)).collect();
         results.sort_by_key(|array| array.number);
@@ -236,14 +236,14 @@ fn price(
     arrays: &[InterfaceArray<'_>],
     new: &[InterfaceArray<'_>],
     total: u64,
-) -> Result<(BufferChanges, u64), Option<Obstacle>> {
+) -> Result<(BufferChanges, u64), Option<RequestObstacle>> {
     let is_padded = |array: &&InterfaceArray<'_>| array.requested_bytes() > array.bytes().saturating_mul(MOST_PADDED);
     if let Some(array) = new.iter().find(is_padded) {
-        return Err(Some(Obstacle::Padded(array.requested_bytes())));
+        return Err(Some(RequestObstacle::Padded(array.requested_bytes())));
     }
     let changes = changes(program, arrays).ok_or(None)?;
     let after = program.total_with(kept.iter().chain([&changes]));
-    if after > total { Err(Some(Obstacle::Larger(after - total))) } else { Ok((changes, after)) }
+    if after > total { Err(Some(RequestObstacle::Larger(after - total))) } else { Ok((changes, after)) }
 }
 
 /// The `MOST_PRICED` largest items, in the order they were in.

@@ -2,7 +2,7 @@
 
 use crate::advice::{
     change::Target,
-    evidence::{Evidence, Held},
+    evidence::{ArrayFact, Evidence},
     finding::{Finding, Logits},
     message::MessageModel,
     program::{LiveArray, ProgramModel},
@@ -46,7 +46,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         return None;
     }
     let vocabulary = vocabulary.flatten();
-    let is_it = |array: &dyn Held| match (&vocabulary, array.live()) {
+    let is_it = |array: &dyn ArrayFact| match (&vocabulary, array.live()) {
         (Some(vocabulary), Some(array)) => vocabulary.has(array),
         _ => may_be_logits(array),
     };
@@ -58,7 +58,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     };
     let all = evidence.program().map_or_else(|| evidence.temporaries(), |program| program.held_temporaries());
     let logits = all.into_iter().filter(|array| is_it(*array));
-    let logits: Vec<&dyn Held> = logits.collect();
+    let logits: Vec<&dyn ArrayFact> = logits.collect();
     let phase = evidence.program().map_or(Phase::Loss, |program| Phase::of_peak(program, &logits));
     // The chunks are done before the layers below the logits run backward.
     let left = |bytes: u64| if phase == Phase::Later { 0 } else { bytes / CHUNKS };
@@ -69,7 +69,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         let bits = logits.iter().map(|array| u64::from(array.element_type().bits())).min().unwrap_or(0);
         let arguments = evidence.arguments();
         let weights = arguments.iter().filter(|array| array.bounds().len() == 2 && array.bounds().contains(&size));
-        let gradient = |weight: &&dyn Held| (weight.elements().saturating_mul(bits) / 8).min(weight.bytes());
+        let gradient = |weight: &&dyn ArrayFact| (weight.elements().saturating_mul(bits) / 8).min(weight.bytes());
         let gradient_bytes = weights.map(gradient).max().unwrap_or(0);
         for (_, bytes) in buffers.iter_mut().filter(|(buffer, _)| *buffer == largest.buffer()) {
             *bytes = bytes.saturating_add(gradient_bytes);
@@ -146,7 +146,7 @@ enum Phase {
 }
 
 impl Phase {
-    fn of_peak(program: &ProgramModel<'_>, logits: &[&dyn Held]) -> Self {
+    fn of_peak(program: &ProgramModel<'_>, logits: &[&dyn ArrayFact]) -> Self {
         let peak = program.plan.space(0).and_then(|hbm| hbm.peak.as_ref());
         let peak = peak.and_then(|peak| program.module.instruction(peak.instruction));
         let name = peak.as_ref().and_then(|peak| traced(program.flow, peak).0);
@@ -241,12 +241,12 @@ fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
 }
 
 /// Whether an array that a message lists has the shape of logits, and a name of theirs.
-pub(super) fn is_logits(array: &dyn Held) -> bool {
+pub(super) fn is_logits(array: &dyn ArrayFact) -> bool {
     is_named(&array.op_name()) && may_be_logits(array)
 }
 
 /// Whether an array that a message lists has the shape of logits, and no name of anything else: a product makes them.
-fn may_be_logits(array: &dyn Held) -> bool {
+fn may_be_logits(array: &dyn ArrayFact) -> bool {
     let bounds = array.bounds();
     let [.., before, last] = bounds else { return false };
     let name = array.op_name();

@@ -11,7 +11,6 @@
 mod all_pairs;
 mod attention;
 mod batch;
-mod beside_parts;
 mod checkpoint;
 mod chunk;
 mod class_logits;
@@ -29,7 +28,9 @@ mod kernel;
 mod layout_request;
 mod logits;
 mod narrow;
+mod narrow_rows;
 mod narrow_state;
+mod overhead;
 mod padded_heads;
 mod pinned_order;
 mod repeated_layers;
@@ -38,7 +39,6 @@ mod sample_gradients;
 mod shuffled_rows;
 mod stacked_cache;
 mod stacked_steps;
-mod upstream;
 
 pub(crate) use attention::scores_of;
 pub(crate) use divided::divided;
@@ -56,7 +56,7 @@ const RULES: &[&dyn Rule] = &[
     &copied_weights::CopiedArguments,
     &flat_records::ReshapedRecords,
     &donate::ReturnedState,
-    &upstream::GatheredRows,
+    &narrow_rows::GatheredRows,
     &kept_rows::KeptRows,
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,

@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held},
+        evidence::{ArrayFact, Evidence},
         finding::{Finding, PinnedOrder},
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
@@ -44,13 +44,13 @@ impl Rule for PinnedOrders {
 
 /// An array, its default layout, and its bytes in that layout.
 struct Pinned<'a> {
-    array: &'a dyn Held,
+    array: &'a dyn ArrayFact,
     default: Shape,
     bytes: u64,
 }
 
 /// The array, if it isn't in the default order, and takes less in that.
-fn pinned<'a>(evidence: &dyn Evidence, array: &'a dyn Held) -> Option<Pinned<'a>> {
+fn pinned<'a>(evidence: &dyn Evidence, array: &'a dyn ArrayFact) -> Option<Pinned<'a>> {
     let default = default_order(evidence, array.shape())?;
     let bytes = default.as_array()?.sizes().ok()?.physical_bytes;
     (bytes < array.bytes()).then_some(Pinned { array, default, bytes })

@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held},
+        evidence::{ArrayFact, Evidence},
         finding::{Finding, Library, RepeatedLayers},
         layers::Layers,
         message::{ListedArray, MessageModel, total},
@@ -43,7 +43,7 @@ fn equal_arrays(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<P
     let equal = message.arrays.iter().filter(unnamed).map(like).max_by_key(Vec::len)?;
     let listed = total(message.temporaries.iter().copied(), Allocation::taken_bytes);
     let held = total(equal.iter().map(|array| array.row), Allocation::taken_bytes);
-    let is_most = u128::from(held) * 100 >= u128::from(listed) * u128::from(evidence.thresholds().most);
+    let is_most = u128::from(held) * 100 >= u128::from(listed) * u128::from(evidence.thresholds().min_percent);
     if equal.len() < OF_LAYERS || !is_most {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Rows that are gathered all at once before a loop that takes a part of them in each step, such as shuffled samples in
 //! minibatches. Gathered in the loop, one part is in memory at a time.
 
-use super::upstream::is_gather;
+use super::narrow_rows::is_gather;
 use crate::{
     advice::{
         change::Target,

@@ -78,7 +78,7 @@ impl<'p> Split<'p> {
                 told.is_some_and(|(at, leaf)| found.each.has(at.index(), leaf))
             };
             let largest = peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()));
-            with_it / program.thresholds().most >= all / 100
+            with_it / program.thresholds().min_percent >= all / 100
                 && (!found.is_made || largest.is_some_and(|largest| is_each(largest)))
         };
         let walk = Walk::new(program, program.temporary_bytes / JOINABLE);

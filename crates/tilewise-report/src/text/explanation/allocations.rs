@@ -16,7 +16,7 @@ use std::{
     io::{self, Write},
 };
 use tilewise_audit::{Allocation, Explanation, SourceLine};
-use tilewise_oom::{PrintedSize, Section, Verdict};
+use tilewise_oom::{OomVerdict, PrintedSize, Section};
 
 /// Rows shown: one screen.
 const SHOWN: usize = 8;
@@ -26,7 +26,7 @@ const WORTH_A_LINE: u128 = 100;
 
 pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let listed = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
-    let is_of_kernel = explanation.message.verdict() == Verdict::KernelMemory;
+    let is_of_kernel = explanation.message.verdict() == OomVerdict::KernelMemory;
     let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
     for (section, title) in titles {
         let mut groups: Vec<(&Allocation, u64)> = Vec::new();

@@ -3,7 +3,7 @@
 use crate::{
     advice::{
         change::Target,
-        evidence::{Evidence, Held, Listed, default_bytes},
+        evidence::{ArrayFact, Evidence, Listed, default_bytes},
         finding::{Finding, RowOperation, RowsOfFew},
         message::MessageModel,
         program::{LiveArray, ProgramModel},
@@ -24,14 +24,14 @@ const INDEX_TUPLES: &str = "jit(_take_along_axis)/concatenate";
 impl Rule for GatheredRows {
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let mut done: Vec<(u64, u64)> = Vec::new();
-        let few = |array: &dyn Held| of_few(evidence, array).map(|(rows, columns)| (count(&rows), columns));
+        let few = |array: &dyn ArrayFact| narrow_rows(evidence, array).map(|(rows, columns)| (count(&rows), columns));
         let mut proposals = Vec::new();
         let temporaries = evidence.temporaries();
         for array in temporaries.iter().copied() {
             let Some((rows, columns)) = few(array).filter(|few| !done.contains(few)) else { continue };
             // From the gather to the scatter, all arrays made of the rows have as many rows and columns.
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
-            let (alike, others): (Vec<&dyn Held>, Vec<_>) =
+            let (alike, others): (Vec<&dyn ArrayFact>, Vec<_>) =
                 all.into_iter().partition(|same| few(*same) == Some((rows, columns)));
             let operation = match (evidence.program(), evidence.message()) {
                 _ if array.op_name().contains(INDEX_TUPLES) => Some((RowOperation::IndexTuples, None)),
@@ -45,8 +45,8 @@ impl Rule for GatheredRows {
             let Some((operation, source)) = operation else { continue };
             let scattered = scattered(evidence, &alike, &others);
             let scattered = scattered.into_iter().filter(|array| few(*array).is_some_and(|at| at.1 == columns));
-            let apart = |array: &dyn Held| {
-                let (rows, columns) = of_few(evidence, array)?;
+            let apart = |array: &dyn ArrayFact| {
+                let (rows, columns) = narrow_rows(evidence, array)?;
                 Some((array.buffer(), default_bytes(evidence, array, &rows)?.checked_mul(columns)?.min(array.bytes())))
             };
             let buffers: Vec<(usize, u64)> = alike.iter().copied().chain(scattered).filter_map(apart).collect();
@@ -74,19 +74,19 @@ impl Rule for GatheredRows {
 
 /// The bounds of an array's rows, and its number of columns, if these are few and lie along the lanes, padded. Other
 /// short dimensions but the first are columns, too: `[N,3,3]` has nine.
-pub(super) fn of_few(evidence: &dyn Evidence, array: &dyn Held) -> Option<(Vec<u64>, u64)> {
+pub(super) fn narrow_rows(evidence: &dyn Evidence, array: &dyn ArrayFact) -> Option<(Vec<u64>, u64)> {
     let thresholds = evidence.thresholds();
     let minor = *array.minor_to_major().first()?;
-    let is_column = |at: usize, bound: u64| at == minor || bound <= thresholds.short && at > 0;
+    let is_column = |at: usize, bound: u64| at == minor || bound <= thresholds.max_minor && at > 0;
     let bounds = || array.bounds().iter().copied().enumerate();
     let rows: Vec<u64> = bounds().filter(|(at, bound)| !is_column(*at, *bound)).map(|(_, bound)| bound).collect();
     let columns: Vec<u64> = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).collect();
     let columns = count(&columns);
     // A single column is a kept dimension of size 1, which a program's reader may want.
     let least = if evidence.program().is_some() { 2 } else { 1 };
-    ((least..=thresholds.few).contains(&columns)
+    ((least..=thresholds.max_columns).contains(&columns)
         && !rows.is_empty()
-        && count(&rows) >= thresholds.rows
+        && count(&rows) >= thresholds.min_rows
         && is_padded(evidence, array))
     .then_some((rows, columns))
 }
@@ -96,14 +96,14 @@ fn count(bounds: &[u64]) -> u64 {
 }
 
 /// Whether much of an array is padding.
-pub(super) fn is_padded(evidence: &dyn Evidence, array: &dyn Held) -> bool {
+pub(super) fn is_padded(evidence: &dyn Evidence, array: &dyn ArrayFact) -> bool {
     let least = array.logical_bytes().saturating_mul(evidence.thresholds().padded_quarters);
     array.bytes().saturating_mul(4) >= least
 }
 
 /// A program's operation on an array of rows, and its line; `None` if neither a gather nor a scatter is near, or it is a
 /// gradient's scatter.
-fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<(RowOperation, Option<SourceLine>)> {
+fn followed(program: &ProgramModel<'_>, array: &dyn ArrayFact) -> Option<(RowOperation, Option<SourceLine>)> {
     let array = array.live()?;
     gathered(program, array).or_else(|| {
         // The scatter of a gather's gradient, such as an embedding's, has no line in the program.
@@ -122,9 +122,13 @@ fn gathered(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(RowOpe
 }
 
 /// Arrays into which rows are scattered: split into columns, as the rows are.
-fn scattered<'a>(evidence: &dyn Evidence, rows: &[&dyn Held], others: &[&'a dyn Held]) -> Vec<&'a dyn Held> {
+fn scattered<'a>(
+    evidence: &dyn Evidence,
+    rows: &[&dyn ArrayFact],
+    others: &[&'a dyn ArrayFact],
+) -> Vec<&'a dyn ArrayFact> {
     let Some(program) = evidence.program() else { return Vec::new() };
-    let made = |other: &&&dyn Held| other.live().is_some_and(|other| does(&other.instruction, Opcode::Scatter));
+    let made = |other: &&&dyn ArrayFact| other.live().is_some_and(|other| does(&other.instruction, Opcode::Scatter));
     let mut results = others.iter().filter(made).peekable();
     if results.peek().is_none() {
         return Vec::new();
@@ -132,7 +136,7 @@ fn scattered<'a>(evidence: &dyn Evidence, rows: &[&dyn Held], others: &[&'a dyn 
     let flow = program.flow;
     let rows: HashSet<Position> =
         rows.iter().filter_map(|rows| rows.live()).map(|rows| flow.origin(rows.position)).collect();
-    let reads_rows = |other: &&&dyn Held| {
+    let reads_rows = |other: &&&dyn ArrayFact| {
         let operands = other.live().map(|other| flow.operands(other.op)).unwrap_or_default();
         operands.iter().any(|operand| rows.contains(&flow.origin(flow[*operand].position)))
     };
@@ -145,7 +149,7 @@ fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
 
 /// The operation on rows, by the names of operations on equally many rows; `None` if these don't show it and all of
 /// their lines are in installed packages.
-fn named(message: &MessageModel<'_>, array: &dyn Held, columns: u64) -> Option<RowOperation> {
+fn named(message: &MessageModel<'_>, array: &dyn ArrayFact, columns: u64) -> Option<RowOperation> {
     let same = || {
         let alike = message.arrays.iter().filter(|other| other.bounds.first() == array.bounds().first());
         alike.filter(|other| other.role == array.role())

@@ -13,7 +13,7 @@ const NEAR_CODE: usize = 512;
 
 /// Sentences that belong together.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct Candidate {
     pub(crate) rule: &'static Rule,
     pub(crate) facts: Facts,
     pub(crate) code: Option<&'static str>,
@@ -36,7 +36,7 @@ struct Found {
     facts: Vec<Fact>,
 }
 
-impl Draft {
+impl Candidate {
     fn new(rule: &'static Rule, start: usize, end: usize) -> Self {
         let (facts, wordings) = (Facts::default(), Vec::new());
         Self { rule, facts, code: None, is_retold: false, start, end, first_end: end, is_open: false, wordings }
@@ -70,39 +70,43 @@ impl Draft {
 }
 
 /// The messages of a cleaned text, in its order.
-pub(crate) fn read(text: &str) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+pub(crate) fn read(text: &str) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::new();
     let mut code: Option<(&'static Code, usize)> = None;
     let mut at = 0;
     while let Some((start, end)) = next_word(text, at) {
         at = end;
         let word = &text[start..end];
         if let Some((mention, how)) = mentioned(word, &text[end..]) {
-            let is_of = |draft: &&mut Draft| draft.rule.codes.contains(&mention.code);
-            match drafts.last_mut().filter(is_of) {
-                Some(draft) if how == Mention::Link && draft.code.is_none() => draft.code = Some(mention.code),
-                Some(draft) if how == Mention::Link && draft.code == Some(mention.code) => {}
+            let is_of = |candidate: &&mut Candidate| candidate.rule.codes.contains(&mention.code);
+            match candidates.last_mut().filter(is_of) {
+                Some(candidate) if how == Mention::Link && candidate.code.is_none() => {
+                    candidate.code = Some(mention.code)
+                }
+                Some(candidate) if how == Mention::Link && candidate.code == Some(mention.code) => {}
                 _ => {
                     if let Some((other, place)) = code.replace((mention, start))
                         && other.code != mention.code
                     {
-                        alone(&mut drafts, text, other, place);
+                        alone(&mut candidates, text, other, place);
                     }
                 }
             }
         }
-        let Some(found) = sentence(text, start, word, &drafts) else { continue };
+        let Some(found) = sentence(text, start, word, &candidates) else { continue };
         at = found.end;
-        let before = drafts.iter_mut().rev().find(|draft| draft.rule.form == found.sentence.rule.form);
-        if let Some(draft) = before.filter(|draft| draft.takes(&found)) {
-            draft.take(found);
+        let before = candidates.iter_mut().rev().find(|candidate| candidate.rule.form == found.sentence.rule.form);
+        if let Some(candidate) = before.filter(|candidate| candidate.takes(&found)) {
+            candidate.take(found);
             continue;
         }
         // A second retelling in other words is about the same message.
         let sentence = found.sentence;
         if sentence.is_retold
             && !sentence.opens
-            && drafts.iter().any(|draft| draft.rule.form == sentence.rule.form && start - draft.end.min(start) <= NEAR)
+            && candidates
+                .iter()
+                .any(|candidate| candidate.rule.form == sentence.rule.form && start - candidate.end.min(start) <= NEAR)
         {
             continue;
         }
@@ -111,19 +115,19 @@ pub(crate) fn read(text: &str) -> Vec<Draft> {
         if found.sentence.only_adds && !is_coded {
             continue;
         }
-        let mut draft = Draft::new(found.sentence.rule, found.start, found.end);
+        let mut candidate = Candidate::new(found.sentence.rule, found.start, found.end);
         if let Some((mention, place)) = code.filter(|_| is_coded) {
-            (draft.code, draft.is_open, draft.start) = (Some(mention.code), true, place);
+            (candidate.code, candidate.is_open, candidate.start) = (Some(mention.code), true, place);
             code = None;
         }
-        draft.take(found);
-        drafts.push(draft);
+        candidate.take(found);
+        candidates.push(candidate);
     }
     if let Some((mention, place)) = code {
-        alone(&mut drafts, text, mention, place);
+        alone(&mut candidates, text, mention, place);
     }
-    drafts.retain(Draft::is_message);
-    drafts
+    candidates.retain(Candidate::is_message);
+    candidates
 }
 
 fn is_near(rule: &Rule, code: &Code, place: usize, start: usize) -> bool {
@@ -131,17 +135,17 @@ fn is_near(rule: &Rule, code: &Code, place: usize, start: usize) -> bool {
 }
 
 /// Handles a code without a sentence behind it: it belongs to the message before it, otherwise it is a message itself.
-fn alone(drafts: &mut Vec<Draft>, text: &str, code: &'static Code, place: usize) {
-    let has = |draft: &&mut Draft| draft.rule.codes.contains(&code.code);
-    match drafts.iter_mut().rev().find(has) {
-        Some(draft) => draft.code = draft.code.or(Some(code.code)),
+fn alone(candidates: &mut Vec<Candidate>, text: &str, code: &'static Code, place: usize) {
+    let has = |candidate: &&mut Candidate| candidate.rule.codes.contains(&code.code);
+    match candidates.iter_mut().rev().find(has) {
+        Some(candidate) => candidate.code = candidate.code.or(Some(code.code)),
         None => {
             let Some(rule) = rules().find(|rule| rule.form == code.form) else { return };
             // `CompileTimeHbmOom` is longer than the code that it stands for.
             let word = text[place..].bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-            let mut draft = Draft::new(rule, place, place + word);
-            (draft.code, draft.is_open) = (Some(code.code), true);
-            drafts.push(draft);
+            let mut candidate = Candidate::new(rule, place, place + word);
+            (candidate.code, candidate.is_open) = (Some(code.code), true);
+            candidates.push(candidate);
         }
     }
 }
@@ -151,8 +155,9 @@ fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
 }
 
 /// The longest sentence that begins with this word; of equals, one of the form of the last message that isn't vague.
-fn sentence(text: &str, start: usize, word: &str, drafts: &[Draft]) -> Option<Found> {
-    let last = drafts.iter().rev().map(|draft| draft.rule).find(|rule| !rule.is_vague()).map(|rule| rule.form);
+fn sentence(text: &str, start: usize, word: &str, candidates: &[Candidate]) -> Option<Found> {
+    let last =
+        candidates.iter().rev().map(|candidate| candidate.rule).find(|rule| !rule.is_vague()).map(|rule| rule.form);
     let matches = |sentence: &'static Sentence| {
         let (end, facts) = sentence.pattern.matches(text, start)?;
         Some(Found { sentence, start, end, facts })

@@ -7,7 +7,7 @@ use tilewise::Shape;
 use tilewise_hlo::Opcode;
 
 /// A value of the forward pass that lies in memory until the backward pass reads it.
-pub(crate) struct KeptValue<'a, 'm> {
+pub(crate) struct Residual<'a, 'm> {
     pub(crate) array: &'a LiveArray<'m>,
     /// The framework's name of the operation that makes it.
     pub(crate) name: String,
@@ -19,22 +19,18 @@ pub(crate) struct KeptValue<'a, 'm> {
 
 impl<'m> ProgramModel<'m> {
     /// Values kept for the backward pass, in the order in which they are made; empty without a gradient.
-    pub(crate) fn kept_values(&self) -> Vec<KeptValue<'_, 'm>> {
+    pub(crate) fn kept_values(&self) -> Vec<Residual<'_, 'm>> {
         if !self.has_gradient {
             return Vec::new();
         }
         let moments = self.moments();
         let kept = |array| self.kept_value(array, &moments);
-        let mut kept: Vec<KeptValue<'_, 'm>> = self.temporaries().filter_map(kept).collect();
+        let mut kept: Vec<Residual<'_, 'm>> = self.temporaries().filter_map(kept).collect();
         kept.sort_by_key(|value| value.array.first);
         kept
     }
 
-    fn kept_value<'a>(
-        &'a self,
-        array: &'a LiveArray<'m>,
-        moments: &HashMap<usize, usize>,
-    ) -> Option<KeptValue<'a, 'm>> {
+    fn kept_value<'a>(&'a self, array: &'a LiveArray<'m>, moments: &HashMap<usize, usize>) -> Option<Residual<'a, 'm>> {
         let name = traced(self.flow, &array.instruction).0?;
         if !is_forward(&name) {
             return None;
@@ -53,7 +49,7 @@ impl<'m> ProgramModel<'m> {
             first_backward = array.last;
         }
         let is_kept = first_backward <= array.last && last_forward < first_backward;
-        is_kept.then_some(KeptValue { array, name, last_forward, first_backward })
+        is_kept.then_some(Residual { array, name, last_forward, first_backward })
     }
 
     /// Whether a move out of the device's default memory ends at `moment`.

@@ -16,7 +16,7 @@ pub(crate) struct LoopArrays<'p, 'm> {
 }
 
 /// The stacks of one loop: those in the device's default memory first, and of these the largest.
-pub(crate) struct LoopStacks {
+pub(crate) struct ScanResiduals {
     all: Vec<Stack>,
     /// Bytes of the loop's carry.
     carry_bytes: u64,
@@ -58,7 +58,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     }
 
     /// The arrays that a loop stacks up.
-    pub(crate) fn stacks(&self, forward: &Instruction<'_>, trips: u64) -> Option<LoopStacks> {
+    pub(crate) fn stacks(&self, forward: &Instruction<'_>, trips: u64) -> Option<ScanResiduals> {
         let flow = self.program.flow;
         let (mut stacks, mut carry) = (Vec::new(), Vec::new());
         let mut carry_bytes: u64 = 0;
@@ -85,17 +85,17 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
         find_carried(&mut stacks, carry);
-        Some(LoopStacks { all: stacks, carry_bytes })
+        Some(ScanResiduals { all: stacks, carry_bytes })
     }
 
     /// The arrays of the default memory that are or copy stacks.
-    pub(crate) fn of_stacks(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
+    pub(crate) fn of_stacks(&self, stacks: &ScanResiduals) -> Vec<&'p LiveArray<'m>> {
         stacks.all.iter().flat_map(|stack| self.held.get(&stack.position).into_iter().flatten().copied()).collect()
     }
 
     /// The arrays of the default memory that aren't needed once each step is recomputed from its carry: other stacks
     /// and their copies, and stacks of the carry that move to faster memory.
-    pub(crate) fn recomputed(&self, stacks: &LoopStacks) -> Vec<&'p LiveArray<'m>> {
+    pub(crate) fn recomputed(&self, stacks: &ScanResiduals) -> Vec<&'p LiveArray<'m>> {
         let moved = stacks.moved();
         let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
         let recomputed = stacks.all.iter().flat_map(|stack| {
@@ -108,7 +108,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     }
 }
 
-impl LoopStacks {
+impl ScanResiduals {
     /// The equal segments of a loop of this number of trips that leave the fewest bytes, if they free more than twice
     /// as much as to recompute each step from a carry of its own, which frees `freed`.
     pub(crate) fn segments(&self, trips: u64, freed: u64) -> Option<Segments> {

@@ -1,7 +1,7 @@
 //! Follows arrays to their uses and origins.
 
 use super::program::{LiveArray, ProgramModel};
-use crate::program::{fused_updates, is_elementwise, is_elementwise_opcode, passes_on};
+use crate::program::{fused_updates, is_elementwise, keeps_indices, passes_on};
 use foldhash::HashSet;
 use std::collections::VecDeque;
 use tilewise_hlo::{
@@ -94,7 +94,7 @@ impl<'m> ProgramModel<'m> {
                 fused_updates(&instruction, element, &mut { REACH }).into_iter().filter_map(operand).collect()
             }
             Opcode::DynamicUpdateSlice | Opcode::Scatter => operand(0).into_iter().collect(),
-            _ if passes_on(&instruction) || is_elementwise_opcode(instruction.opcode()) => {
+            _ if passes_on(&instruction) || keeps_indices(instruction.opcode()) => {
                 operands().map(|operand| self.flow[*operand].position).collect()
             }
             _ => Vec::new(),

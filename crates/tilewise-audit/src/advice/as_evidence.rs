@@ -1,7 +1,7 @@
 //! Programs and messages as evidence.
 
 use super::{
-    evidence::{Evidence, Held, Listed, Thresholds},
+    evidence::{ArrayFact, Evidence, Listed, Thresholds},
     finding::ArrayName,
     message::{ListedArray, MessageModel, share_of_all, total},
     program::{LiveArray, ProgramModel},
@@ -15,24 +15,31 @@ use tilewise::{Shape, tpu::Generation};
 use tilewise_memory::Role;
 use tilewise_oom::Framework;
 
-const OF_PROGRAMS: Thresholds =
-    Thresholds { few: 16, short: 16, rows: 1024, padded_quarters: 16, parts: &[2, 4, 8], most: 60 };
+const OF_PROGRAMS: Thresholds = Thresholds {
+    max_columns: 16,
+    max_minor: 16,
+    min_rows: 1024,
+    padded_quarters: 16,
+    parts: &[2, 4, 8],
+    min_percent: 60,
+};
 
 /// A message shows less of an array: dimensions up to 32 are columns, a quarter of the 128 lanes. The unlisted part of
 /// a batch shrinks with it.
-const OF_MESSAGES: Thresholds = Thresholds { few: 32, short: 0, rows: 1, padded_quarters: 5, parts: &[8], most: 50 };
+const OF_MESSAGES: Thresholds =
+    Thresholds { max_columns: 32, max_minor: 0, min_rows: 1, padded_quarters: 5, parts: &[8], min_percent: 50 };
 
 impl Evidence for ProgramModel<'_> {
-    fn arguments(&self) -> Vec<&dyn Held> {
-        ProgramModel::arguments(self).map(|array| array as &dyn Held).collect()
+    fn arguments(&self) -> Vec<&dyn ArrayFact> {
+        ProgramModel::arguments(self).map(|array| array as &dyn ArrayFact).collect()
     }
 
-    fn results(&self) -> Vec<&dyn Held> {
-        ProgramModel::results(self).map(|array| array as &dyn Held).collect()
+    fn results(&self) -> Vec<&dyn ArrayFact> {
+        ProgramModel::results(self).map(|array| array as &dyn ArrayFact).collect()
     }
 
-    fn temporaries(&self) -> Vec<&dyn Held> {
-        self.peak_temporaries().map(|array| array as &dyn Held).collect()
+    fn temporaries(&self) -> Vec<&dyn ArrayFact> {
+        self.peak_temporaries().map(|array| array as &dyn ArrayFact).collect()
     }
 
     fn generation_of(&self, _: &Shape) -> Generation {
@@ -71,12 +78,12 @@ impl Evidence for ProgramModel<'_> {
 
 impl ProgramModel<'_> {
     /// Temporaries at any time, not only at the peak.
-    pub(crate) fn held_temporaries(&self) -> Vec<&dyn Held> {
-        self.temporaries().map(|array| array as &dyn Held).collect()
+    pub(crate) fn held_temporaries(&self) -> Vec<&dyn ArrayFact> {
+        self.temporaries().map(|array| array as &dyn ArrayFact).collect()
     }
 }
 
-impl Held for LiveArray<'_> {
+impl ArrayFact for LiveArray<'_> {
     fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -118,22 +125,22 @@ impl Held for LiveArray<'_> {
 }
 
 impl MessageModel<'_> {
-    fn of(&self, role: Role) -> Vec<&dyn Held> {
-        self.arrays.iter().filter(|array| array.role == role).map(|array| array as &dyn Held).collect()
+    fn of(&self, role: Role) -> Vec<&dyn ArrayFact> {
+        self.arrays.iter().filter(|array| array.role == role).map(|array| array as &dyn ArrayFact).collect()
     }
 }
 
 impl Evidence for MessageModel<'_> {
-    fn arguments(&self) -> Vec<&dyn Held> {
+    fn arguments(&self) -> Vec<&dyn ArrayFact> {
         self.of(Role::Argument)
     }
 
     /// Empty if all results lie in donated arguments, for these change with them.
-    fn results(&self) -> Vec<&dyn Held> {
+    fn results(&self) -> Vec<&dyn ArrayFact> {
         if self.budget.output_bytes == Some(0) { Vec::new() } else { self.of(Role::Output) }
     }
 
-    fn temporaries(&self) -> Vec<&dyn Held> {
+    fn temporaries(&self) -> Vec<&dyn ArrayFact> {
         self.of(Role::Temporary)
     }
 
@@ -174,7 +181,7 @@ impl Evidence for MessageModel<'_> {
     }
 }
 
-impl Held for ListedArray<'_> {
+impl ArrayFact for ListedArray<'_> {
     fn shape(&self) -> &Shape {
         self.shape
     }
