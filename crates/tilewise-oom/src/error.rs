@@ -27,11 +27,13 @@ enum Found {
     Program,
     /// An error about something else, with its cause and the first step.
     Other(&'static str),
+    /// The share of a GPU that JAX sets aside, and no error.
+    SetAside,
     Unknown,
 }
 
 /// Signs of errors that come where memory is looked for, with their cause and the first step.
-const OTHERS: [(&[&str], &str); 7] = [
+const OTHERS: [(&[&str], &str); 8] = [
     (
         &["TPU is already in use", "libtpu.so already in use", "libtpu_lockfile"],
         "another process holds the TPU: end it (`ps aux | grep python`), and remove `/tmp/libtpu_lockfile` if none is left",
@@ -40,6 +42,11 @@ const OTHERS: [(&[&str], &str); 7] = [
         &["No valid engine configs"],
         "cuDNN has no algorithm for this operation, its types and its shapes: update JAX and cuDNN, or take another \
          implementation (`implementation='xla'` of `jax.nn.dot_product_attention`)",
+    ),
+    (
+        &["Loaded runtime CuDNN library"],
+        "another cuDNN is loaded than the one JAX was built with: install at least the version that the line names (`pip install -U \
+         'jax[cuda12]'`, with conda `cudnn`), and keep older ones out of `LD_LIBRARY_PATH`",
     ),
     (
         &["Unable to initialize backend"],
@@ -72,7 +79,7 @@ impl Error {
     /// Whether the text is an error about something else, of which the error's own text has the first step.
     #[must_use]
     pub fn is_about_another(&self) -> bool {
-        matches!(self.found, Found::Other(_))
+        matches!(self.found, Found::Other(_) | Found::SetAside)
     }
 
     /// The error for a text, with its kind if known.
@@ -84,7 +91,7 @@ impl Error {
         let found = match () {
             () if text.trim().is_empty() => Found::Empty,
             () if text.contains("HloModule ") => Found::Program,
-            () => other().unwrap_or(Found::Unknown),
+            () => other().or_else(|| is_set_aside(text).then_some(Found::SetAside)).unwrap_or(Found::Unknown),
         };
         Self { found }
     }
@@ -95,6 +102,12 @@ impl fmt::Display for Error {
         if let Found::Other(cause) = self.found {
             return write!(f, "not about memory: {cause}");
         }
+        if self.found == Found::SetAside {
+            return f.write_str(
+                "no memory ran out: JAX sets three quarters of a GPU aside as it first uses it, whatever is needed \
+                 (`XLA_PYTHON_CLIENT_PREALLOCATE=false` lets it grow with what is needed)",
+            );
+        }
         f.write_str("no message about memory found")?;
         match self.found {
             Found::Empty => f.write_str(" (the text is empty)"),
@@ -104,4 +117,28 @@ impl fmt::Display for Error {
     }
 }
 
+/// Whether `nvidia-smi` shows the share of a GPU in use that JAX sets aside, and the context beside it: `61690MiB / 81559MiB`.
+fn is_set_aside(text: &str) -> bool {
+    let number = |digits: &str| digits.parse::<u64>().ok().filter(|number| *number > 0);
+    text.contains("NVIDIA-SMI")
+        && text.match_indices("MiB /").any(|(at, sign)| {
+            let used = text[..at].rsplit(|c: char| !c.is_ascii_digit()).next().and_then(number);
+            let behind = text[at + sign.len()..].trim_start();
+            let all = behind.split_once("MiB").and_then(|(digits, _)| number(digits));
+            used.zip(all).is_some_and(|(used, all)| (740..790).contains(&(used.saturating_mul(1000) / all)))
+        })
+}
+
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_set_aside_is_no_failure() {
+        let of = |used: u64| Error::of(&format!("| NVIDIA-SMI 550.54 |\n|   {used}MiB /  81559MiB |"));
+        assert!(of(61_690).to_string().starts_with("no memory ran out: JAX sets three quarters"));
+        assert!(!of(80_000).is_about_another() && !of(1000).is_about_another());
+    }
+}

@@ -74,6 +74,8 @@ pub enum Form {
     GpuArguments,
     /// The host ran out of memory.
     Host,
+    /// An array takes much of the host's free memory: a warning of TensorFlow's.
+    HostWarning,
     /// The pool of pinned host memory is full.
     HostPool,
     /// A Tenstorrent device ran out of memory.

@@ -98,7 +98,7 @@ impl Message {
             UntiledMachine::Gpu if self.form == Form::SharedMemory => Some(OomVerdict::KernelMemory),
             UntiledMachine::Gpu if matches!(self.form, Form::Autotuning | Form::GpuRetry) => None,
             UntiledMachine::Gpu | UntiledMachine::Unnamed => self.cause_on_gpu(),
-            UntiledMachine::Host if self.form == Form::HostPool => None,
+            UntiledMachine::Host if matches!(self.form, Form::HostPool | Form::HostWarning) => None,
             UntiledMachine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| OomVerdict::Reservation),
             UntiledMachine::Tenstorrent => {
                 let fact = |name| self.facts.size(name).map(PrintedSize::bytes);

@@ -161,7 +161,18 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     if settings.is_empty() || !is_made {
         return advice;
     }
-    let is_of_server = message.server.is_some() && settings.iter().any(is_bound);
+    // A kernel's arrays grow by a server's settings; a bound that is equal may be its own block's all the same.
+    let of_kernel: Vec<Setting> =
+        settings.iter().filter(|setting| message.server.is_some() && is_bound(setting)).cloned().collect();
+    let is_of_kernel = |piece: &Recommendation| {
+        matches!(piece.finding, Finding::Block(BlockFinding::Unlisted { .. } | BlockFinding::Library { .. }))
+    };
+    if advice.first().is_some_and(is_of_kernel) && !of_kernel.is_empty() {
+        let shrink = Shrink::of(&budget, message.form);
+        let finding = Finding::Memory(MemoryFinding::Settings { settings: of_kernel, shrink });
+        advice.insert(1, Recommendation::new(finding, Target::Argument, message.framework));
+        return advice;
+    }
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -173,10 +184,6 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
             if !largest.is_random && largest.transform.is_none() =>
         {
             None
-        }
-        // A kernel of a server's, whose arrays grow by its settings.
-        Some(Finding::Block(BlockFinding::Unlisted { .. } | BlockFinding::Library { .. })) if is_of_server => {
-            Shrink::of(&budget, message.form)
         }
         Some(Finding::Memory(MemoryFinding::OneArray { .. })) => Shrink::of(&budget, message.form),
         Some(Finding::Logits(logits)) if !logits.is_shown => Shrink::of(&budget, message.form),

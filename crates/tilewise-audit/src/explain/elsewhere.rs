@@ -93,6 +93,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         },
         Form::GpuRetry if message.facts.get("pinned").is_some() => return vec![Pinned],
         Form::GpuRetry => return vec![NoFailure],
+        Form::HostWarning => return vec![LargePart],
         Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);
             return vec![HostPool { gigabytes: message.facts.number("pool_gigabytes"), asked }, OffloadLess];

@@ -14,6 +14,12 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         memory: Some("host"),
+        // `CPUAllocator` in tsl/framework/cpu_allocator_impl.cc
+        opens: &["Allocation of {used:bytes} exceeds {share:number} of free system memory"],
+        ..Rule::new(Form::HostWarning, Warning, Judged::Elsewhere(UntiledMachine::Host), "host")
+    },
+    Rule {
+        memory: Some("host"),
         opens: &["Found an instruction {instruction:name} which does device compute in host memory space"],
         ..Rule::new(Form::HostCompute, Warning, Judged::As(OomVerdict::HostCompute), "host")
     },

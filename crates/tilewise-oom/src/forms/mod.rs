@@ -65,6 +65,7 @@ impl Form {
             Self::GpuArguments => "gpu_arguments",
             Self::Host => "host",
             Self::HostPool => "host_pool",
+            Self::HostWarning => "host_warning",
             Self::Tenstorrent => "tenstorrent",
             Self::CoreHalt => "core_halt",
             Self::CompilerCheck => "compiler_check",
@@ -222,7 +223,7 @@ mod tests {
         forms.sort_unstable();
         let count = forms.len();
         forms.dedup();
-        assert_eq!((forms.len(), count), (41, 41));
+        assert_eq!((forms.len(), count), (42, 42));
         for sentence in &CATALOGUE.sentences {
             let wording = sentence.wording;
             let count = |c: char| wording.matches(c).count();

@@ -138,6 +138,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, tries again with less memory. Other processes may hold the rest",
         ),
+        ElsewhereFinding::LargePart => Words::new(
+            "Change nothing, unless the process is killed: TensorFlow warns of each array that takes more than a tenth of the host's free memory, and \
+             makes it. `TF_CPP_MIN_LOG_LEVEL=2` hides the line",
+        )
+        .task("Change nothing, unless the process is killed"),
         ElsewhereFinding::Pinned => {
             let words = Words::new(
                 "If an error follows: free the host's memory, pin less at once (fewer batches in flight), or give the pool of pinned \
@@ -338,6 +343,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             } else {
                 format!("Warning: a GPU had no memory for {tried}; what asked tries again with less.")
             }
+        }
+        Form::HostWarning => {
+            let size = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
+            format!("Warning: an array{size} takes more than a tenth of the host's free memory.")
         }
         _ if reason == Reason::Killed => {
             "A process was killed, most often since the host ran out of memory.".to_owned()

@@ -583,3 +583,12 @@ fn facts_of_a_text_come_before_guesses() {
     let rank = format!("[rank5]: {}", full.replace("Including", others));
     assert_eq!(first_change(&rank).0, "Give each process its own GPU: rank 5 asks GPU 0");
 }
+
+/// Warnings of what was made all the same ask for nothing.
+#[test]
+fn a_large_part_of_the_host_is_a_warning() {
+    let (task, screen) =
+        first_change("W cpu_allocator_impl.cc:83] Allocation of 414988800 exceeds 10% of free system memory.");
+    assert_eq!(task, "Change nothing, unless the process is killed");
+    assert!(screen.starts_with("Warning: an array of 395.76 MiB takes more than a tenth"), "{screen}");
+}

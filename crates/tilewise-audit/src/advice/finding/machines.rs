@@ -39,6 +39,8 @@ pub enum ElsewhereFinding {
     Doubles,
     /// No failure: the caller does without the memory.
     NoFailure,
+    /// No failure: an array takes a large part of the host's free memory.
+    LargePart,
     /// The host pins no more memory.
     Pinned,
     /// PyTorch keeps much for the backward pass.
@@ -168,6 +170,7 @@ impl ElsewhereFinding {
             | Self::OtherKernel
             | Self::AnyAlgorithm
             | Self::NoFailure
+            | Self::LargePart
             | Self::Pinned => Change::None,
             Self::SmallerWorkspace
             | Self::SmallerOperand { .. }
