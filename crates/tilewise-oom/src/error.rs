@@ -66,7 +66,10 @@ const OTHERS: [(&[&str], &str); 8] = [
         &["There is no more capacity in the zone", "ZONE_RESOURCE_POOL_EXHAUSTED"],
         "the zone has no such machine free, and no job ran: try another zone or type, or queue the request",
     ),
-    (&["DEADLINE_EXCEEDED"], "a peer didn't answer in time: look for the first error in the logs of the other hosts"),
+    (
+        &["DEADLINE_EXCEEDED"],
+        "a process didn't answer in time: start all that the job counts, and look for the first error in their logs",
+    ),
 ];
 
 impl Error {

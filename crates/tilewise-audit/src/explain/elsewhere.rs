@@ -180,10 +180,10 @@ fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) ->
         value: value.to_owned(),
         is_raised: true,
     });
-    let pooled = message.pool.unpooled.clone().map(|(name, value)| Unpooled(name, value));
     // Before the first step there are no pieces.
-    let (first, last) = if message.has_run { (pooled, None) } else { (None, pooled) };
-    raised.into_iter().chain(first).chain(found).chain(last).collect()
+    let unpooled = message.pool.unpooled.clone().filter(|_| message.has_run);
+    let unpooled = unpooled.map(|(name, value)| Unpooled(name, value));
+    raised.into_iter().chain(unpooled).chain(found).collect()
 }
 
 /// Whether temporaries take less than a twentieth of arguments and results.
