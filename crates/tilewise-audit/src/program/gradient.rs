@@ -4,11 +4,21 @@ use super::{Carry, any_fused, body, does, is_backward, is_recomputed, op_name};
 use std::borrow::Cow;
 use tilewise_hlo::{Instruction, Module, Opcode};
 
-/// Whether a program takes a gradient: by JAX's names of operations, or by a loop that goes backwards through slices
-/// that another one stacked. A gradient without loops can't be told from any other function in the graph.
+/// Whether a program takes a gradient: by JAX's names of operations, or without these by a loop that goes backwards through
+/// slices that another one stacked. A gradient without loops can't be told from any other function in the graph.
 pub(crate) fn has_gradient(module: &Module) -> bool {
+    // A smoother goes back through a filter's stacks, too: JAX's names tell of a gradient.
+    let is_named = || module.source().contains("op_name=\"jit(");
     module.source().contains("transpose(jvp")
-        || module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
+        || !is_named()
+            && module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
+}
+
+/// Whether each sample has a gradient of its own, and no gradient goes through all of them: `jax.vmap(jax.grad(f))`.
+pub(crate) fn has_gradients_of_samples(module: &Module) -> bool {
+    let text = module.source();
+    // The transformations of an operation stand behind the functions that are compiled.
+    text.contains("/vmap(transpose(jvp") && !text.contains("/transpose(jvp")
 }
 
 /// The names of all operations under a checkpoint, by JAX.
@@ -135,6 +145,20 @@ ENTRY e {{
         assert!(has("kept_all", "back"));
         // Reading the stacked slices in order, or slices of an argument, isn't a gradient.
         assert!(!has("kept_all", "n2") && !has("b", "back") && !has("b", "n2"));
+        // JAX's names would tell of it: a smoother behind a filter goes back, too.
+        let named = two_loops("kept_all", "back")
+            .replace("negate(x)", r#"negate(x), metadata={op_name="jit(f)/while/body/neg"}"#);
+        assert!(!has_gradient(&Module::parse(named).expect("a program")));
+    }
+
+    #[test]
+    fn samples_may_have_gradients_of_their_own() {
+        let has = |name: &str| {
+            let text = format!("y = f32[] negate(x), metadata={{op_name=\"jit(f)/{name}/neg\"}}");
+            has_gradients_of_samples(&Module::parse(text).expect("a program"))
+        };
+        assert!(has("vmap(transpose(jvp()))"));
+        assert!(!has("transpose(jvp(vmap()))") && !has("vmap(jvp())"));
     }
 
     #[test]

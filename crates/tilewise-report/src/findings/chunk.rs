@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, is_name, tuple},
+    code::{JAX, JAX_AND_NUMPY, is_name, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use tilewise_audit::{
@@ -28,6 +28,11 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
             ("Take", "in parts", "; join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)")
         }
         GradientSums::Summed => ("Microbatch", "(gradient accumulation)", ADD_UP),
+        GradientSums::OfEach => (
+            "Take the gradients of",
+            "in parts",
+            "; each sample has one of its own: clip those of a part, or what else the step makes of them, and add that up",
+        ),
         _ => ("Process", "in parts", ""),
     };
     let what = if finding.inputs.is_empty() {
@@ -77,6 +82,12 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     if let Some(code) = apart(finding, parts).filter(|_| is_mapped) {
         return words.jax(about, JAX, code);
     }
+    if finding.gradients == GradientSums::OfEach {
+        let code = "# of_part(params, part): what the step makes of the gradients of one part, such as the sum of the clipped ones
+add = lambda sums, part: (jax.tree.map(jnp.add, sums, of_part(params, part)), None)
+sums, _ = jax.lax.scan(add, zeros, parts)  # parts: the batch, [parts, …]; zeros: as of_part's result";
+        return words.jax(about, JAX_AND_NUMPY, code);
+    }
     let is_of_call = finding.gradients == GradientSums::None;
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
@@ -98,6 +109,7 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     let of = if names.is_empty() { String::new() } else { format!(" of {}", quoted(&names)) };
     match finding.gradients {
         GradientSums::Summed => format!("Do the batch of {size} in {parts} parts; add up their gradients"),
+        GradientSums::OfEach => format!("Take the gradients of the {size} samples in {parts} parts"),
         _ if names.is_empty() => format!("Do the {size} in {parts} parts, one after the other"),
         // A caller that chooses the number of rows has a setting for it.
         GradientSums::None if finding.inputs.iter().all(|(at, _)| *at == 0) => {

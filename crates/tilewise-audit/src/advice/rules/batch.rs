@@ -15,7 +15,7 @@ use crate::{
         smaller_batch::smaller_batch,
         split::{Joint, Split, draws_bits},
     },
-    program::{begins_with, name, op_name},
+    program::{begins_with, has_gradients_of_samples, name, op_name},
 };
 use foldhash::{HashMap, HashSet};
 use std::{cmp::Reverse, collections::BTreeMap, iter::successors};
@@ -105,6 +105,7 @@ impl<'a, 'm> Batch<'a, 'm> {
         // gradients stay apart.
         let gradients = match (program.has_gradient, found.is_in_all_results(program)) {
             (false, _) => GradientSums::None,
+            (true, false) if has_gradients_of_samples(program.module) => GradientSums::OfEach,
             (true, false) => GradientSums::Summed,
             (true, true) => GradientSums::Apart,
         };
@@ -127,7 +128,8 @@ impl<'a, 'm> Batch<'a, 'm> {
         let inputs = named(program, &found.inputs);
         let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
         let is_to_fit = parts > helping;
-        let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| !is_made && joined.is_none());
+        let is_whole = !is_made && joined.is_none() && gradients != GradientSums::OfEach;
+        let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| is_whole);
         // Without a gradient, parts are a smaller batch; inputs begin with a batch that their caller chooses.
         let is_chosen =
             gradients == GradientSums::Summed && !inputs.is_empty() && inputs.iter().all(|(at, _)| *at == 0);
@@ -156,7 +158,8 @@ impl<'a, 'm> Batch<'a, 'm> {
 
     /// Random keys to split for each part: those that all parts share, if each sample has random numbers of its own.
     pub(super) fn keys(&self, program: &ProgramModel<'_>) -> Vec<String> {
-        if !self.is_drawn {
+        // Noise on the sum of gradients is drawn once.
+        if !self.is_drawn || self.gradients == GradientSums::OfEach {
             return Vec::new();
         }
         let parameters = program.parameters();

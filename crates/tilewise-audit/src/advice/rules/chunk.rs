@@ -39,7 +39,7 @@ impl Rule for OneLargeDimension {
 fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     let size = batch.size;
     // If the program makes or joins the dimension, its own functions run in parts, not the whole.
-    let is_whole = !batch.is_made && batch.joined.is_none();
+    let is_whole = !batch.is_made && batch.joined.is_none() && batch.gradients != GradientSums::OfEach;
     let finding = LargeDimension {
         size,
         place: batch.place,
