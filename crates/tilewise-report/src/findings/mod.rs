@@ -22,6 +22,7 @@ mod kernel_columns;
 mod kernel_memory;
 mod layout_request;
 mod logits;
+mod made_for_steps;
 mod memory;
 mod mismatch;
 mod mosaic;
@@ -216,6 +217,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::StackedSteps(finding) => stacked_steps::words(finding, about),
+        Finding::MadeForSteps(finding) => made_for_steps::words(finding, about),
         Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),
         Finding::RunTime(finding) => run_time::words(finding, about),

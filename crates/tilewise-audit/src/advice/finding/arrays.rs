@@ -359,6 +359,8 @@ pub enum GradientSums {
     Summed,
     /// Each part has its own gradients.
     Apart,
+    /// Each sample has a gradient of its own, as where these are clipped, and what is made of them is added up.
+    OfEach,
 }
 
 /// A function that can run in parts.
@@ -492,6 +494,20 @@ pub struct StackedSteps {
     pub are_results: bool,
     /// Bytes that they take.
     pub bytes: u64,
+    /// The loop's line.
+    pub source: Option<SourceLine>,
+}
+
+/// An array that a program makes for all steps of a loop before it, of which each step reads a slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MadeForSteps {
+    /// Number of steps.
+    pub steps: u64,
+    /// Bytes of the arrays.
+    pub bytes: u64,
+    /// Whether it holds random numbers.
+    pub is_drawn: bool,
     /// The loop's line.
     pub source: Option<SourceLine>,
 }

@@ -8,9 +8,9 @@ mod messages;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
-    LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PinnedOrder, RepeatedLayers,
-    RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, StackedCache, StackedSteps,
-    UndonatedState, WideState, WideStateKind,
+    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, PaddedColumns, PaddedHeads, Parameter, PinnedOrder,
+    RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch,
+    StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -60,6 +60,8 @@ pub enum Finding {
     ReturnedArguments(Vec<String>),
     /// A loop stacks up results that are only returned.
     StackedSteps(StackedSteps),
+    /// An array that is made for all steps of a loop before it.
+    MadeForSteps(MadeForSteps),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
@@ -135,7 +137,7 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
-            Self::StackedSteps(_) | Self::ReturnedArguments(_) => Change::Free,
+            Self::StackedSteps(_) | Self::MadeForSteps(_) | Self::ReturnedArguments(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

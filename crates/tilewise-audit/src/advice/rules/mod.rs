@@ -27,6 +27,7 @@ mod kept_rows;
 mod kernel;
 mod layout_request;
 mod logits;
+mod made_for_steps;
 mod narrow;
 mod narrow_rows;
 mod narrow_state;
@@ -61,6 +62,7 @@ const RULES: &[&dyn Rule] = &[
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
+    &made_for_steps::SlicesMadeBefore,
     &returned_arguments::UnchangedResults,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,

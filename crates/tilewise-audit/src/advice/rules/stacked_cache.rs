@@ -118,7 +118,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
 pub(super) struct Stack<'m> {
     carry: Carry<'m>,
     /// Elements that no step changes, and that are only read by slices.
-    read: Vec<usize>,
+    pub(super) read: Vec<usize>,
     /// Elements that each step writes a slice of.
     pub(super) written: Vec<usize>,
 }
@@ -147,7 +147,7 @@ impl<'m> Stack<'m> {
     }
 
     /// The initial value of an element, not its copy.
-    fn start(&self, number: usize) -> Option<Instruction<'m>> {
+    pub(super) fn start(&self, number: usize) -> Option<Instruction<'m>> {
         let mut element = self.carry.start(number)?;
         while element.opcode() == Opcode::Copy {
             element = element.operands().next()?.instruction()?;

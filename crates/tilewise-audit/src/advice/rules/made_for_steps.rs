@@ -1,0 +1,150 @@
+//! Arrays that a program makes for all steps of a loop before it, of which each step reads a slice: the step can make its own.
+
+use super::stacked_cache::Stack;
+use crate::{
+    advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, MadeForSteps},
+        program::{LiveArray, ProgramModel},
+        recommendation::AdvisedArray,
+        rule::{Proposal, Rule},
+        split::draws_bits,
+    },
+    program::{any_fused, op_name, source_line},
+};
+use tilewise_hlo::{Instruction, Opcode};
+use tilewise_memory::Machine;
+
+/// The array matters from this part of the program's bytes on.
+const MUCH: u64 = 8;
+
+/// It is made of less than this part of its bytes.
+const LITTLE: u64 = 16;
+
+pub(crate) struct SlicesMadeBefore;
+
+impl Rule for SlicesMadeBefore {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        // A backward pass reads slices of what the forward pass kept.
+        let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
+        // A compiler makes loops of gathers and scatters, too.
+        let is_own = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("while"));
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own(at));
+        loops.filter_map(|around| proposal(program, &around)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Proposal> {
+    let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
+    let stack = Stack::of(around)?;
+    let of_steps = stack.read.iter().filter(|number| {
+        stack.bounds(**number).is_some_and(|bounds| bounds.first() == Some(&steps) && bounds.len() > 1)
+    });
+    let made: Vec<(&LiveArray<'m>, Instruction<'m>)> = of_steps
+        .filter_map(|number| {
+            let maker = stack.start(*number).filter(|maker| is_made_of_little(program, maker))?;
+            let held = program.peak_temporaries().find(|array| stack.is_held_in(program, *number, array));
+            Some((held?, maker))
+        })
+        .collect();
+    let (largest, maker) = *made.iter().max_by_key(|(array, _)| array.bytes)?;
+    let bytes = made.iter().map(|(array, _)| array.bytes).fold(0, u64::saturating_add);
+    if bytes < program.total_bytes / MUCH {
+        return None;
+    }
+    let source = source_line(around);
+    let about = AdvisedArray { source: source_line(&maker).or_else(|| source.clone()), ..program.advised(largest) };
+    let finding =
+        Finding::MadeForSteps(MadeForSteps { steps, bytes, is_drawn: any_fused(&maker, |at| draws_bits(at)), source });
+    let proposal = Proposal::new(finding, Target::Loop, about).bound();
+    Some(proposal.at_most(made.iter().map(|(array, _)| (array.buffer, array.bytes / steps))))
+}
+
+/// Whether an instruction makes an array of others that are much smaller.
+fn is_made_of_little(program: &ProgramModel<'_>, at: &Instruction<'_>) -> bool {
+    let bytes = |at: &Instruction<'_>| {
+        let shape = at.shape().ok()?;
+        let mut leaves = shape.leaves().map(|(_, leaf)| Some(leaf.as_array()?.sizes().ok()?.physical_bytes));
+        leaves.try_fold(0_u64, |all, leaf| Some(all.saturating_add(leaf?)))
+    };
+    let mut given = at.operands().map(|operand| bytes(&operand.instruction()?));
+    let given = given.try_fold(0_u64, |all, operand| Some(all.saturating_add(operand?)));
+    let is_own = program.flow.op(at).is_some()
+        && matches!(at.opcode(), Opcode::Fusion | Opcode::Broadcast | Opcode::RngBitGenerator);
+    is_own && bytes(at).zip(given).is_some_and(|(made, given)| given < made / LITTLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Audit, Program};
+    use tilewise::tpu::Generation;
+
+    /// A loop whose 64 steps each read a slice of `noise`, 128 MiB, which `given` makes.
+    fn advised(given: &str) -> Option<MadeForSteps> {
+        let text = format!(
+            "HloModule jit_f, is_scheduled=true
+
+drawn {{
+  k = u32[64]{{0:T(128)}} parameter(0)
+  all = u32[64,512,1024]{{2,1,0:T(8,128)}} broadcast(k), dimensions={{0}}
+  place = u32[64,512,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=2
+  bits = u32[64,512,1024]{{2,1,0:T(8,128)}} xor(all, place)
+  ROOT n = f32[64,512,1024]{{2,1,0:T(8,128)}} convert(bits)
+}}
+
+cond {{
+  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(64)
+  ROOT r = pred[] compare(i, n), direction=LT
+}}
+
+body {{
+  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(c), index=1
+  noise = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  row = f32[1,512,1024]{{2,1,0:T(8,128)}} dynamic-slice(noise, i, zero, zero), dynamic_slice_sizes={{1,512,1024}}
+  of = f32[512,1024]{{1,0:T(8,128)}} bitcast(row)
+  y = f32[512,1024]{{1,0:T(8,128)}} add(x, of)
+  ROOT t = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(next, y, noise)
+}}
+
+ENTRY main {{
+  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name=\"x\"}}
+  key.1 = u32[64]{{0:T(128)}} parameter(1), metadata={{op_name=\"key\"}}
+  noise.1 = f32[64,512,1024]{{2,1,0:T(8,128)}} parameter(2), metadata={{op_name=\"noise\"}}
+  zero.1 = s32[] constant(0)
+  all = {given}
+  s = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(zero.1, x.1, all)
+  w = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) while(s), condition=cond, body=body, metadata={{op_name=\"jit(f)/while\"}}
+  ROOT r.1 = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(w), index=1
+}}"
+        );
+        let program = Program::parse(&text).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
+        let found = report.advice().iter().map(|one| one.finding.clone());
+        found.into_iter().find_map(|one| match one {
+            Finding::MadeForSteps(made) => Some(made),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_step_makes_what_it_reads() {
+        let noise = "f32[64,512,1024]{2,1,0:T(8,128)}";
+        let drawn = advised(&format!("{noise} fusion(key.1), kind=kLoop, calls=drawn")).expect("a slice in each step");
+        assert_eq!((drawn.steps, drawn.bytes, drawn.is_drawn), (64, 128 << 20, true));
+        // As much is needed to make it.
+        assert_eq!(advised(&format!("{noise} negate(noise.1)")), None);
+    }
+}
