@@ -15,6 +15,7 @@ mod donate;
 mod donation;
 mod elsewhere;
 mod flat_records;
+mod flat_stack;
 mod gathered_pages;
 mod gpu_kernels;
 mod graphs;
@@ -217,6 +218,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::StackedSteps(finding) => stacked_steps::words(finding, about),
+        Finding::FlatStack(finding) => flat_stack::words(finding, about),
         Finding::MadeForSteps(finding) => made_for_steps::words(finding, about),
         Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),

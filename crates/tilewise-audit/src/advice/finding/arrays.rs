@@ -498,6 +498,20 @@ pub struct StackedSteps {
     pub source: Option<SourceLine>,
 }
 
+/// Small matrices that a loop stacks up, one for each step, each of which fills a tile of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FlatStack {
+    /// Number of steps.
+    pub steps: u64,
+    /// The bounds of a step's matrix.
+    pub matrix: Vec<u64>,
+    /// Bytes of the stacks at the peak.
+    pub bytes: u64,
+    /// The loop's line.
+    pub source: Option<SourceLine>,
+}
+
 /// An array that a program makes for all steps of a loop before it, of which each step reads a slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

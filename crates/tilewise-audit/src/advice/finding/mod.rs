@@ -7,7 +7,7 @@ mod messages;
 
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
-    CutOffShapes, FlatRecords, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
+    CutOffShapes, FlatRecords, FlatStack, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
     LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, PaddedColumns, PaddedHeads, Parameter, PinnedOrder,
     RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch,
     StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
@@ -60,6 +60,8 @@ pub enum Finding {
     ReturnedArguments(Vec<String>),
     /// A loop stacks up results that are only returned.
     StackedSteps(StackedSteps),
+    /// Small matrices that a loop stacks up.
+    FlatStack(FlatStack),
     /// An array that is made for all steps of a loop before it.
     MadeForSteps(MadeForSteps),
     /// A matrix of all pairs is held at once.
@@ -122,6 +124,7 @@ impl Finding {
             Self::LayoutRequest(_) | Self::PinnedOrder(_) | Self::CopiedWeights => Change::Order,
             Self::PaddedColumns(PaddedColumns { way: ColumnsWay::Flat { .. }, .. })
             | Self::GatheredPages(_)
+            | Self::FlatStack(_)
             | Self::PaddedHeads(_) => Change::Reshape,
             Self::PaddedColumns(_) | Self::FlatRecords(_) | Self::RowsOfFew(_) | Self::CutOffShapes(_) => Change::Split,
             Self::UndonatedState(_) | Self::Donation(_) => Change::Donate,

@@ -20,6 +20,7 @@ mod cut_off;
 mod divided;
 mod donate;
 mod flat_records;
+mod flat_stacks;
 mod gathered_pages;
 mod graphs;
 mod in_parts;
@@ -63,6 +64,7 @@ const RULES: &[&dyn Rule] = &[
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
     &made_for_steps::SlicesMadeBefore,
+    &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,

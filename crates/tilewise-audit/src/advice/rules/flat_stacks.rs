@@ -1,0 +1,137 @@
+//! Small matrices that a loop stacks up, one for each step: each fills a tile of its own, and as one row only a row of one.
+
+use super::stacked_cache::Stack;
+use crate::{
+    advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, FlatStack},
+        program::{LiveArray, ProgramModel},
+        recommendation::AdvisedArray,
+        rule::{Proposal, Rule},
+    },
+    program::source_line,
+};
+use foldhash::HashSet;
+use tilewise::tpu;
+use tilewise_hlo::{Instruction, Opcode};
+
+/// The arrays matter from this part of the program's bytes on.
+const MUCH: u64 = 8;
+
+/// Rows take at most this part of what matrices do.
+const FLAT: u64 = 2;
+
+pub(crate) struct MatricesOfALoop;
+
+impl Rule for MatricesOfALoop {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        // The stacks of a gradient aren't the reader's own.
+        let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
+        let mut matrices: HashSet<Vec<u64>> = HashSet::default();
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
+        let found = loops.filter_map(|around| {
+            let (matrix, proposal) = proposal(program, &around)?;
+            matrices.insert(matrix).then_some(proposal)
+        });
+        found.collect()
+    }
+}
+
+/// The proposal for the largest stack of matrices that a loop writes, with the matrix's bounds.
+fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<(Vec<u64>, Proposal)> {
+    let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
+    let stack = Stack::of(around)?;
+    let written: HashSet<Vec<u64>> = stack.written.iter().filter_map(|number| stack.bounds(*number)).collect();
+    let is_written = |array: &&LiveArray<'m>| array.bounds.first() == Some(&steps) && written.contains(&array.bounds);
+    // The bytes of an array of rows, if that is much less.
+    let flat = |array: &LiveArray<'m>| {
+        let [count, matrix @ ..] = &array.bounds[..] else { return None };
+        let row = matrix.iter().try_fold(1_u64, |all, bound| all.checked_mul(*bound))?;
+        // A step writes its row, so that the rows are whole.
+        let rows = tpu::layout_for_order(array.element_type(), &[*count, row], &[1, 0], program.generation).ok()?;
+        let bytes = rows.as_array()?.sizes().ok()?.physical_bytes;
+        (matrix.len() > 1 && bytes <= array.bytes / FLAT).then_some(bytes)
+    };
+    let largest = program.peak_temporaries().filter(is_written).filter(|array| flat(array).is_some());
+    let largest = largest.max_by_key(|array| array.bytes)?;
+    let matrix = largest.bounds[1..].to_vec();
+    // Slices of the stacks, and those of a loop that goes on with them.
+    let is_alike = |array: &&LiveArray<'m>| array.bounds.get(1..) == Some(&matrix);
+    let alike = || program.temporaries().filter(is_alike);
+    let bytes = program.peak_temporaries().filter(is_alike).map(|array| array.bytes).fold(0, u64::saturating_add);
+    if bytes < program.total_bytes / MUCH {
+        return None;
+    }
+    let source = source_line(around);
+    let about = AdvisedArray { source: source.clone(), ..program.advised(largest) };
+    let finding = Finding::FlatStack(FlatStack { steps, matrix: matrix.clone(), bytes, source });
+    let proposal = Proposal::new(finding, Target::Loop, about).bound();
+    let proposal = proposal.at_most(alike().filter_map(|array| Some((array.buffer, flat(array)?))));
+    Some((matrix.clone(), proposal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Audit, Program};
+    use tilewise::tpu::Generation;
+    use tilewise_memory::Machine;
+
+    /// A filter that stacks a matrix of each of 65,536 steps, 256 MiB.
+    fn advised(matrix: &str, minor_to_major: &str) -> Option<(Vec<u64>, Option<u64>)> {
+        let (one, all) =
+            (format!("f32[{matrix}]{{1,0:T(8,128)}}"), format!("f32[65536,{matrix}]{{{minor_to_major}:T(8,128)}}"));
+        let text = format!(
+            "HloModule jit_f, is_scheduled=true
+
+cond {{
+  c = (s32[], {one}, {all}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(65536)
+  ROOT r = pred[] compare(i, n), direction=LT
+}}
+
+body {{
+  c = (s32[], {one}, {all}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = {one} get-tuple-element(c), index=1
+  stack = {all} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = {one} negate(x)
+  row = f32[1,{matrix}]{{2,1,0:T(8,128)}} bitcast(y)
+  kept = {all} dynamic-update-slice(stack, row, i, zero, zero)
+  ROOT t = (s32[], {one}, {all}) tuple(next, y, kept)
+}}
+
+ENTRY main {{
+  x.1 = {one} parameter(0), metadata={{op_name=\"x\"}}
+  zero.1 = s32[] constant(0)
+  b = {all} custom-call(), custom_call_target=\"AllocateBuffer\"
+  s = (s32[], {one}, {all}) tuple(zero.1, x.1, b)
+  w = (s32[], {one}, {all}) while(s), condition=cond, body=body
+  e = {all} get-tuple-element(w), index=2
+  more = {all} exponential(e)
+  ROOT r.1 = f32[65536]{{0:T(1024)}} custom-call(more), custom_call_target=\"f\"
+}}"
+        );
+        let program = Program::parse(&text).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
+        report.advice().iter().find_map(|one| match &one.finding {
+            Finding::FlatStack(found) => Some((found.matrix.clone(), one.saving.bytes())),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_matrix_of_each_step_is_a_row() {
+        let (matrix, saved) = advised("6,6", "2,1,0").expect("rows");
+        assert_eq!(matrix, [6, 6]);
+        // Of two arrays, 65,536 × 8 × 128 numbers become 65,536 × 128.
+        assert_eq!(saved, Some((2 * (256 - 32)) << 20));
+        // A matrix that fills its tiles.
+        assert_eq!(advised("8,128", "2,1,0"), None);
+    }
+}
