@@ -4,7 +4,7 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
 };
-use tilewise_oom::{Form, Message, Occasion, OomVerdict, PrintedSize, Server};
+use tilewise_oom::{Form, Level, Message, Occasion, OomVerdict, PrintedSize, Server};
 
 /// Advice on a program that compiled, but found no room.
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
@@ -68,9 +68,9 @@ pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     whole.into_iter().chain(less).chain(rest).collect()
 }
 
-/// The state that a text shows as replicated; what is being made is divided as it is made.
+/// The state that a text shows as replicated beside an error; what is being made is divided as it is made.
 pub(super) fn whole_state(message: &Message) -> Option<RunTimeFinding> {
-    let line = message.replicated.clone()?;
+    let line = message.replicated.clone().filter(|_| message.form.level() == Level::Error)?;
     (Asker::of_weights(message) != Some(Asker::Weights)).then_some(RunTimeFinding::WholeState(line))
 }
 
