@@ -1,7 +1,7 @@
 //! Memory that grows from line to line of a log.
 
 use crate::job;
-use crate::text::word;
+use crate::text::{tail, word};
 
 /// Bytes that are searched: a log ends near its error.
 const SEARCHED: usize = 256 << 10;
@@ -18,9 +18,8 @@ const NAMES: [&str; 5] = ["mem", "memory", "rss", "allocated", "alloc"];
 /// Whether a figure of memory in lines of one form, each of which counts a turn, only grows, to at least one and a half times
 /// the first, up to the last line: `it 100 | cur mem 6218`, `it 200 | cur mem 9810`, ….
 pub(crate) fn grows(log: &str) -> bool {
-    let start = (log.len().saturating_sub(SEARCHED)..log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(0);
     let mut series: Vec<(String, Vec<f64>)> = Vec::new();
-    for line in log[start..].lines().filter(|line| job::counts_turns(line)) {
+    for line in tail(log, SEARCHED).lines().filter(|line| job::counts_turns(line)) {
         for (form, figure) in figures(line) {
             match series.iter().position(|(of, _)| *of == form) {
                 Some(at) => series[at].1.push(figure),

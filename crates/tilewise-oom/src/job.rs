@@ -1,6 +1,6 @@
 //! The job beside a message: whether steps ran before the failure, its model's size, and how its process takes a GPU's memory.
 
-use crate::text::word;
+use crate::text::{tail, word};
 
 /// Bytes that are searched: a log ends near its error.
 const SEARCHED: usize = 256 << 10;
@@ -88,9 +88,7 @@ pub struct Model {
 impl Model {
     /// The model of a text that names one size: `gemma-2b`, `1.1 Billion Parameters`, `7B parameters`.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let start =
-            (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        let text = &text[start..];
+        let text = tail(text, SEARCHED);
         let mut sizes = text.match_indices(['b', 'B']).filter_map(|(at, _)| parameters(text, at));
         let parameters = sizes.next()?;
         let is_trained = ["train", "Train"].iter().any(|word| text.contains(word));
@@ -165,8 +163,8 @@ impl Run {
             ),
             (&["inference", "predict", ".generate("], Run::Inference),
         ];
-        let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
-        let has = |sign: &&str| memchr::memmem::find(&text.as_bytes()[start..], sign.as_bytes()).is_some();
+        let text = tail(text, SEARCHED).as_bytes();
+        let has = |sign: &&str| memchr::memmem::find(text, sign.as_bytes()).is_some();
         SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, run)| *run)
     }
 }
@@ -183,8 +181,7 @@ pub(crate) fn rank_on_first(log: &str) -> Option<u64> {
 
 /// Whether a text tells of steps that ran before the failure: `step 1200`, `Epoch 3/10`, `after a few iterations`.
 pub(crate) fn has_run(text: &str) -> bool {
-    let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let text = &text[start..];
+    let text = tail(text, SEARCHED);
     if text.lines().any(is_bar_of_steps) {
         return true;
     }

@@ -4,6 +4,7 @@ use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::text::clean::TAIL;
 use crate::text::instruction::fold;
 use crate::text::reader::{Reader, find_words, match_words};
+use crate::text::tail;
 
 /// The beginning of an entry, a field or another part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,11 +218,11 @@ fn balanced(text: &str) -> bool {
 /// The text without the beginning of a marker at its end, where it was cut.
 fn without_partial_marker(text: &str) -> &str {
     let longest = WORDS.iter().map(|(words, _)| words.len()).max().unwrap_or(0);
-    let from = (text.len().saturating_sub(longest)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let from = text.len() - tail(text, longest).len();
     let partial = |at: &usize| {
-        let tail = &text[*at..];
-        let rule = tail.len() < 4 && tail.bytes().all(|byte| byte == b'=');
-        !tail.is_empty() && (rule || WORDS.iter().any(|(words, _)| words.starts_with(tail)))
+        let end = &text[*at..];
+        let rule = end.len() < 4 && end.bytes().all(|byte| byte == b'=');
+        !end.is_empty() && (rule || WORDS.iter().any(|(words, _)| words.starts_with(end)))
     };
     let words = text[from..].match_indices(char::is_whitespace).map(|(at, blank)| from + at + blank.len());
     words.into_iter().find(partial).map_or(text, |at| text[..at].trim_end())

@@ -1,7 +1,7 @@
 //! The sizes of a requested array: numbers of the text that multiply to the request.
 
 use crate::text::size::PrintedSize;
-use crate::text::word;
+use crate::text::{tail, word};
 
 /// Bytes that are searched: code and options stand near a message.
 const SEARCHED: usize = 64 << 10;
@@ -41,8 +41,10 @@ impl Product {
     /// The one product that makes up a request, if so few were tried that it isn't met by chance.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
-        let high = if asked.low() == asked.high() { asked.bytes() } else { asked.high() };
-        let low = if asked.low() == asked.high() { asked.bytes().saturating_sub(BLOCK - 1) } else { asked.low() };
+        let (mut low, high) = (asked.low(), asked.high());
+        if low == high {
+            low = low.saturating_sub(BLOCK - 1);
+        }
         #[expect(clippy::cast_precision_loss, reason = "a chance")]
         let width = (high - low + 1) as f64 / (high.max(1)) as f64;
         let mut tried = 0.0;
@@ -101,8 +103,7 @@ impl Search<'_> {
 
 /// The whole numbers of a text, the largest first: no part of a name, a figure with a unit, a clock or a place in a file.
 fn numbers(text: &str) -> Option<Vec<u64>> {
-    let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
-    let text = &text[start..];
+    let text = tail(text, SEARCHED);
     let mut found: Vec<u64> = Vec::new();
     for (start, end) in word::all(text) {
         let digits = text[start..end].replace('_', "");

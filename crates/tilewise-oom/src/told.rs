@@ -1,7 +1,7 @@
 //! The setting that a program's own error or warning tells to change: ``Try increasing `gpu_memory_utilization` ``.
 
 use crate::job::assigned;
-use crate::text::word;
+use crate::text::{tail, word};
 use crate::traceback::Frame;
 
 /// A setting that an error tells to raise or to lower, or a warning of the line that fails to set.
@@ -41,8 +41,7 @@ const BETWEEN: usize = 3;
 impl Told {
     /// The setting of the last line of an error that names one.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let start = (text.len().saturating_sub(SEARCHED)..text.len()).find(|at| text.is_char_boundary(*at))?;
-        let text = &text[start..];
+        let text = tail(text, SEARCHED);
         // Python's own `raise` raises no setting.
         let is_said = |line: &&str| !line.trim_start().starts_with("raise ");
         let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error")).filter(is_said);

@@ -54,7 +54,7 @@ fn split(layout: &str) -> Option<(&str, &str)> {
 }
 
 /// Bytes of an array; 0 for shapes without a buffer, such as tokens.
-fn bytes(leaf: &Shape) -> Option<u64> {
+pub(crate) fn bytes(leaf: &Shape) -> Option<u64> {
     leaf.as_array().map_or(Some(0), |array| Some(array.sizes().ok()?.physical_bytes))
 }
 

@@ -24,6 +24,7 @@ pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub(crate) use describe::Names;
 pub(crate) use gradient::{has_gradient, has_gradients_of_samples, names_under_checkpoints, runs_backward};
+pub(crate) use interface::bytes as bytes_of_leaf;
 pub use machine::{build_in_name, infer_generation, infer_machine, machine_in_name};
 pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};
 pub(crate) use names::{

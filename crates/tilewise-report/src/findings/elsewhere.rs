@@ -159,16 +159,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)")
         }
         ElsewhereFinding::TorchLess { run, is_last_of_many } => {
-            let less = "ake less at once: fewer samples, shorter or smaller inputs, or parts of them one after the other";
+            let less = "fewer samples, shorter or smaller inputs, or parts of them one after the other";
             let (words, mut code) = if *is_last_of_many {
                 let words = Words::new(format!(
                     "See whether each batch leaves memory taken, as where results are kept in a list on the device, and keep those on the \
-                     host; if none does, t{less}"
+                     host; if none does, take {less}"
                 ));
                 let printed = "print(torch.cuda.memory_allocated() >> 20, 'MiB')  # before each batch\n";
                 (words.task("See whether batches leave memory taken; if none does, take smaller ones"), printed.to_owned())
             } else {
-                let words = Words::new(format!("T{less}")).task("Take fewer samples at once, or shorter or smaller inputs");
+                let words = Words::new(format!("Take less at once: {less}")).task("Take fewer samples at once, or shorter or smaller inputs");
                 (words, String::new())
             };
             if run.is_none() {

@@ -1,6 +1,9 @@
 //! Arrays that loops read and stack up.
 
-use super::advice::{MIB, advice, code, condition, kind, sentence};
+use super::{
+    advice::{MIB, advice, code, condition, kind, sentence},
+    joins::first,
+};
 use tilewise_audit::recommendation::Saving;
 
 /// A loop over 16 layers that reads a slice of a cache of 64 MiB in each step, and stacks up the new ones: inputs and outputs of
@@ -263,4 +266,55 @@ fn steps_that_carry_what_they_keep_are_recomputed_in_segments() {
     assert!(code(&found[0]).is_some_and(|code| code.contains("x.reshape(20, 20, *x.shape[1:])")), "{found:?}");
     // A prime number of steps has no equal segments.
     assert!(advice(&wave(401)).iter().all(|piece| kind(piece) != ("checkpoint", "loop")));
+}
+
+/// A loop's steps aren't samples where each needs the one before.
+#[test]
+fn steps_that_follow_each_other_are_no_batch() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+cond {
+  c = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(64)
+  ROOT r = pred[] compare(i, n), direction=LT
+}
+
+body {
+  c = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[512,1024]{1,0:T(8,128)} get-tuple-element(c), index=1
+  stack = f32[64,512,1024]{2,1,0:T(8,128)} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[512,1024]{1,0:T(8,128)} negate(x)
+  row = f32[1,512,1024]{2,1,0:T(8,128)} bitcast(y)
+  kept = f32[64,512,1024]{2,1,0:T(8,128)} dynamic-update-slice(stack, row, i, zero, zero)
+  ROOT t = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) tuple(next, y, kept)
+}
+
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY main {
+  x.1 = f32[512,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  v.1 = f32[64,512]{1,0:T(8,128)} parameter(1), metadata={op_name="wanted"}
+  zero.1 = s32[] constant(0)
+  none = f32[]{:T(128)} constant(0)
+  b = f32[64,512,1024]{2,1,0:T(8,128)} custom-call(), custom_call_target="AllocateBuffer"
+  s.1 = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) tuple(zero.1, x.1, b)
+  w = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) while(s.1), condition=cond, body=body
+  e = f32[64,512,1024]{2,1,0:T(8,128)} get-tuple-element(w), index=2
+  g = f32[64,512,1024]{2,1,0:T(8,128)} exponential(e)
+  m = f32[64,512]{1,0:T(8,128)} reduce(g, none), dimensions={2}, to_apply=add
+  ROOT r.1 = f32[64,512]{1,0:T(8,128)} subtract(m, v.1)
+}"#;
+    let of_steps = |text: &str| first(text).is_some_and(|said| said.contains("`wanted` along dimension 0 in parts"));
+    assert!(!of_steps(text));
+    // Each step makes its row of what no step changes.
+    let apart = text.replace("tuple(next, y, kept)", "tuple(next, x, kept)");
+    assert!(of_steps(&apart), "{:?}", first(&apart));
 }

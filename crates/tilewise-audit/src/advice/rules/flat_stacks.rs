@@ -73,65 +73,24 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Audit, Program};
-    use tilewise::tpu::Generation;
-    use tilewise_memory::Machine;
-
-    /// A filter that stacks a matrix of each of 65,536 steps, 256 MiB.
-    fn advised(matrix: &str, minor_to_major: &str) -> Option<(Vec<u64>, Option<u64>)> {
-        let (one, all) =
-            (format!("f32[{matrix}]{{1,0:T(8,128)}}"), format!("f32[65536,{matrix}]{{{minor_to_major}:T(8,128)}}"));
-        let text = format!(
-            "HloModule jit_f, is_scheduled=true
-
-cond {{
-  c = (s32[], {one}, {all}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(65536)
-  ROOT r = pred[] compare(i, n), direction=LT
-}}
-
-body {{
-  c = (s32[], {one}, {all}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = {one} get-tuple-element(c), index=1
-  stack = {all} get-tuple-element(c), index=2
-  zero = s32[] constant(0)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  y = {one} negate(x)
-  row = f32[1,{matrix}]{{2,1,0:T(8,128)}} bitcast(y)
-  kept = {all} dynamic-update-slice(stack, row, i, zero, zero)
-  ROOT t = (s32[], {one}, {all}) tuple(next, y, kept)
-}}
-
-ENTRY main {{
-  x.1 = {one} parameter(0), metadata={{op_name=\"x\"}}
-  zero.1 = s32[] constant(0)
-  b = {all} custom-call(), custom_call_target=\"AllocateBuffer\"
-  s = (s32[], {one}, {all}) tuple(zero.1, x.1, b)
-  w = (s32[], {one}, {all}) while(s), condition=cond, body=body
-  e = {all} get-tuple-element(w), index=2
-  more = {all} exponential(e)
-  ROOT r.1 = f32[65536]{{0:T(1024)}} custom-call(more), custom_call_target=\"f\"
-}}"
-        );
-        let program = Program::parse(&text).expect("a module");
-        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
-        report.advice().iter().find_map(|one| match &one.finding {
-            Finding::FlatStack(found) => Some((found.matrix.clone(), one.saving.bytes())),
-            _ => None,
-        })
-    }
+    use super::super::looped::{Looped, STACKS};
+    use crate::advice::finding::Finding;
 
     #[test]
     fn a_matrix_of_each_step_is_a_row() {
-        let (matrix, saved) = advised("6,6", "2,1,0").expect("rows");
-        assert_eq!(matrix, [6, 6]);
+        let saved = |matrix: &str| {
+            let start = r#"ALL custom-call(), custom_call_target="AllocateBuffer""#;
+            let end = "more = ALL exponential(e)
+  ROOT r.1 = f32[65536]{0:T(1024)} custom-call(more), custom_call_target=\"f\"";
+            let found = Looped { steps: 65_536, matrix, turn: STACKS, start, end }.advice();
+            found.into_iter().find_map(|one| match one.finding {
+                Finding::FlatStack(found) => Some((found.matrix, one.saving.bytes())),
+                _ => None,
+            })
+        };
         // Of two arrays, 65,536 × 8 × 128 numbers become 65,536 × 128.
-        assert_eq!(saved, Some((2 * (256 - 32)) << 20));
+        assert_eq!(saved("6,6"), Some((vec![6, 6], Some((2 * (256 - 32)) << 20))));
         // A matrix that fills its tiles.
-        assert_eq!(advised("8,128", "2,1,0"), None);
+        assert_eq!(saved("8,128"), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         rule::{Proposal, Rule},
         split::draws_bits,
     },
-    program::{any_fused, op_name, source_line},
+    program::{any_fused, bytes_of_leaf, op_name, source_line},
 };
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -68,8 +68,8 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
 fn is_made_of_little(program: &ProgramModel<'_>, at: &Instruction<'_>) -> bool {
     let bytes = |at: &Instruction<'_>| {
         let shape = at.shape().ok()?;
-        let mut leaves = shape.leaves().map(|(_, leaf)| Some(leaf.as_array()?.sizes().ok()?.physical_bytes));
-        leaves.try_fold(0_u64, |all, leaf| Some(all.saturating_add(leaf?)))
+        let mut leaves = shape.leaves();
+        leaves.try_fold(0_u64, |all, (_, leaf)| Some(all.saturating_add(bytes_of_leaf(&leaf)?)))
     };
     let mut given = at.operands().map(|operand| bytes(&operand.instruction()?));
     let given = given.try_fold(0_u64, |all, operand| Some(all.saturating_add(operand?)));
@@ -80,70 +80,22 @@ fn is_made_of_little(program: &ProgramModel<'_>, at: &Instruction<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Audit, Program};
-    use tilewise::tpu::Generation;
-
-    /// A loop whose 64 steps each read a slice of `noise`, 128 MiB, which `given` makes.
-    fn advised(given: &str) -> Option<MadeForSteps> {
-        let text = format!(
-            "HloModule jit_f, is_scheduled=true
-
-drawn {{
-  k = u32[64]{{0:T(128)}} parameter(0)
-  all = u32[64,512,1024]{{2,1,0:T(8,128)}} broadcast(k), dimensions={{0}}
-  place = u32[64,512,1024]{{2,1,0:T(8,128)}} iota(), iota_dimension=2
-  bits = u32[64,512,1024]{{2,1,0:T(8,128)}} xor(all, place)
-  ROOT n = f32[64,512,1024]{{2,1,0:T(8,128)}} convert(bits)
-}}
-
-cond {{
-  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(64)
-  ROOT r = pred[] compare(i, n), direction=LT
-}}
-
-body {{
-  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(c), index=1
-  noise = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(c), index=2
-  zero = s32[] constant(0)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  row = f32[1,512,1024]{{2,1,0:T(8,128)}} dynamic-slice(noise, i, zero, zero), dynamic_slice_sizes={{1,512,1024}}
-  of = f32[512,1024]{{1,0:T(8,128)}} bitcast(row)
-  y = f32[512,1024]{{1,0:T(8,128)}} add(x, of)
-  ROOT t = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(next, y, noise)
-}}
-
-ENTRY main {{
-  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name=\"x\"}}
-  key.1 = u32[64]{{0:T(128)}} parameter(1), metadata={{op_name=\"key\"}}
-  noise.1 = f32[64,512,1024]{{2,1,0:T(8,128)}} parameter(2), metadata={{op_name=\"noise\"}}
-  zero.1 = s32[] constant(0)
-  all = {given}
-  s = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(zero.1, x.1, all)
-  w = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) while(s), condition=cond, body=body, metadata={{op_name=\"jit(f)/while\"}}
-  ROOT r.1 = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(w), index=1
-}}"
-        );
-        let program = Program::parse(&text).expect("a module");
-        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
-        let found = report.advice().iter().map(|one| one.finding.clone());
-        found.into_iter().find_map(|one| match one {
-            Finding::MadeForSteps(made) => Some(made),
-            _ => None,
-        })
-    }
+    use super::super::looped::{Looped, READS};
+    use crate::advice::finding::Finding;
 
     #[test]
     fn a_step_makes_what_it_reads() {
-        let noise = "f32[64,512,1024]{2,1,0:T(8,128)}";
-        let drawn = advised(&format!("{noise} fusion(key.1), kind=kLoop, calls=drawn")).expect("a slice in each step");
-        assert_eq!((drawn.steps, drawn.bytes, drawn.is_drawn), (64, 128 << 20, true));
+        // 64 steps each read a slice of 128 MiB.
+        let made = |start: &str| {
+            let end = "ROOT r.1 = ONE get-tuple-element(w), index=1";
+            let found = Looped { steps: 64, matrix: "512,1024", turn: READS, start, end }.advice();
+            found.into_iter().find_map(|one| match one.finding {
+                Finding::MadeForSteps(made) => Some((made.steps, made.bytes, made.is_drawn)),
+                _ => None,
+            })
+        };
+        assert_eq!(made("ALL fusion(key.1), kind=kLoop, calls=drawn"), Some((64, 128 << 20, true)));
         // As much is needed to make it.
-        assert_eq!(advised(&format!("{noise} negate(noise.1)")), None);
+        assert_eq!(made("ALL negate(noise.1)"), None);
     }
 }

@@ -28,6 +28,8 @@ mod kept_rows;
 mod kernel;
 mod layout_request;
 mod logits;
+#[cfg(test)]
+mod looped;
 mod made_for_steps;
 mod narrow;
 mod narrow_rows;

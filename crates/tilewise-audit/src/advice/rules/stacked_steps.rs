@@ -107,61 +107,21 @@ fn makes_little(program: &ProgramModel<'_>, around: &Instruction<'_>, element: P
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Audit, Program};
-    use tilewise::tpu::Generation;
-
-    /// A loop that stacks its carry over 64 steps, 128 MiB, of which `read` is made behind it.
-    fn advice(read: &str) -> Vec<Finding> {
-        let text = format!(
-            "HloModule jit_f, is_scheduled=true
-
-cond {{
-  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  n = s32[] constant(64)
-  ROOT r = pred[] compare(i, n), direction=LT
-}}
-
-body {{
-  c = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) parameter(0)
-  i = s32[] get-tuple-element(c), index=0
-  x = f32[512,1024]{{1,0:T(8,128)}} get-tuple-element(c), index=1
-  stack = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(c), index=2
-  zero = s32[] constant(0)
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  y = f32[512,1024]{{1,0:T(8,128)}} negate(x)
-  row = f32[1,512,1024]{{2,1,0:T(8,128)}} bitcast(y)
-  kept = f32[64,512,1024]{{2,1,0:T(8,128)}} dynamic-update-slice(stack, row, i, zero, zero)
-  ROOT t = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(next, y, kept)
-}}
-
-ENTRY main {{
-  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name=\"x\"}}
-  zero.1 = s32[] constant(0)
-  b = f32[64,512,1024]{{2,1,0:T(8,128)}} custom-call(), custom_call_target=\"AllocateBuffer\"
-  s = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) tuple(zero.1, x.1, b)
-  w = (s32[], f32[512,1024]{{1,0:T(8,128)}}, f32[64,512,1024]{{2,1,0:T(8,128)}}) while(s), condition=cond, body=body
-  e = f32[64,512,1024]{{2,1,0:T(8,128)}} get-tuple-element(w), index=2
-  ROOT r.1 = {read}
-}}"
-        );
-        let program = Program::parse(&text).expect("a module");
-        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
-        report.advice().iter().map(|one| one.finding.clone()).collect()
-    }
+    use super::super::looped::{Looped, STACKS};
+    use crate::advice::finding::Finding;
 
     #[test]
     fn less_is_stacked_where_little_is_read() {
-        let stacks = |read: &str| {
-            let found = advice(read);
-            found
-                .iter()
-                .any(|one| matches!(one, Finding::StackedSteps(stack) if !stack.are_results && stack.steps == 64))
+        // 64 steps, 128 MiB.
+        let stacks = |end: &str| {
+            let start = r#"ALL custom-call(), custom_call_target="AllocateBuffer""#;
+            let found = Looped { steps: 64, matrix: "512,1024", turn: STACKS, start, end }.advice();
+            found.iter().any(
+                |one| matches!(&one.finding, Finding::StackedSteps(stack) if !stack.are_results && stack.steps == 64),
+            )
         };
-        assert!(stacks("f32[64,1,1024]{2,0,1:T(8,128)} slice(e), slice={[0:64], [3:4], [0:1024]}"));
+        assert!(stacks("ROOT r.1 = f32[64,1,1024]{2,0,1:T(8,128)} slice(e), slice={[0:64], [3:4], [0:1024]}"));
         // All of it is read.
-        assert!(!stacks("f32[64,512,1024]{2,1,0:T(8,128)} exponential(e)"));
+        assert!(!stacks("ROOT r.1 = ALL exponential(e)"));
     }
 }
