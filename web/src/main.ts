@@ -7,7 +7,7 @@ import { bytes, copy, el, fill, grouped, isDark, theme } from "./dom";
 import { failure } from "./failure";
 import { openedTogether } from "./files";
 import type { Example } from "./gallery";
-import { home } from "./home";
+import { home, howToGetAProgram } from "./home";
 import { dropped, inOrder, ofFiles, ofText, PROSE, type Entry, type Input } from "./input";
 import { keep, kept, nextName } from "./kept";
 import type { Kernel } from "./kernel";
@@ -143,7 +143,8 @@ function fail(error: unknown, text = ""): void {
   if (error instanceof CoreError && error.kind === "stopped") return;
   status.textContent = "";
   const again = asked;
-  present(el("h1", {}, "This can’t be shown"), failure(error, text, openShape), error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void again() }, "Try again"));
+  const isOfLoad = error instanceof CoreError && error.kind === "load";
+  present(el("h1", {}, "This can’t be shown"), failure(error, text, openShape), isOfLoad ? el("button", { type: "button", onclick: () => void again() }, "Try again") : howToGetAProgram("How to get a program that can be"));
 }
 
 /// Says what is wrong with what is typed; a shape or a program that is shown stays.
@@ -229,7 +230,7 @@ async function openInput(input: Input, entry?: { kept?: string } & Look, push: P
     case "assignment":
       return showAssignment(input, mine);
     default:
-      return fail(new Error(`${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, kernels and shapes.`));
+      return fail(new Error(`${input.name}: nothing that is known here${input.what === "other" ? "" : ` (${input.what})`}. Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, kernels and shapes.`));
   }
 }
 
@@ -418,15 +419,18 @@ async function openEntries(entries: Entry[]): Promise<void> {
     // A plan is shown by itself only where nothing else is.
     const known = inputs.filter((input) => input.kind !== "unknown");
     const shown: Input[] = known.some((input) => input.kind !== "assignment") ? known.filter((input) => input.kind !== "assignment") : known;
-    const first = shown[0] ?? inputs[0];
-    if (!first) return fail(new Error(left));
     const programs = shown.filter((input) => input.kind === "program");
     const [one, other] = programs;
     if (one && other && programs.length === 2) {
       const given = [one, other].sort((a, b) => placeOf(a) - placeOf(b)) as [typeof one, typeof other];
-      shown.push(pair(...inOrder(given)));
+      const ordered = inOrder(given);
+      const places = given.map((one) => shown.indexOf(one)).sort((a, b) => a - b);
+      ordered.forEach((one, at) => (shown[places[at]!] = one));
+      shown.push(pair(...ordered));
     }
     if (programs.length > 1) shown.push({ kind: "set", name: `${programs.length} programs together`, files: programs.map(({ name, file }) => ({ name, file })) });
+    const first = shown[0] ?? inputs[0];
+    if (!first) return fail(new Error(left));
     files.open(shown, 0);
     await openInput(first);
     left = "";

@@ -139,7 +139,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[], first: HTMLEl
     "header",
     { class: "story" },
     el("div", { class: "row" }, el("h1", { "aria-live": "polite" }, el("span", { class: `judgement ${{ bad: "bad", warning: "doubt" }[headline?.tone as string] ?? (limit ? "good" : "")}` }, prose(headline?.sentence ?? `Needs ${bytes(report.at_most_bytes)}.`)), " ", el("small", { class: "muted" }, named(summary?.title ?? report.module), " ", named(fromRoot(summary?.origin ?? report.input)))), el("div", { class: "actions" }, actions)),
-    headline?.comfort && el("p", {}, headline.comfort),
+    headline?.comfort && el("p", {}, prose(headline.comfort)),
     causes.length > 0 && el("ol", { class: "causes", "aria-label": headline?.is_comfortable ? "What it holds" : "Why" }, causes.map(cause)),
     first,
     el("p", { class: "lead" }, el("strong", { title: summary?.held ?? "" }, prose((summary?.held ?? `${bytes(report.at_most_bytes)} of HBM`).replace(EXACT, ""))), ". ", summary && el("span", { class: "muted" }, prose(summary.machine))),
