@@ -29,6 +29,7 @@ mod mismatch;
 mod mosaic;
 mod narrow;
 mod padded_heads;
+mod picked_rows;
 mod pinned_order;
 mod placement;
 mod reason;
@@ -219,6 +220,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::StackedSteps(finding) => stacked_steps::words(finding, about),
         Finding::FlatStack(finding) => flat_stack::words(finding, about),
+        Finding::PickedRows(finding) => picked_rows::words(finding, about),
         Finding::MadeForSteps(finding) => made_for_steps::words(finding, about),
         Finding::WideState(finding) => narrow::state(finding, about),
         Finding::Memory(finding) => memory::words(finding, about),

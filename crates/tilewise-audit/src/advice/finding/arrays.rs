@@ -526,6 +526,22 @@ pub struct MadeForSteps {
     pub source: Option<SourceLine>,
 }
 
+/// A product of whose rows few are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PickedRows {
+    /// Number of rows that are read.
+    pub rows: u64,
+    /// Number of the product's rows.
+    pub all: u64,
+    /// Elements of a row.
+    pub columns: u64,
+    /// Bytes of the product.
+    pub bytes: u64,
+    /// The product's line.
+    pub source: Option<SourceLine>,
+}
+
 /// State in `f32` that is usual in `bf16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -68,11 +68,11 @@ pub enum ElsewhereFinding {
     ServerPrograms {
         /// The server.
         server: Server,
-        /// Whether it captures CUDA graphs.
+        /// Whether CUDA graphs are captured, or take more than is asked for.
         is_capture: bool,
     },
-    /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough.
-    UnifiedMemory(Option<u64>),
+    /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough, in tenths.
+    UnifiedMemory(u64),
     /// An operand of the operation itself found no room, not a workspace.
     SmallerOperand {
         /// The operand's shape.
@@ -121,6 +121,8 @@ pub enum ElsewhereFinding {
 pub enum WholeArray {
     /// Attention scores, by the name of the line that makes it.
     Scores,
+    /// Logits of a vocabulary, by the code of the line that makes them.
+    Logits,
     /// All of a model's parameters, by the number that the text has.
     Parameters(u64),
     /// Unknown, but of these sizes.

@@ -2,7 +2,9 @@
 
 use crate::advice::change::Change;
 use tilewise::ElementType;
-use tilewise_oom::{Budget, Form, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told};
+use tilewise_oom::{
+    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told,
+};
 
 /// A program that doesn't fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +175,8 @@ pub enum RunTimeFinding {
     WholeState(String),
     /// An array is put into another sharding, or gathered whole.
     Move,
+    /// The text's code keeps arrays on the device.
+    Kept(Kept),
     /// The error itself tells to change a setting.
     Told(Told),
     /// Another resource than memory ran out.
@@ -206,6 +210,8 @@ pub enum Asker {
     Server(Server),
     /// Functions that make weights or a state.
     Weights,
+    /// A line that makes an array whole and divides it.
+    Division,
     /// Functions that load weights or a state.
     Load {
         /// Whether the reader's line restores a checkpoint.
@@ -335,6 +341,7 @@ impl Asker {
                 Some(Self::Load { is_restored: code.is_some_and(|code| code.contains("restore(")) })
             }
             (Occasion::Weights, None) => Some(Self::Weights),
+            (Occasion::Division, None) => Some(Self::Division),
             _ => None,
         }
     }
@@ -343,7 +350,7 @@ impl Asker {
 impl RunTimeFinding {
     pub(super) fn change(&self) -> Change {
         match self {
-            Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } => Change::Free,
+            Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,

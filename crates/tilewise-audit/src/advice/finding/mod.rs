@@ -8,8 +8,8 @@ mod messages;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, FlatStack, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
-    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, PaddedColumns, PaddedHeads, Parameter, PinnedOrder,
-    RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch,
+    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, PaddedColumns, PaddedHeads, Parameter, PickedRows,
+    PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch,
     StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
@@ -64,6 +64,8 @@ pub enum Finding {
     FlatStack(FlatStack),
     /// An array that is made for all steps of a loop before it.
     MadeForSteps(MadeForSteps),
+    /// A product of whose rows few are read.
+    PickedRows(PickedRows),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
@@ -140,7 +142,9 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
-            Self::StackedSteps(_) | Self::MadeForSteps(_) | Self::ReturnedArguments(_) => Change::Free,
+            Self::StackedSteps(_) | Self::MadeForSteps(_) | Self::PickedRows(_) | Self::ReturnedArguments(_) => {
+                Change::Free
+            }
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

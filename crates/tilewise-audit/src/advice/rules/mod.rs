@@ -36,6 +36,7 @@ mod narrow_rows;
 mod narrow_state;
 mod overhead;
 mod padded_heads;
+mod picked_rows;
 mod pinned_order;
 mod repeated_layers;
 mod returned_arguments;
@@ -66,6 +67,7 @@ const RULES: &[&dyn Rule] = &[
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
     &made_for_steps::SlicesMadeBefore,
+    &picked_rows::RowsPickedLate,
     &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,
     &padded_heads::CacheOfPaddedHeads,
