@@ -47,8 +47,29 @@ impl Done {
     /// The changes that a text shows.
     pub(crate) fn all(text: &str) -> Vec<Self> {
         let is_made = |sign: &&str| text.match_indices(*sign).any(|(at, _)| !text[..at].ends_with(HINT));
-        SIGNS.iter().filter(|(_, signs)| signs.iter().any(is_made)).map(|(done, _)| *done).collect()
+        let made = SIGNS.iter().filter(|(done, signs)| {
+            signs.iter().any(is_made) && (*done != Self::CutGraph || !cuts_now_and_then(text, signs))
+        });
+        made.map(|(done, _)| *done).collect()
     }
+}
+
+/// Whether code of a text cuts the graph only under a condition on the number of the step, as where gradients are accumulated:
+/// `if (step + 1) % 8 == 0:`.
+fn cuts_now_and_then(text: &str, signs: &[&str]) -> bool {
+    /// Lines between a condition and a cut.
+    const NEAR: usize = 8;
+    let lines: Vec<&str> = text.lines().collect();
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let is_quoted = |at: usize| lines[at].contains("File \"") || at > 0 && lines[at - 1].contains("File \"");
+    let cuts = (0..lines.len()).filter(|at| signs.iter().any(|sign| lines[*at].contains(sign)) && !is_quoted(*at));
+    let mut conditions = cuts.map(|at| {
+        let before = lines[at.saturating_sub(NEAR)..at].iter().rev();
+        let outer =
+            before.into_iter().find(|line| !line.trim().is_empty() && indentation(line) < indentation(lines[at]));
+        outer.is_some_and(|line| line.trim_start().starts_with("if ") && line.contains('%'))
+    });
+    conditions.next().is_some_and(|first| first && conditions.all(|other| other))
 }
 
 #[cfg(test)]
@@ -62,5 +83,8 @@ mod tests {
         let set = format!("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n{hint}");
         assert_eq!(Done::all(&set), [Done::ExpandableSegments]);
         assert_eq!(Done::all("remat_policy=full xm.mark_step()"), [Done::Recomputed, Done::CutGraph]);
+        let rare = "loss.backward()\nif step % 8 == 0:\n    xm.mark_step()\n";
+        assert_eq!(Done::all(rare), []);
+        assert_eq!(Done::all(&format!("{rare}xm.mark_step()")), [Done::CutGraph]);
     }
 }

@@ -44,6 +44,7 @@ const SIGNS: [(&[&str], Framework); 9] = [
             "torch.OutOfMemoryError",
             "out of memory. Tried to allocate",
             "MPS backend out",
+            "when calling `cublas",
             "triton.runtime.",
             "triton/runtime/",
         ],

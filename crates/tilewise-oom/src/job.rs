@@ -9,6 +9,9 @@ const SEARCHED: usize = 256 << 10;
 const TURNS: [&str; 10] =
     ["step", "iteration", "iter", "epoch", "round", "episode", "generation", "trial", "batch", "time"];
 
+/// Words that count how long a job ran.
+const HOURS: [&str; 3] = ["hour", "day", "week"];
+
 /// Words between a verb and a number of turns that are past.
 const PAST: [&str; 6] = ["after", "completed", "finished", "succeeded", "worked", "ran"];
 
@@ -191,10 +194,11 @@ pub(crate) fn has_run(text: &str) -> bool {
     (0..words.len()).any(|at| {
         let name = lower(at);
         let singular = name.strip_suffix('s').unwrap_or(&name);
-        if !TURNS.contains(&singular) {
+        let is_turn = TURNS.contains(&singular);
+        if !is_turn && !HOURS.contains(&singular) {
             return false;
         }
-        if singular == name {
+        if singular == name && is_turn {
             // `step 12` and `step: 12`, in a line of a log; `batch 32` and `epoch=10` are settings, `time: 12` is a clock's.
             return !["batch", "time"].contains(&singular) && is_number(text, &words, at + 1);
         }
@@ -255,6 +259,7 @@ mod tests {
             "I0301 train.py:10] step: 1200, loss: 1.2",
             "OOM after a few iterations",
             "after 500 steps it dies",
+            "it ran about 7 hours",
             "the same allocation having succeeded sixty times",
             "  0%|          | 1/300 [12:22<61:42:17, 742.93s/it]",
         ] {

@@ -77,6 +77,7 @@ pub use error::Error;
 pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
+pub use growth::Kept;
 pub use job::{Model, PoolSettings, Run};
 pub use level::Level;
 pub use message::Message;

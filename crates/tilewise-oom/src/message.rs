@@ -6,6 +6,7 @@ use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
+use crate::growth::Kept;
 use crate::job::{Model, PoolSettings, Run};
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
@@ -73,6 +74,8 @@ pub struct Message {
     pub has_run: bool,
     /// Whether a figure of memory grows from line to line of the text's log.
     pub grows: bool,
+    /// Arrays that the text's code keeps on the device.
+    pub kept: Option<Kept>,
     /// Whether the job trains a model or only runs it, if the text shows it.
     pub run: Option<Run>,
     /// The setting that the program's own error tells to change.
@@ -164,6 +167,7 @@ impl Message {
             settings: Vec::new(),
             has_run: false,
             grows: false,
+            kept: None,
             run: None,
             told: None,
             done: Vec::new(),

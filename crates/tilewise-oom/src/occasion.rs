@@ -8,6 +8,8 @@ use crate::traceback::Frame;
 pub enum Occasion {
     /// Weights, or a state such as an optimizer's, are made: there is no batch yet.
     Weights,
+    /// An array that one device makes whole is divided between devices.
+    Division,
     /// Weights or a state are loaded.
     Load,
     /// An array is put into another sharding, or gathered whole.
@@ -49,6 +51,12 @@ impl Occasion {
         let joins = frames.peek().and_then(|frame| frame.code.as_deref()).is_some_and(joins);
         let found = frames.find_map(|frame| {
             let code = || frame.code.as_deref().into_iter();
+            if code().any(divides_what_it_makes) {
+                return Some(Self::Division);
+            }
+            if code().any(initializes) {
+                return Some(Self::Weights);
+            }
             code()
                 .flat_map(calls)
                 .chain(code().flat_map(compiled))
@@ -62,13 +70,14 @@ impl Occasion {
     pub(crate) fn of_log(log: &str) -> Option<Self> {
         /// Lines that are looked at: the end of a process is logged by others, too.
         const LINES: usize = 40;
-        const SIGNS: [(&str, Occasion); 6] = [
+        const SIGNS: [(&str, Occasion); 7] = [
             ("aving checkpoint", Occasion::Save),
             ("async save", Occasion::Save),
             ("aving model", Occasion::Save),
             ("oading checkpoint", Occasion::Load),
             ("oading safetensors", Occasion::Load),
             ("oading weights", Occasion::Load),
+            ("oading state", Occasion::Load),
         ];
         let of_line = |line: &str| SIGNS.iter().find(|(sign, _)| line.contains(sign)).map(|(_, work)| *work);
         log.lines().rev().take(LINES).find_map(of_line)
@@ -112,6 +121,19 @@ fn calls(code: &str) -> impl Iterator<Item = &str> {
         let from = class.map_or(path.len() - name.len(), |class| path.len() - name.len() - 1 - class.len());
         (!name.is_empty()).then(|| &path[from..])
     })
+}
+
+/// Whether a line puts an array on devices in the call that makes it: `jax.device_put(jnp.zeros(shape), sharding)`.
+fn divides_what_it_makes(code: &str) -> bool {
+    let argument = code.split_once("device_put(").map(|(_, behind)| behind.trim_start());
+    argument.is_some_and(|argument| ["jnp.", "jax.numpy.", "jax.random."].iter().any(|name| argument.starts_with(name)))
+}
+
+/// Whether a line assigns to weights or a state what a function named after it makes: `self.state = self.init_xmap(key)`.
+fn initializes(code: &str) -> bool {
+    let Some((target, made)) = code.split_once('=') else { return false };
+    let is_state = words(target.trim()).last().is_some_and(|word| NOUNS.contains(&word.as_str()));
+    is_state && calls(made).any(|path| words(path).iter().any(|word| ["init", "initialize"].contains(&word.as_str())))
 }
 
 /// Whether a line joins arrays: `torch.cat((old, new))`.
@@ -177,10 +199,12 @@ mod tests {
             "params = model.init(key, x)",
             "state = train_state.TrainState.create(apply_fn=f, params=p, tx=tx)",
             "state = jax.pmap(updater.init)(rng, data)",
+            "self.state = self.init_xmap(jnp.array(key.take(n)), x)",
         ] {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }
         assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
+        assert_eq!(of("a = jax.device_put(jnp.zeros([n]), PositionalSharding(devices))"), Some(Occasion::Division));
         for code in
             ["return ckptr.restore(path, restore_args=args)", "model = Model.from_pretrained('x')", "self.load_model()"]
         {
@@ -193,6 +217,7 @@ mod tests {
             "validate_args(args)",
             "batch = model.load_batch()",
             "jax.distributed.initialize()",
+            "batch = jax.device_put(batch, sharding)",
             "((",
             "",
         ] {

@@ -11,7 +11,7 @@ use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
-use crate::growth;
+use crate::growth::{self, Kept};
 use crate::job::{self, Model, PoolSettings, Run};
 use crate::kernel_name;
 use crate::level::Level;
@@ -62,7 +62,7 @@ impl Message {
         let is_compiled_elsewhere =
             framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
         let chunks = pool::chunks(log);
-        let grows = growth::grows(log);
+        let (grows, kept) = (growth::grows(log), Kept::of(log));
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), grows || job::has_run(log), PoolSettings::of(&text));
         let (replicated, rank_on_first) = (sharding::replicated(log), job::rank_on_first(log));
@@ -88,6 +88,7 @@ impl Message {
                 settings: settings.clone(),
                 has_run,
                 grows,
+                kept: kept.clone(),
                 run,
                 told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),
                 done: done.clone(),
@@ -195,6 +196,16 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
             is_bare(message),
         )
     });
+    // Of ranks that ask for as much, one line may be cut.
+    let first = messages.first()?;
+    let is_of_rank = |message: &Message| {
+        let same = message.used.as_ref().zip(first.used.as_ref()).is_some_and(|(used, other)| used.is_same(other));
+        message.form == first.form && same
+    };
+    let ranks = messages.iter().enumerate().filter(|(_, message)| is_of_rank(message));
+    // The last of equals is the first of them here.
+    let fullest = ranks.rev().max_by_key(|(_, message)| fullness(message)).map_or(0, |(at, _)| at);
+    messages[..=fullest].rotate_right(1);
     let mut messages = messages.into_iter();
     let first = messages.next()?;
     Some(Message { others: messages.collect(), ..first })

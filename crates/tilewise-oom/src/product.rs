@@ -27,7 +27,10 @@ const ODD: u64 = 256;
 /// The largest number of products that may meet the request by chance.
 const CHANCE: f64 = 0.2;
 
-/// Numbers of a text whose product is the bytes of a request, such as `jax.vmap` over 5,200 points of a grid `(96, 96, 96)`.
+/// Buffers beside an array that a program asks for with it take less than this part of it.
+const BESIDE: u64 = 10_000;
+
+/// Numbers of a text whose product is the bytes of a request, or nearly all of them, such as `jax.vmap` over 5,200 points of a grid `(96, 96, 96)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Product {
@@ -41,15 +44,21 @@ impl Product {
     /// The one product that makes up a request, if so few were tried that it isn't met by chance.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
-        let (mut low, high) = (asked.low(), asked.high());
+        Self::of_numbers(&numbers, asked, 0, RANK)
+            .or_else(|| Self::of_numbers(&numbers, asked, asked.low() / BESIDE, 2))
+    }
+
+    /// The product of at most `most` numbers that lacks at most `beside` bytes of a request.
+    fn of_numbers(numbers: &[u64], asked: &PrintedSize, beside: u64, most: usize) -> Option<Self> {
+        let (mut low, high) = (asked.low().saturating_sub(beside), asked.high());
         if low == high {
             low = low.saturating_sub(BLOCK - 1);
         }
         #[expect(clippy::cast_precision_loss, reason = "a chance")]
         let width = (high - low + 1) as f64 / (high.max(1)) as f64;
         let mut tried = 0.0;
-        (2..=RANK).find_map(|rank| {
-            let mut search = Search { numbers: &numbers, low, high, rank, chosen: Vec::new(), found: Vec::new() };
+        (2..=most).find_map(|rank| {
+            let mut search = Search { numbers, low, high, rank, chosen: Vec::new(), found: Vec::new() };
             tried += search.products();
             if tried * width > CHANCE {
                 return Some(None);
@@ -106,7 +115,8 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     let text = tail(text, SEARCHED);
     let mut found: Vec<u64> = Vec::new();
     for (start, end) in word::all(text) {
-        let digits = text[start..end].replace('_', "");
+        let end = end_of_groups(text, start, end);
+        let digits = text[start..end].replace(['_', ','], "");
         let Ok(number) = digits.parse::<u64>() else { continue };
         let (before, behind) = (&text[..start], &text[end..]);
         let is_whole = !before.ends_with(['.', ':', '/', '-', '#', ',']) && !before.ends_with("line ");
@@ -119,6 +129,18 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     }
     found.sort_unstable_by(|one, other| other.cmp(one));
     (found.len() <= MOST).then_some(found)
+}
+
+/// The end of a number whose groups of three digits commas divide, `181,207`; in brackets these divide several.
+fn end_of_groups(text: &str, start: usize, end: usize) -> usize {
+    let is_alone = end - start <= 3 && !text[..start].ends_with(['(', '[', '{', ',']);
+    let group = |at: usize| {
+        let digits = text.get(at..at + 4)?.strip_prefix(',')?;
+        let is_group = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let is_ended = !text[at + 4..].starts_with(|next: char| next.is_alphanumeric());
+        (is_group && is_ended).then_some(at + 4)
+    };
+    if is_alone { std::iter::successors(Some(end), |at| group(*at)).last().unwrap_or(end) } else { end }
 }
 
 /// Whether a fraction or a group of three digits follows.
@@ -145,6 +167,8 @@ mod tests {
         let tokens = "max 73216 min 11004; vocab_size ... 151936, pid=884120";
         assert_eq!(of(tokens, "41.44 GiB"), Some((vec![151_936, 73_216], 4)));
         assert_eq!(of("jnp.ones(60_000)", "14400000000 bytes"), Some((vec![60_000, 60_000], 4)));
+        let beside = "181,207 parameters, num_samples=50, maxiter=30, 3090";
+        assert_eq!(of(beside, "131344632216 bytes"), Some((vec![181_207, 181_207], 4)));
     }
 
     #[test]

@@ -16,6 +16,8 @@ const TINY: u64 = 4096;
 pub enum Reason {
     /// An earlier operation broke the GPU's context, after which every request fails.
     BrokenContext,
+    /// A library's handle could not be created: the GPU is full, or an operation before it failed, whose error comes late.
+    LateError,
     /// An array of the host is copied to the device whole.
     HostArray,
     /// The size itself is damaged: no host has as many bytes.
@@ -166,6 +168,7 @@ impl Message {
         match self.machine() {
             None => Reason::Unknown,
             Some(_) if has("broken") => Reason::BrokenContext,
+            Some(_) if has("late") => Reason::LateError,
             Some(_) if is_array() => Reason::HostArray,
             Some(_) if self.has_damaged_size() => Reason::DamagedSize,
             Some(UntiledMachine::Host) if has("pages") => Reason::Mapping,

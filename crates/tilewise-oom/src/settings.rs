@@ -57,12 +57,15 @@ pub(crate) fn elements(settings: &[Setting]) -> Option<u64> {
 pub(crate) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     let mut found;
     if server.is_some() {
-        found = only(text, &OF_SERVERS);
+        found = only(named(text, &OF_SERVERS));
         found.sort_by_key(|setting| OF_SERVERS.iter().position(|name| option(&setting.name) == *name));
         found.dedup_by_key(|setting| option(&setting.name));
         found.truncate(MOST_OF_SERVERS);
     } else {
-        found = only(text, &NAMES);
+        let all = named(text, &NAMES);
+        // Where batches were tried, the length of a sample is no first guess.
+        let are_tried = all.iter().any(|(setting, is_only)| !is_only && !is_length(setting));
+        found = if are_tried { Vec::new() } else { only(all) };
         // One of a kind: the longest name is the most telling.
         found.sort_by_key(|setting| (is_length(setting), Reverse(setting.name.len())));
         found.dedup_by_key(|setting| is_length(setting));
@@ -70,8 +73,13 @@ pub(crate) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     found
 }
 
-/// The settings of these names that have one value in a text.
-fn only(text: &str, names: &[&str]) -> Vec<Setting> {
+/// The settings that have one value in a text.
+fn only(all: Vec<(Setting, bool)>) -> Vec<Setting> {
+    all.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect()
+}
+
+/// The settings of these names in a text, and whether each has one value.
+fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
     let end = (0..=SEARCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
     let mut found: Vec<(Setting, bool)> = Vec::new();
@@ -93,7 +101,7 @@ fn only(text: &str, names: &[&str]) -> Vec<Setting> {
             None => found.push((Setting { name: name.to_owned(), value }, true)),
         }
     }
-    found.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect()
+    found
 }
 
 /// The end of a name of words that hyphens join: `chunked-prefill-size`.
@@ -161,6 +169,7 @@ mod tests {
         // Trials, prose, fractions, units, other names.
         for none in [
             "batch=8 fits, batch=16 does not",
+            "--batch_size 4 --seq_len 128: with batch_size 1 it needs as much",
             "a batch 32",
             "Global batch: 32",
             "batch_size=0.5",

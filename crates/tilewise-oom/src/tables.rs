@@ -147,6 +147,10 @@ impl Output {
         let mut reader = first(text, "Output size")?;
         reader.eat(":");
         let size = reader.figure()?;
+        if reader.eat("(") {
+            reader.percent();
+            reader.eat("utilization)");
+        }
         let shared = if reader.eat("; shares") {
             reader.size()
         } else {

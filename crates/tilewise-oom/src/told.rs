@@ -38,17 +38,41 @@ const LOWER: [&str; 4] = ["decreas", "reduc", "lower", "limit"];
 /// Words between a verb and the setting, at most.
 const BETWEEN: usize = 3;
 
+/// Lines that an error goes on in, each of which is indented.
+const MORE: usize = 4;
+
+/// A count that can't be lowered by much.
+const SMALL: f64 = 4.0;
+
 impl Told {
     /// The setting of the last line of an error that names one.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = tail(text, SEARCHED);
-        // Python's own `raise` raises no setting.
-        let is_said = |line: &&str| !line.trim_start().starts_with("raise ");
-        let lines = text.lines().rev().filter(|line| line.contains("Error") || line.contains("error")).filter(is_said);
-        let (way, name) = lines.into_iter().find_map(of_line)?;
-        let bare = name.trim_start_matches('-');
-        let values = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..]));
-        Some(Self { name: name.to_owned(), way, value: values.last().map(str::to_owned) })
+        let lines: Vec<&str> = text.lines().collect();
+        (0..lines.len()).rev().find_map(|at| {
+            let error = said(lines[at])?;
+            let more = lines[at + 1..].iter().take(MORE).take_while(|line| line.starts_with([' ', '\t'])).copied();
+            [error].into_iter().chain(more).find_map(|line| Self::of_line(line, text))
+        })
+    }
+
+    /// The direction and the first setting of a line that can be changed, with the last value that the text has of it.
+    fn of_line(line: &str, text: &str) -> Option<Self> {
+        let words: Vec<(usize, usize)> = word::all(line).collect();
+        words.iter().enumerate().find_map(|(at, (start, end))| {
+            let verb = line[*start..*end].to_ascii_lowercase();
+            let is = |verbs: &[&str]| verbs.iter().any(|known| verb.starts_with(known));
+            let way = if is(&RAISE) { Way::Raise } else { Some(Way::Lower).filter(|_| is(&LOWER))? };
+            let names = words.iter().skip(at + 1).take(BETWEEN).filter_map(|(start, end)| setting(line, *start, *end));
+            names.into_iter().find_map(|name| {
+                let bare = name.trim_start_matches('-');
+                let value = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..])).last();
+                // A fraction is no count.
+                let is_small = |value: &str| value.parse::<f64>().is_ok_and(|count| (1.0..=SMALL).contains(&count));
+                let is_done = way == Way::Lower && value.is_some_and(is_small);
+                (!is_done).then(|| Self { name: name.to_owned(), way, value: value.map(str::to_owned) })
+            })
+        })
     }
 
     /// The variable that a warning of the line which makes a request tells to set: `Enable it with NAME=1`.
@@ -68,16 +92,14 @@ impl Told {
     }
 }
 
-/// The direction and the setting of a line.
-fn of_line(line: &str) -> Option<(Way, &str)> {
-    let words: Vec<(usize, usize)> = word::all(line).collect();
-    words.iter().enumerate().find_map(|(at, (start, end))| {
-        let verb = line[*start..*end].to_ascii_lowercase();
-        let is = |verbs: &[&str]| verbs.iter().any(|known| verb.starts_with(known));
-        let way = if is(&RAISE) { Way::Raise } else { Some(Way::Lower).filter(|_| is(&LOWER))? };
-        let names = words.iter().skip(at + 1).take(BETWEEN).map(|(start, end)| setting(line, *start, *end));
-        names.flatten().next().map(|name| (way, name))
-    })
+/// The sentence of an error, behind its name: of prose that speaks of one, and of Python's own `raise`, nothing is.
+fn said(line: &str) -> Option<&str> {
+    let [name, message] = ["rror: ", "rror("].into_iter().find_map(|sign| {
+        let (name, message) = line.split_once(sign)?;
+        Some([name, message])
+    })?;
+    let is_code = name.trim_start().starts_with("raise ");
+    (!is_code).then_some(message)
 }
 
 /// The name of a setting whose first word is here: in snake case, or an option with its hyphens.
@@ -135,9 +157,15 @@ mod tests {
         let prefill =
             "run --max-batch-prefill-tokens 24050\nRuntimeError: You need to decrease `--max-batch-prefill-tokens`";
         assert_eq!(of(prefill).as_deref(), Some("lower --max-batch-prefill-tokens 24050"));
+        let weights = "ValueError: Weights leave no memory under --mem-fraction-static=0.88.\n  Raise --mem-fraction-static to at least 0.91";
+        assert_eq!(of(weights).as_deref(), Some("raise --mem-fraction-static 0.88"));
+        // Two requests aren't many.
+        let two = "--max_num_seqs 2 --gpu_memory_utilization 0.95\nRuntimeError: try lowering `max_num_seqs` or `gpu_memory_utilization`";
+        assert_eq!(of(two).as_deref(), Some("lower gpu_memory_utilization 0.95"));
         for none in [
             "increase gpu_memory_utilization",
             "    raise RuntimeError(error_msg)",
+            "I get a resource error, though I lowered batch_size to 4",
             "Error: try reducing the batch size",
             "error: TF_GPU_ALLOCATOR=cuda_malloc_async will reduce fragmentation",
             "",

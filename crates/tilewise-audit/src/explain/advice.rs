@@ -13,10 +13,13 @@ use crate::{
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Done, Form, Framework, Level, Message, Occasion, OomVerdict, Setting};
+use tilewise_oom::{Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, Server, Setting};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
+
+/// Smaller sizes stand for too much else.
+const TELLING: u64 = 32;
 
 /// Most recommendations: readers stop here.
 const MOST: usize = 4;
@@ -162,8 +165,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         return advice;
     }
     // A kernel's arrays grow by a server's settings; a bound that is equal may be its own block's all the same.
-    let of_kernel: Vec<Setting> =
-        settings.iter().filter(|setting| message.server.is_some() && is_bound(setting)).cloned().collect();
+    let is_of_bound = |setting: &&Setting| message.server.is_some() && setting.value >= TELLING && is_bound(setting);
+    let of_kernel: Vec<Setting> = settings.iter().filter(is_of_bound).cloned().collect();
     let is_of_kernel = |piece: &Recommendation| {
         matches!(piece.finding, Finding::Block(BlockFinding::Unlisted { .. } | BlockFinding::Library { .. }))
     };
@@ -199,6 +202,22 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     advice
 }
 
+/// Puts first what code keeps: a checkpoint, or a list of arrays, where steps ran before one found no memory.
+pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let is_of_step = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
+    let has_grown = message.grows || message.has_run;
+    let is_cause = |kept: &Kept| match kept {
+        Kept::Checkpoint(_) => true,
+        _ => has_grown && Asker::of_weights(message).is_none(),
+    };
+    if let Some(kept) = message.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {
+        advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::TorchGrowth)));
+        let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
+        advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
+    }
+    advice
+}
+
 /// Puts the setting that the error itself names first.
 pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let told = message.told.clone().filter(|_| message.form.level() == Level::Error);
@@ -209,17 +228,20 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         _ => false,
     };
     advice.retain(|piece| !is_told(piece));
-    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
-    let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
-    // A figure of the message's own is surer.
-    let is_sure = |piece: &Recommendation| {
-        matches!(
-            piece.finding,
-            Finding::Cache(CacheFinding::LongRequests(Some(_)))
-                | Finding::RunTime(RunTimeFinding::ServerRoom { percent: Some(_), .. })
-        )
+    let is_of_memory = |server: Server| {
+        let flag = server.memory_flag().trim_start_matches('-').replace('-', "_");
+        told.as_ref().is_some_and(|told| told.name.trim_start_matches('-').replace('-', "_") == flag)
+    };
+    // A figure of the message's own is surer, and fewer graphs leave the cache its tokens.
+    let is_sure = |piece: &Recommendation| match &piece.finding {
+        Finding::Cache(CacheFinding::LongRequests(Some(_)))
+        | Finding::RunTime(RunTimeFinding::ServerRoom { percent: Some(_), .. }) => true,
+        Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, is_capture: true }) => is_of_memory(*server),
+        _ => false,
     };
     let at = usize::from(advice.first().is_some_and(is_sure));
+    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
+    let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
     advice.splice(at..at, found);
     advice
 }

@@ -77,7 +77,8 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
 /// The largest array inside the program.
 fn largest<'a>(listing: Listing<'a>) -> Option<&'a Allocation> {
     let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
-    inside.max_by_key(|row| row.taken_bytes())
+    // Of equal ones a name tells more.
+    inside.max_by_key(|row| (row.taken_bytes(), !row.op_name().is_empty()))
 }
 
 fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
@@ -116,7 +117,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
             message.grows.then_some(HostGrowth).into_iter().chain(found).collect()
         }
-        reason if reason.is_of_host() || reason == Reason::BrokenContext => vec![OfReason(reason)],
+        reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
+            vec![OfReason(reason)]
+        }
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => torch(listing),
         reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
@@ -204,25 +207,24 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
 }
 
 /// The tenths of a GPU's memory that a process may take where it overflows into the host's; `None` where that is set already,
-/// or where a job trains, which would wait for the host in each step.
-fn unified(message: &Message) -> Option<Option<u64>> {
+/// where a job trains, which would wait for the host in each step, and where the GPU's memory is unknown or far too small.
+fn unified(message: &Message) -> Option<u64> {
     let is_possible = message.framework == Some(Framework::Jax) && message.machine() == Some(UntiledMachine::Gpu);
-    /// Bytes that few hosts have.
-    const HOST: u64 = 256 << 30;
+    /// Tenths of a GPU's memory that few hosts have beside it.
+    const MOST: u64 = 40;
 
-    let is_held = message.used.as_ref().is_none_or(|used| used.bytes() < HOST);
-    let is_useful = is_held && !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
-    let tenths = || {
-        let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
-        Some(asked.saturating_mul(12).div_ceil(all.max(1)))
-    };
-    (is_possible && is_useful).then(tenths)
+    let is_useful = !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
+    let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
+    let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
+    (is_possible && is_useful && tenths <= MOST).then_some(tenths)
 }
 
 /// Findings on PyTorch's own allocator.
 fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     /// A request of less than this part of a process's tensors is one of many: 1 in 8.
     const MANY: u64 = 8;
+    /// Free pieces of less than this part of a process's tensors are always there: 1 in 16.
+    const PIECES: u64 = 16;
     /// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
     const OF_LIBRARIES: u64 = 10;
 
@@ -243,14 +245,20 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         _ if is_whole => Whole(whole_array(message)),
         _ if message.grows => TorchGrowth,
-        (Some(server), _) => ServerPrograms { server, is_capture: message.occasion() == Some(Occasion::Capture) },
+        (Some(server), _) => {
+            // Graphs lie beside what a server counted.
+            let are_graphs = fact("graphs").zip(asked).is_some_and(|(graphs, asked)| graphs >= asked);
+            ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture) }
+        }
         (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many },
     };
-    // Pieces that are joined don't make more memory.
+    // Pieces that are joined don't make more memory, and a few are always free.
+    let is_much = cached.zip(fact("held")).is_none_or(|(cached, held)| cached > held / PIECES);
     let is_enough =
         asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
-    let joined = cached.filter(|cached| *cached > 0 && is_enough && !message.done.contains(&Done::ExpandableSegments));
+    let joined = cached
+        .filter(|cached| *cached > 0 && is_much && is_enough && !message.done.contains(&Done::ExpandableSegments));
     let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
     // A server sizes its cache by what is free: pieces are what is left of that.
     let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
@@ -264,7 +272,9 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
     let order = match () {
         () if message.cause() == Some(OomVerdict::Reservation) => [processes, Some(less), None],
-        () if is_most && !message.grows => [joined, Some(less), processes],
+        () if is_most && !message.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
+            [joined, Some(less), processes]
+        }
         () => [Some(less), joined, processes],
     };
     order.into_iter().flatten().collect()
@@ -272,10 +282,13 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 
 /// The contents of one large array that PyTorch asks for.
 fn whole_array(message: &Message) -> WholeArray {
-    let line = message.requested_at.as_ref();
+    let line = message.requested_at.as_ref().or(message.raised_at.as_ref());
     let names = line.into_iter().flat_map(|frame| [Some(frame.function.as_str()), frame.code.as_deref()]);
     if names.flatten().any(|name| ["attention", "attn", "sdpa"].iter().any(|sign| name.contains(sign))) {
         return WholeArray::Scores;
+    }
+    if line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {
+        return WholeArray::Logits;
     }
     // A printed number of parameters has three digits.
     let is_close = |bytes: u64, asked: u64| bytes.abs_diff(asked) <= asked / 100;

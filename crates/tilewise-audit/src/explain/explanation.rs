@@ -1,7 +1,7 @@
 //! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
-    advice::{advice, with_settings, with_told},
+    advice::{advice, with_kept, with_settings, with_told},
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
@@ -65,7 +65,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let listing = Listing { message: &message, allocations: &allocations, generation };
     let mismatch = (message.verdict() == OomVerdict::InputMismatch).then(|| mismatch(&message));
     let advice = with_settings(answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing)), listing);
-    let advice = with_told(advice, &message);
+    let advice = with_told(with_kept(advice, &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
     let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }

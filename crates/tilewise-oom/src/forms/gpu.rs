@@ -81,6 +81,7 @@ pub(super) const RULES: &[Rule] = &[
             "*failed to allocate memory on GPU",
             "OOM when allocating tensor [with shape {tensor:bounds} and type {element:name}]",
             "*by allocator GPU_0_bfc",
+            "CUDA error (CUBLAS_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED) when calling cublasCreate {late:name}",
             "*CUDNN_STATUS_ALLOC_FAILED",
             "*CUBLAS_STATUS_ALLOC_FAILED",
             "*BufferAssignment OOM Debugging",
@@ -100,9 +101,9 @@ pub(super) const RULES: &[Rule] = &[
             "+Memory usage {free:count} bytes free {capacity:count} bytes total",
             "+insufficient driver version {driver:line}",
             "+of which {free:size} is free",
-            "+GPU {:number} {capacity:size} total capacity {held:size} already allocated {free:size} free",
-            "+total capacity {held:size} already allocated {free:size} free",
-            "+already allocated {free:size} free",
+            "+GPU {:number} {capacity:size} total",
+            "+capacity {held:size} already",
+            "+allocated {free:size} free[ {in_pool:size} reserved in total by PyTorch][ {cached:size} cached]",
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",
             "+has a total (capacity|capacty) of {capacity:size}",
@@ -138,7 +139,7 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     }
     // The memory of cuDNN and cuBLAS lies beside the pool.
     let is_of_library = message.quote.as_ref().is_some_and(|quote| quote.contains("_STATUS_ALLOC_FAILED"));
-    if is_of_library && message.used.is_none() {
+    if is_of_library && message.used.is_none() && !message.facts.has("late") {
         message.facts.0.push(Fact { name: "library", value: FactValue::Text("cuDNN or cuBLAS".to_owned()) });
     }
     if let Some(entry) = tensor(&message.facts) {
@@ -146,6 +147,10 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
         message.entries.push(entry);
     }
     let facts = &mut message.facts;
+    // Until 2.0 PyTorch printed all that it reserves.
+    let in_pool = facts.take_size("in_pool").zip(facts.size("held"));
+    let cached = in_pool.map(|(all, held)| all.bytes().saturating_sub(held.bytes()));
+    facts.0.extend(cached.map(|bytes| Fact { name: "cached", value: FactValue::Size(PrintedSize::exact(bytes)) }));
     // A pool that outgrew its limit is bounded by the memory.
     let pool = facts.size("pool").filter(|pool| pool.bytes() > 0).zip(facts.size("pool_used"));
     let pool = pool.filter(|(pool, used)| used.bytes() <= pool.bytes());

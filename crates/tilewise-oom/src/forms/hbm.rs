@@ -94,6 +94,7 @@ pub(super) const RULES: &[Rule] = &[
             "To serve at least one request with …  max seq len {wanted:number}[, {used:size} KV cache is needed[, which is larger than the available KV cache memory {limit:size}]]",
             "max seq len {wanted:number} is larger than the maximum number of tokens that can be stored in [the] KV cache {length:number}",
             "No available memory for the cache blocks",
+            "weights leave no [GPU] memory for the KV cache",
             "~max seq len {wanted:number} … {used:size} KV cache is needed … {limit:size}",
         ],
         adds: &["estimated maximum model length is {length:number}", "+available KV cache memory {limit:size}"],

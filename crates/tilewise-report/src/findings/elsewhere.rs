@@ -95,8 +95,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
             if largest.as_ref().is_some_and(|largest| largest.is_random) {
                 return Words::new(format!(
-                    "Make fewer random numbers at once: a layer at a time, on the host, or on each device its part (`out_shardings`)\
-                     {}, the bits of random numbers",
+                    "Make fewer random numbers at once: a layer at a time, on the host, or on each device its part (`out_shardings`; before \
+                     JAX 0.5 only with `jax_threefry_partitionable`){}, the bits of random numbers",
                     start.unwrap_or_default()
                 ))
                 .task("Make fewer random numbers at once, or make them on the host")
@@ -186,6 +186,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "model = AutoModelForCausalLM.from_pretrained(name, attn_implementation='flash_attention_2')\n\
              # or flex_attention = torch.compile(flex_attention)",
         ),
+        ElsewhereFinding::Whole(WholeArray::Logits) => Words::new(
+            "Never make all logits at once: each token has one for each word of the vocabulary, and a copy in f32 takes twice as much as they \
+             do. A fused cross entropy takes the hidden states and makes none of them; else work through the tokens in parts, or take fewer",
+        )
+        .task("Never make all logits at once: fuse the loss, or take tokens in parts")
+        .code(
+            "from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss",
+            "loss = LigerFusedLinearCrossEntropyLoss()(lm_head.weight, hidden.flatten(0, 1), labels.flatten())",
+        ),
         ElsewhereFinding::Whole(WholeArray::Parameters(parameters)) => {
             #[expect(clippy::cast_precision_loss, reason = "a number for people")]
             let billions = *parameters as f64 / 1e9;
@@ -198,6 +207,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "from torch.distributed.fsdp import fully_shard",
                 "for layer in model.layers:  # FSDP1: FSDP(model, auto_wrap_policy=…)\n    fully_shard(layer)\nfully_shard(model)",
             )
+        }
+        ElsewhereFinding::Whole(WholeArray::Product(product)) if is_square(product) => {
+            let size = grouped(product.factors[0]);
+            Words::new(format!(
+                "Never make the matrix whole: it has one value for each pair of {size}. A diagonal one is a vector to multiply by, one of low \
+                 rank its factors; of others work through the rows in parts"
+            ))
+            .task(format!("Never make the matrix of all pairs of {size} whole"))
+            .jax(about, JAX, MAP)
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) => Words::new(format!(
             "Never make the array whole: its {} are sizes that the text names, so work through one of them in parts, keep only what a later \
@@ -271,7 +289,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower)
         }
         ElsewhereFinding::UnifiedMemory(tenths) => {
-            let part = tenths.map_or("4.0".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10));
+            let part = format!("{}.{}", tenths / 10, tenths % 10);
             Words::new(
                 "Let the GPU's memory overflow into the host's, if the job may be much slower and the host has as much: pages move \
                  between them as they are read",
@@ -286,7 +304,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             )
         }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
-            .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+            .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before PyTorch 2.1: max_split_size_mb:512"),
         ElsewhereFinding::TorchProcesses => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
@@ -354,7 +372,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Form::Host if message.used.is_none() => killed(message),
         _ if reason == Reason::DamagedSize => format!("A damaged size, which no machine has{asked}."),
         _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
-        _ if matches!(reason, Reason::Handle | Reason::Unsupported) => {
+        _ if matches!(reason, Reason::Handle | Reason::Unsupported | Reason::LateError) => {
             "A library of NVIDIA's could not start on a GPU.".to_owned()
         }
         _ if reason == Reason::BrokenContext => {
@@ -395,6 +413,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let told = format!("{which} {why}{}", product.unwrap_or_default());
     let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };
     [headline, told.to_owned()]
+}
+
+fn is_square(product: &Product) -> bool {
+    matches!(product.factors[..], [rows, columns] if rows == columns)
 }
 
 /// The sizes of an array: `5,200 × 96 × 96 × 96 elements of 4 bytes`.

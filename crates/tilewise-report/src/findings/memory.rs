@@ -82,11 +82,11 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         ))
         .task("Divide weights and the optimizer's state, or take smaller ones (LoRA, bfloat16)"),
         MemoryFinding::UncutGraph => Words::new(
-            "Cut the graph after each step, unless the loop does: PyTorch/XLA queues operations until something runs them, so that all \
-             steps before a `.item()` or a `print` are one program",
+            "Cut the graph after each batch, unless the loop does: PyTorch/XLA queues operations until something runs them, so that all \
+             batches before a `.item()` or a `print`, or whose gradients are added up, are one program",
         )
-        .task("Cut the graph after each step, unless the loop does")
-        .code("import torch_xla", "torch_xla.sync()  # after optimizer.step(); xm.mark_step() before PyTorch/XLA 2.7"),
+        .task("Cut the graph after each batch, unless the loop does")
+        .code("import torch_xla", "torch_xla.sync()  # after each loss.backward(); xm.mark_step() before PyTorch/XLA 2.7"),
         MemoryFinding::EarlyAbort => Words::new(
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )

@@ -43,6 +43,12 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Find the operation that broke the GPU's context")
         .code(None, "export CUDA_LAUNCH_BLOCKING=1  # or run it under compute-sanitizer"),
+        Reason::LateError => Words::new(
+            "See first whether the GPU is full. If it isn't, an operation before this one failed, and its error comes late: most often an \
+             index is out of bounds, such as a token that the vocabulary, or a label that the classes don't have",
+        )
+        .task("If the GPU isn't full: look for an index out of bounds")
+        .code(None, "export CUDA_LAUNCH_BLOCKING=1  # names the operation; on the CPU the error names the index"),
         Reason::HostArray => Words::new(
             "Pass the array in parts: one array of the host, most likely a data set, is copied to the device whole, outside of any \
              program",
@@ -151,6 +157,9 @@ fn held_by_others(about: &Recommendation) -> Words {
 pub(super) fn sentence(message: &Message) -> String {
     match message.reason() {
         Reason::BrokenContext => "After an illegal access every request fails.",
+        Reason::LateError => {
+            "The GPU has no memory for cuBLAS, or an operation before this one failed: CUDA reports errors late."
+        }
         Reason::Communicator => {
             "Most likely NCCL's buffers found no memory: they lie beside the pool that the process set aside for its arrays."
         }

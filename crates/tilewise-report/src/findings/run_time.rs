@@ -11,7 +11,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
 };
-use tilewise_oom::{Framework, Message, PrintedSize, Server, Way};
+use tilewise_oom::{Framework, Kept, Message, PrintedSize, Server, Way};
 
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
@@ -83,6 +83,25 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Move the array in parts, or free the old one as it moves")
         .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
+        RunTimeFinding::Kept(Kept::Checkpoint(name)) => Words::new(format!(
+            "Load `{name}` to the host, and drop it once the model and the optimizer have theirs: on the device it is a second copy of the state,              which stays as long as its name"
+        ))
+        .task(format!("Load `{name}` to the host, and drop it once it is copied"))
+        .code(
+            "import torch",
+            format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # behind the last load_state_dict"),
+        ),
+        RunTimeFinding::Kept(Kept::List(list)) => {
+            let words = Words::new(format!(
+                "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to it, and each array stays on the device until \
+                 the list is gone, with the graph of its gradient, if it has one. Smaller batches only delay it"
+            ))
+            .task(format!("Keep on the host what `{list}` collects in a loop"));
+            match about.framework {
+                Some(Framework::Jax) => words.code(JAX, format!("{list}.append(jax.device_get(y))")),
+                _ => words.code(None, format!("{list}.append(y.detach().cpu())  # y: what the loop appends")),
+            }
+        }
         RunTimeFinding::WholeState(line) => {
             let words = Words::new(format!(
                 "Divide the state as the weights are: `{line}` shows an array of it whole on each device. What is restored, or made outside \
@@ -151,6 +170,12 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "state = jax.jit(init, out_shardings=shardings)(key)  # init: your function that makes them\n\
              # JAX_PLATFORMS=cpu where they are only converted",
         ),
+        Asker::Division => Words::new(
+            "Make the array in its parts: one device makes it whole, and holds it beside its part until it is divided. A function that is \
+             compiled with `out_shardings` makes on each device its own part; an array of NumPy's is divided on the host",
+        )
+        .task("Make the array in its parts: one device holds it whole")
+        .jax(about, JAX, "a = jax.jit(lambda: jnp.zeros(shape), out_shardings=sharding)()"),
         Asker::Load { is_restored } => {
             let words = Words::new(
             "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \

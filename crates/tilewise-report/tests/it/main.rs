@@ -13,3 +13,4 @@ mod messages;
 mod parts;
 mod screen;
 mod tables;
+mod torch;
