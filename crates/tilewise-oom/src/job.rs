@@ -78,6 +78,38 @@ pub(crate) fn assigned(behind: &str) -> Option<&str> {
     Some(rest[..end].trim_end_matches('.')).filter(|value| !value.is_empty())
 }
 
+/// The option that limits a job's or a container's memory, and its value: `--mem`, `200G`; `None` for several values.
+pub(crate) fn host_limit(text: &str) -> Option<(String, String)> {
+    /// Options of Slurm and of Docker; `-m` is one in a command of the latter alone.
+    const OPTIONS: [&str; 3] = ["--mem", "--memory", "-m"];
+    let of_line = |line: &str| {
+        let is_of_docker = line.contains("docker ") || line.contains("podman ");
+        let mut words = line.split_whitespace().flat_map(|word| word.splitn(2, '=')).peekable();
+        std::iter::from_fn(move || {
+            let name = words.next()?;
+            let is_option = OPTIONS.contains(&name) && (name != "-m" || is_of_docker);
+            Some(
+                words
+                    .peek()
+                    .filter(|value| is_option && is_amount(value))
+                    .map(|value| (name.to_owned(), (*value).to_owned())),
+            )
+        })
+        .flatten()
+        .collect::<Vec<_>>()
+    };
+    let mut found = text.lines().flat_map(of_line);
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
+/// Whether a value is of memory: `200G`, `16gb`, `512Gi`.
+fn is_amount(value: &str) -> bool {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = value[digits..].to_ascii_lowercase();
+    digits > 0 && ["m", "mb", "mi", "g", "gb", "gi", "t", "tb", "ti"].contains(&unit.as_str())
+}
+
 /// The model that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -293,6 +325,14 @@ mod tests {
         let others = " Process 70410 has 10.12 GiB memory in use. Process 70411 has 9.87 GiB memory in use.";
         assert_eq!(of(5, 0, others), Some(5));
         assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
+    }
+
+    #[test]
+    fn limits_of_jobs_and_containers() {
+        let of = |text: &str| host_limit(text).map(|(name, value)| format!("{name} {value}"));
+        assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
+        assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
+        assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
     }
 
     #[test]

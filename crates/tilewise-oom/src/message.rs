@@ -74,6 +74,8 @@ pub struct Message {
     pub has_run: bool,
     /// Whether a figure of memory grows from line to line of the text's log.
     pub grows: bool,
+    /// The option of the text that limits the host's memory for the job or its container, and its value.
+    pub host_limit: Option<(String, String)>,
     /// Arrays that the text's code keeps on the device.
     pub kept: Option<Kept>,
     /// Whether the job trains a model or only runs it, if the text shows it.
@@ -167,6 +169,7 @@ impl Message {
             settings: Vec::new(),
             has_run: false,
             grows: false,
+            host_limit: None,
             kept: None,
             run: None,
             told: None,

@@ -65,18 +65,23 @@ impl Message {
         let (grows, kept) = (growth::grows(log), Kept::of(log));
         let (settings, has_run, settings_of_pool) =
             (settings::of(&text, server), grows || job::has_run(log), PoolSettings::of(&text));
+        let host_limit = job::host_limit(log);
         let (replicated, rank_on_first) = (sharding::replicated(log), job::rank_on_first(log));
         let generation = device::generation(&text);
         let (model, run, told, done) = (Model::of(log), Run::of(log), Told::of(log), Done::all(log));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
-            let block_sizes = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
+            let of_name = || kernel.as_deref().map(block_sizes).unwrap_or_default();
+            let listed = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
+            let block_sizes = if is_of_core && listed.is_empty() { of_name() } else { listed };
             let is_of_gpu = message.form == Form::Gpu;
             let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;
             let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
             facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
+            let has_cause = facts.has("prefill") && log.contains("was the direct cause of the following exception");
+            facts.0.extend(has_cause.then(|| Fact { name: "cause", value: FactValue::Text("exception".to_owned()) }));
             let is_untiled = matches!(form.rule().judged, Judged::Elsewhere(_)) && message.entries.is_empty();
             let product = message.used.as_ref().filter(|_| is_untiled).and_then(|used| Product::of(log, used));
             Self {
@@ -88,6 +93,7 @@ impl Message {
                 settings: settings.clone(),
                 has_run,
                 grows,
+                host_limit: host_limit.clone(),
                 kept: kept.clone(),
                 run,
                 told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),

@@ -132,7 +132,7 @@ fn value(behind: &str, is_option: bool) -> Option<u64> {
     let is_key = is_option || rest.len() < behind.len();
     let sign = rest[gap..].strip_prefix('=').or_else(|| rest[gap..].strip_prefix(':').filter(|_| is_key));
     let rest = match sign {
-        Some(after) => after.trim_start_matches(' '),
+        Some(after) => after.trim_start_matches([' ', '"', '\'']),
         None if is_option && gap == 1 => &rest[gap..],
         None => return None,
     };
@@ -163,6 +163,7 @@ mod tests {
         );
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
+        assert_eq!(read("--per_device_batch_size=\"256\""), ["per_device_batch_size 256"]);
         assert_eq!(read("--batch-size 32 --max-length=512"), ["batch-size 32", "max-length 512"]);
         let server = of("--max-num-seqs 256 --chunked-prefill-size 2048 batch_size=8", Some(Server::Sglang));
         assert_eq!(server.iter().map(|setting| setting.value).collect::<Vec<_>>(), [2048, 256]);

@@ -190,6 +190,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         }
         Some(Finding::Memory(MemoryFinding::OneArray { .. })) => Shrink::of(&budget, message.form),
         Some(Finding::Logits(logits)) if !logits.is_shown => Shrink::of(&budget, message.form),
+        // The dimension is the batch, as the setting says.
+        Some(Finding::LargeDimension(dimension)) if settings.iter().any(|setting| setting.value == dimension.size) => {
+            Shrink::of(&budget, message.form)
+        }
         _ => return advice,
     };
     let finding = Finding::Memory(match samples {
@@ -197,7 +201,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         None => MemoryFinding::Settings { settings, shrink: required },
     });
     // A setting names the batch of this step.
-    advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(Some(_)))));
+    let is_of_batch = |piece: &Recommendation| {
+        matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(Some(_))) | Finding::LargeDimension(_))
+    };
+    advice.retain(|piece| !is_of_batch(piece));
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }
@@ -234,7 +241,7 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
     };
     // A figure of the message's own is surer, and fewer graphs leave the cache its tokens.
     let is_sure = |piece: &Recommendation| match &piece.finding {
-        Finding::Cache(CacheFinding::LongRequests(Some(_)))
+        Finding::Cache(CacheFinding::LongRequests(Some(_)) | CacheFinding::WarmUp(true))
         | Finding::RunTime(RunTimeFinding::ServerRoom { percent: Some(_), .. }) => true,
         Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, is_capture: true }) => is_of_memory(*server),
         _ => false,

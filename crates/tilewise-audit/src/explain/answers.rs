@@ -20,6 +20,10 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
     let new = |finding, target| Recommendation::new(finding, target, message.framework.or(Some(Framework::Jax)));
     Some(match (message.form, message.verdict()) {
         (Form::CachePage, _) => vec![new(Finding::Cache(CacheFinding::PaddedHeads), Target::Process)],
+        (Form::CacheRoom, _) if message.facts.get("prefill").is_some() => {
+            let has_cause = message.facts.get("cause").is_some();
+            vec![new(Finding::Cache(CacheFinding::WarmUp(has_cause)), Target::Process)]
+        }
         (Form::CacheRoom, _) => {
             vec![new(Finding::Cache(CacheFinding::LongRequests(message.facts.number("length"))), Target::Process)]
         }

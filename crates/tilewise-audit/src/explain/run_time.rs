@@ -6,6 +6,9 @@ use crate::advice::{
 };
 use tilewise_oom::{Form, Level, Message, Occasion, OomVerdict, PrintedSize, Server};
 
+/// A smaller program finds a piece where less than this part of it is missing.
+const FEW_PERCENT: u64 = 30;
+
 /// Advice on a program that compiled, but found no room.
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, message.framework);
@@ -13,7 +16,16 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let server = message.server.and_then(|server| server_room(message, server));
     let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
     if message.verdict() == OomVerdict::Fragmentation {
-        advice.push(new(RunTimeFinding::Fragmented { is_program: message.page() == "E0101", asked }, Target::Process));
+        let is_program = message.page() == "E0101";
+        let percent = asked.as_ref().zip(message.contiguous.as_ref()).map(|(asked, piece)| {
+            let missing = asked.bytes().saturating_sub(piece.bytes());
+            missing.saturating_mul(100).div_ceil(asked.bytes().max(1))
+        });
+        advice.push(new(RunTimeFinding::Fragmented { is_program, asked }, Target::Process));
+        let shrink = percent.filter(|percent| (1..FEW_PERCENT).contains(percent));
+        let shrink = shrink.map(|percent| Shrink { percent, is_of_temporaries: false, is_least: false });
+        let less = shrink.map(|shrink| RunTimeFinding::AskLess { asker: Asker::Program, shrink: Some(shrink) });
+        advice.extend(less.filter(|_| is_program).map(|finding| new(finding, Target::Value)));
         return advice;
     }
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());

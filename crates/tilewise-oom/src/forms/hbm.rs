@@ -95,6 +95,8 @@ pub(super) const RULES: &[Rule] = &[
             "max seq len {wanted:number} is larger than the maximum number of tokens that can be stored in [the] KV cache {length:number}",
             "No available memory for the cache blocks",
             "weights leave no [GPU] memory for the KV cache",
+            // Text Generation Inference: `warmup` in server/text_generation_server/models/flash_causal_lm.py
+            "Not enough memory to handle {prefill:number} prefill tokens",
             "~max seq len {wanted:number} … {used:size} KV cache is needed … {limit:size}",
         ],
         adds: &["estimated maximum model length is {length:number}", "+available KV cache memory {limit:size}"],

@@ -20,6 +20,12 @@ pub(super) fn words(finding: CacheFinding) -> Words {
              memory (`--mem-fraction-static`)",
         )
         .task("Run fewer requests at once (`--max-running-requests`), or use smaller pages"),
+        CacheFinding::WarmUp(_) => Words::new(
+            "Look at the exception before it: the server reports whatever fails in its warm-up as a lack of memory. Take fewer tokens if the GPUs \
+             are full as it warms up",
+        )
+        .task("Look at the exception before it: any is reported so")
+        .code(None, "nvidia-smi  # as the server warms up"),
         _ => Words::new(
             "Leave each device more KV heads: fewer devices in tensor parallelism for attention, the others in data parallelism; a \
              narrower type of the cache alone saves nothing, since its heads are padded further",
@@ -76,6 +82,12 @@ pub(super) fn full(message: &Message) -> [String; 2] {
 }
 
 pub(super) fn room(message: &Message) -> [String; 2] {
+    if let Some(tokens) = message.facts.number("prefill") {
+        return [
+            format!("A server's warm-up with {tokens} tokens failed: for lack of memory, or otherwise."),
+            "It runs the largest program once before it sizes the cache, and reports any exception there as a lack of memory.".to_owned(),
+        ];
+    }
     let wanted = message.facts.number("wanted");
     let headline = match (&message.used, &message.limit) {
         (Some(used), Some(limit)) => format!(

@@ -138,8 +138,10 @@ fn linen_classes(classes: &[String]) -> String {
     if classes.is_empty() {
         return "Layer = nn.remat(Layer)  # the class of the layers".to_owned();
     }
-    let lines: Vec<String> = classes.iter().map(|class| format!("{class} = nn.remat({class})")).collect();
-    lines.join("\n") + "  # static_argnums for flags that it is called with"
+    // An assignment would make the class's name a local one where layers are called.
+    let lines: Vec<String> =
+        classes.iter().map(|class| format!("nn.remat({class})(…)(x)  # in place of {class}(…)(x)")).collect();
+    lines.join("\n") + ", with its name=; flags by place: static_argnums=(2,), self is 0"
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {

@@ -162,6 +162,9 @@ fn plain(
     let axis = inputs.first()?.1;
     let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
     let is_whole = inputs.iter().all(|(name, at)| is_name(name) && *at == axis);
+    if finding.gradients == GradientSums::None && is_whole {
+        return finding.function.as_ref().map(|function| calls(function, &names, axis, about.parts.unwrap_or(2)));
+    }
     if finding.gradients != GradientSums::Summed || !is_whole {
         return None;
     }
@@ -186,6 +189,17 @@ fn plain(
     return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean; if a sum: return sums",
         taken.in_parts()
     ))
+}
+
+/// Calls of a function with parts of its inputs, one after the other.
+fn calls(function: &str, names: &[&str], axis: usize, parts: u64) -> String {
+    let along = if axis == 0 { String::new() } else { format!(", {axis}") };
+    let split = |name: &&str| format!("jnp.split({name}, {parts}{along})");
+    let (call, all) = match names {
+        [name] => ("f(part) for part", split(name)),
+        _ => ("f(*part) for part", format!("zip({})", names.iter().map(split).collect::<Vec<_>>().join(", "))),
+    };
+    format!("ys = [{call} in {all}]  # f: your call of {function}, given a part of {}", names.join(" and "))
 }
 
 /// A gradient in parts where the program's own is known.

@@ -47,6 +47,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Keep TensorFlow off the GPU: it may hold {} of it", bytes(*taken)))
         .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import"),
+        ElsewhereFinding::HostLimit { option, value } => {
+            let assign = if option == "-m" { " " } else { "=" };
+            Words::new(format!(
+                "Raise `{option}` from {value}, or load and convert data and weights in parts: the job or container may have no more of the host's \
+                 memory, whatever the host has free"
+            ))
+            .task(format!("Raise `{option}` from {value}, or take less of it at once"))
+            .code(None, format!("{option}{assign}{}  # twice as much", doubled(value)))
+        }
         ElsewhereFinding::HostState(Occasion::Save) => Words::new(
             "Hold less of the state on the host while it is saved: fewer bytes at once, each host its own part, no copy that lives beside the \
              training's (an asynchronous save has one); or more memory, of which a save may take several times the state's part",
@@ -156,7 +165,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::TorchCheckpoint => {
             Words::new("Keep less for the backward pass: fewer samples at once, or checkpoints around the layers")
-                .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)")
+                .task("Take fewer samples at once, or put checkpoints around the layers")
+                .code("import torch", "y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)  # in place of y = layer(x)")
         }
         ElsewhereFinding::TorchLess { run, is_last_of_many } => {
             let less = "fewer samples, shorter or smaller inputs, or parts of them one after the other";
@@ -334,6 +344,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         kernel => gpu_kernels::words(kernel, about),
     }
+}
+
+/// Twice an amount, in its own unit: `400G` of `200G`.
+fn doubled(amount: &str) -> String {
+    let digits = amount.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = amount.split_at(digits);
+    format!("{}{unit}", number.parse::<u64>().unwrap_or_default().saturating_mul(2))
 }
 
 /// A fraction of a GPU's memory that leaves a sixth more beside the pool.

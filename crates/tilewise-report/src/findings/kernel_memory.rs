@@ -57,9 +57,19 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
                 which.join("; now "),
                 no_higher(*cap)
             ));
+            let largest = sizes.iter().max_by_key(|each| each.size);
+            let words = match largest {
+                Some(BlockSize { name, size }) => {
+                    words.task(format!("Choose smaller blocks for the kernel: `{name}` is {size} now"))
+                }
+                None => words,
+            };
             match library.and_then(|library| library.code(sizes, *parts)) {
                 Some((imports, code)) => words.jax(about, imports, code),
-                None => words,
+                None => match library {
+                    Some(library) => words.caveat(format!("set by {}; a server's kernel by another version of it", library.parameters)),
+                    None => words,
+                },
             }
         }
         BlockFinding::Fusion { cap } => {

@@ -8,11 +8,11 @@ pub(super) fn words(finding: &PickedRows, about: &Recommendation) -> Words {
     let PickedRows { rows, all, columns, bytes: taken, .. } = finding;
     let (rows, all, columns) = (grouped(*rows), grouped(*all), grouped(*columns));
     Words::new(format!(
-        "Pick the rows that are read before the product that makes them: the one{} takes {} and has {all} rows of {columns}, of which {rows} are \
-         read behind it, as where a language model's head makes the logits of a whole prompt and only those of its last token are used",
+        "Pick the rows first, then multiply: the product{} takes {} and has {all} rows of {columns}, of which only {rows} are read afterwards, as \
+         where a language model's head makes the logits of a whole prompt and only those of its last token are used",
         at_line(about),
         bytes(*taken)
     ))
-    .task("Pick the rows that are read before the product, not behind it")
-    .jax(about, JAX, "x = x[jnp.arange(x.shape[0]), last]  # before `x @ head`; last: each sample's place that is read")
+    .task(format!("Multiply only the {rows} rows that are read afterwards, not all"))
+    .jax(about, JAX, "x = x[jnp.arange(x.shape[0]), last]  # before `x @ head`, in place of the same pick after it")
 }

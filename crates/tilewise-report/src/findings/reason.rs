@@ -90,7 +90,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         .task("Move arrays to the device in parts, each in its final sharding")
         .code(None, "ulimit -l unlimited  # of a container: --ulimit memlock=-1"),
         Reason::DamagedSize if about.framework == Some(Framework::Torch) => Words::new(
-            "Look for the first error of the log, of any rank: no device has as much memory, so the size is damaged, as behind a collective that \
+            "Look for the first error of the log, of any rank: no device has as much memory, so the size is damaged, as after a collective that \
              timed out",
         )
         .task("Look for the first error of the log, of any rank"),

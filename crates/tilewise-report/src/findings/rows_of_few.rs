@@ -61,7 +61,7 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
         .task("Leave the dimension of size 1 out, or merge it with another"),
         RowOperation::Convolution => Words::new(format!(
             "Fold neighbouring positions into the channels before the convolution (space to depth), or work through it in parts: {shape}{place} \
-             is of a convolution over {columns} channels, and {WHY}"
+             is of a convolution, with {columns} numbers a row, and {WHY}"
         ))
         .task("Fold neighbouring positions into the channels (space to depth)"),
         _ => Words::new(format!(

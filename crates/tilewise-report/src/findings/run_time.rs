@@ -3,7 +3,6 @@
 use super::{
     Words,
     code::{self, ALIVE, JAX},
-    memory::to_shrink,
     resource,
     words::printed,
 };
@@ -62,7 +61,10 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
         RunTimeFinding::AskLess { asker, shrink } => match shrink {
             // One array may be the last of many.
-            Some(shrink) if *asker == Asker::Program => ask_less(*asker, about).caveat(to_shrink(*shrink)),
+            Some(shrink) if *asker == Asker::Program => {
+                let less = format!("Give the program smaller inputs, so that it takes {} % less", shrink.percent);
+                ask_less(*asker, about).task(less)
+            }
             _ => ask_less(*asker, about),
         },
         RunTimeFinding::Told(told) => {
@@ -89,7 +91,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .task(format!("Load `{name}` to the host, and drop it once it is copied"))
         .code(
             "import torch",
-            format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # behind the last load_state_dict"),
+            format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # after the last load_state_dict"),
         ),
         RunTimeFinding::Kept(Kept::List(list)) => {
             let words = Words::new(format!(

@@ -1,6 +1,10 @@
 //! Results that a loop stacks up: less of each step can be returned, or fewer steps at a time.
 
-use super::{Words, code::JAX, words::at};
+use super::{
+    Words,
+    code::{JAX, JAX_AND_NUMPY},
+    words::at,
+};
 use crate::style::bytes;
 use tilewise_audit::{Recommendation, recommendation::finding::StackedSteps};
 
@@ -9,7 +13,7 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
     if !are_results {
         let stacks = if *arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
         return Words::new(format!(
-            "Take of each step of the loop only what is read behind it{}: it stacks up {stacks} over all {steps} steps, {}, of which little is \
+            "Take of each step of the loop only what is read after the loop{}: it stacks up {stacks} over all {steps} steps, {}, of which little is \
              made, such as a few places, a mean or a sum. Make that in the step",
             at(source.as_ref()),
             bytes(*taken)
@@ -17,8 +21,8 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
         .task(format!("Stack less of each of the loop's {steps} steps: only what is read"))
         .jax(
             about,
-            JAX,
-            "return carry, read(y)  # at the end of the loop's step, in place of `return carry, y`: what is made of it behind the loop",
+            JAX_AND_NUMPY,
+            "return carry, jax.tree.map(jnp.mean, y)  # in place of `return carry, y`: what is made of it after the loop, here a mean",
         );
     }
     let results = if *arrays == 1 { "a result".to_owned() } else { format!("{arrays} results") };

@@ -346,6 +346,7 @@ fn kernel(message: &Message) -> String {
     let (what, space) = match (message.form, message.memory_space.as_deref()) {
         (Form::SparseCore, Some(space)) => ("A program of the SparseCore", space.to_owned()),
         (Form::SparseCore, None) => ("A program of the SparseCore", "the SparseCore's memory".to_owned()),
+        (_, Some("vmem")) => ("One kernel or fusion", "VMEM, the memory of a TPU's core".to_owned()),
         (_, Some(space)) => ("One kernel or fusion", space.to_uppercase()),
         (_, None) => ("One kernel or fusion", "the memory of a core".to_owned()),
     };

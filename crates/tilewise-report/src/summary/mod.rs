@@ -123,6 +123,18 @@ impl<'a> Summary<'a> {
         self.changes.first().is_some_and(|first| first.fits == Some(true))
     }
 
+    /// The changes of a screen: the first alone where it is ample.
+    pub(crate) fn changes_to_show(&self) -> &[PlannedChange<'a>] {
+        if self.is_first_ample() { &self.changes[..1] } else { &self.changes }
+    }
+
+    /// Whether the first change lets a program fit that doesn't, and leaves much room, since it may free less.
+    pub(crate) fn is_first_ample(&self) -> bool {
+        let limit = self.headline.limit_bytes.filter(|_| self.headline.verdict != "fits");
+        let after = self.changes.first().and_then(|first| first.bytes_after).filter(|_| self.is_first_enough());
+        limit.zip(after).is_some_and(|(limit, after)| after <= limit / 4 * 3)
+    }
+
     /// The summary of a report.
     #[must_use]
     pub fn of(report: &'a Report) -> Self {

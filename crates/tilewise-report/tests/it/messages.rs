@@ -303,7 +303,9 @@ fn what_a_text_shows_is_told() {
         first_change(&torch("training_step", "return a @ b", "24.81 GiB")).0.starts_with("Never make the array whole")
     );
     assert!(
-        first_change(&torch("training_step", "return a @ b", "1.00 GiB")).0.starts_with("Keep less for the backward")
+        first_change(&torch("training_step", "return a @ b", "1.00 GiB"))
+            .0
+            .starts_with("Take fewer samples at once, or put")
     );
     assert!(first_change(&torch("evaluate", "return a @ b", "1.00 GiB")).0.starts_with("See whether batches"));
     let attention = "y = torch.nn.functional.scaled_dot_product_attention(q, k, v)";

@@ -71,6 +71,13 @@ pub enum ElsewhereFinding {
         /// Whether CUDA graphs are captured, or take more than is asked for.
         is_capture: bool,
     },
+    /// An option of the text limits the host's memory for the job or its container.
+    HostLimit {
+        /// The option.
+        option: String,
+        /// Its value.
+        value: String,
+    },
     /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough, in tenths.
     UnifiedMemory(u64),
     /// An operand of the operation itself found no room, not a workspace.
@@ -166,6 +173,7 @@ impl ElsewhereFinding {
             Self::HostPool { .. }
             | Self::PoolFraction { .. }
             | Self::Unpooled(..)
+            | Self::HostLimit { .. }
             | Self::ServerPrograms { .. }
             | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)

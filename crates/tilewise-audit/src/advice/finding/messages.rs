@@ -301,6 +301,8 @@ pub enum CacheFinding {
     LongRequests(Option<u64>),
     /// The running requests fill the cache.
     Full,
+    /// The warm-up failed, which the server takes for a lack of memory; whether the text has another exception as its cause.
+    WarmUp(bool),
 }
 
 /// Information that a message lacks, for which to look into the program.

@@ -154,7 +154,7 @@ impl Finding {
             Self::Mismatch(MismatchFinding::OtherLayout) => Change::Order,
             Self::Mismatch(_) | Self::Placement(_) => Change::None,
             Self::Cache(CacheFinding::PaddedHeads) | Self::ReplicatedState | Self::Replicated(_) => Change::Shard,
-            Self::Cache(CacheFinding::LongRequests(_) | CacheFinding::Full) => Change::Limit,
+            Self::Cache(CacheFinding::LongRequests(_) | CacheFinding::Full | CacheFinding::WarmUp(_)) => Change::Limit,
             Self::Elsewhere(finding) => finding.change(),
             Self::BufferAssignment => Change::Audit,
         }

@@ -74,9 +74,9 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         return None;
     }
     let has_own_rule = |array: &ListedArray<'_>| is_copied_argument(array.row) || is_logits(array) || is_scores(array);
-    let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
+    let temporaries = || message.arrays.iter().filter(|array| array.role == Role::Temporary);
     let rows: Vec<&ListedArray<'_>> =
-        temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
+        temporaries().filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
     let size = common_size(&rows)?;
     let with_it = || rows.iter().copied().filter(|row| row.bounds.first() == Some(&size));
     let shapeless = message.temporaries.iter().copied().filter(|row| row.shape.is_none() && !is_converted(row));
@@ -93,6 +93,9 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
     }
     let largest = with_it().max_by_key(|row| row.row.taken_bytes())?;
     let parts = evidence.thresholds().parts.iter().copied().max().unwrap_or(PARTS);
+    // A part of a batch has a part of its logits and scores, too.
+    let split = || temporaries().filter(|array| array.bounds.first() == Some(&size));
+    let held = total(split().map(|array| array.row), Allocation::taken_bytes);
     let has_gradient = evidence.has_gradient() == Some(true);
     let finding = LargeDimension {
         size,
@@ -102,7 +105,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         gradient_of: Library::Jax,
         keys: Vec::new(),
         is_known: false,
-        arrays: with_it().count(),
+        arrays: split().count(),
         is_made: false,
         joint: None,
         is_to_fit: false,
@@ -111,7 +114,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         smaller: None,
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, largest.advised(evidence));
-    let proposal = proposal.at_most(with_it().map(|array| (array.number, array.row.taken_bytes() / parts))).bound();
+    let proposal = proposal.at_most(split().map(|array| (array.number, array.row.taken_bytes() / parts))).bound();
     let proposal = proposal.extrapolated(evidence, held / parts * (parts - 1), Listed::Bytes);
     Some(Proposal { parts: Some(parts), ..proposal })
 }
