@@ -8,6 +8,7 @@ use super::{
     program::ProgramModel,
     recommendation::Recommendation,
     rules::{LayoutRequests, rules},
+    smaller_batch::smaller_batch_of_step,
 };
 use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 
@@ -30,6 +31,7 @@ impl Findings {
             Finding::LargeDimension(batch) => batch.smaller.clone(),
             _ => None,
         });
+        let smaller_batch = smaller_batch.or_else(|| smaller_batch_of_step(&program));
         let advice = recommend(&program, proposals);
         Self { advice, smaller_batch, copy_reasons: reasons(planned, copies, Some((&program, &requests))) }
     }

@@ -2,14 +2,63 @@
 
 use super::{
     finding::SmallerBatch,
-    program::{BufferChanges, ProgramModel},
+    program::{BufferChanges, LiveArray, ProgramModel},
 };
-use crate::program::{name, root};
-use foldhash::HashSet;
+use crate::program::{is_input, name, root};
+use foldhash::{HashMap, HashSet};
 use std::iter::successors;
+use tilewise_hlo::dataflow::AxisId;
 
 /// Most equal parts of a batch of which one is worth naming.
 const MOST_PARTS: u64 = 4;
+
+/// No batch has as few samples.
+const FEW_ROWS: u64 = 4;
+
+/// The batch that fits of a step whose samples aren't independent, such as where they are mixed or normalized together: parts would
+/// compute something else, but a smaller batch is another step of the same kind.
+pub(super) fn smaller_batch_of_step(program: &ProgramModel<'_>) -> Option<SmallerBatch> {
+    if !program.has_gradient || !program.is_too_large() {
+        return None;
+    }
+    let axes = program.flow.axes();
+    // Inputs begin with it, and no weight has it.
+    let mut inputs: HashMap<u64, (HashSet<AxisId>, Vec<String>)> = HashMap::default();
+    let mut of_weights: HashSet<AxisId> = HashSet::default();
+    for parameter in program.parameters() {
+        let name = name(&parameter);
+        for leaf in 0..axes.leaves(parameter.index()) {
+            if !is_input(&name) {
+                of_weights.extend(axes.of_array(&parameter, leaf).flatten());
+                continue;
+            }
+            let of_rows = axes.of_dimension(&parameter, leaf, 0);
+            let rows = of_rows.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
+            // Keys of random numbers have few.
+            if let Some(first) = of_rows.first().filter(|_| rows > FEW_ROWS) {
+                let (all, names) = inputs.entry(rows).or_default();
+                all.insert(*first);
+                names.push(name.clone());
+            }
+        }
+    }
+    // Several sizes may be those of a graph's nodes and edges.
+    let [(rows, (batch, names))] = <[_; 1]>::try_from(Vec::from_iter(inputs)).ok()?;
+    if !batch.is_disjoint(&of_weights) {
+        return None;
+    }
+    let is_of_batch = |array: &&LiveArray<'_>| {
+        let told = program.flow.told(array.position);
+        told.is_some_and(|(at, leaf)| axes.of_array(&at, leaf).flatten().any(|axis| batch.contains(axis)))
+    };
+    let with_it: Vec<&LiveArray<'_>> = program.temporaries().filter(is_of_batch).collect();
+    let at_peak = with_it.iter().filter(|array| array.is_at_peak).map(|array| array.bytes);
+    if at_peak.fold(0, u64::saturating_add) < program.temporary_bytes / 2 {
+        return None;
+    }
+    let part = |parts: u64| with_it.iter().map(|array| (array.buffer, array.bytes / parts)).collect();
+    smaller_batch(program, rows, &[(0, names)], part)
+}
 
 /// The batch that fits, of these inputs; `part` gives the bytes of each buffer with a part of the batch.
 pub(super) fn smaller_batch(
@@ -33,4 +82,51 @@ pub(super) fn smaller_batch(
         .map(taken)
         .find(|(_, after)| fits(*after))
         .map(|(to, bytes_after)| SmallerBatch { size, to, bytes_after })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Audit, Program};
+    use tilewise::tpu::Generation;
+    use tilewise_memory::Machine;
+
+    /// A step that normalizes over its batch and its features, of inputs that begin with these sizes.
+    fn smaller(others: &str) -> Option<(u64, u64)> {
+        let text = format!(
+            "HloModule jit_step, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+
+ENTRY main {{
+  x = f32[64,65536]{{1,0:T(8,128)}} parameter(0), metadata={{op_name=\"batch['x']\"}}
+  w = f32[65536]{{0:T(1024)}} parameter(1), metadata={{op_name=\"params['w']\"}}
+  z = f32[{others},128]{{1,0:T(8,128)}} parameter(2), metadata={{op_name=\"batch['z']\"}}
+  zero = f32[] constant(0)
+  wide = f32[64,65536]{{1,0:T(8,128)}} broadcast(w), dimensions={{1}}
+  y = f32[64,65536]{{1,0:T(8,128)}} multiply(x, wide), metadata={{op_name=\"jit(step)/jvp(f)/mul\"}}
+  mean = f32[65536]{{0:T(1024)}} reduce(y, zero), dimensions={{0}}, to_apply=add, metadata={{op_name=\"jit(step)/jvp(f)/reduce_sum\"}}
+  means = f32[64,65536]{{1,0:T(8,128)}} broadcast(mean), dimensions={{1}}
+  n = f32[64,65536]{{1,0:T(8,128)}} subtract(y, means), metadata={{op_name=\"jit(step)/jvp(f)/sub\"}}
+  row = f32[64]{{0:T(128)}} reduce(n, zero), dimensions={{1}}, to_apply=add
+  rows = f32[64,65536]{{1,0:T(8,128)}} broadcast(row), dimensions={{0}}
+  o = f32[64,65536]{{1,0:T(8,128)}} subtract(n, rows), metadata={{op_name=\"jit(step)/jvp(f)/sub\"}}
+  t = f32[64,65536]{{1,0:T(8,128)}} tanh(o), metadata={{op_name=\"jit(step)/jvp(f)/tanh\"}}
+  g = f32[64,65536]{{1,0:T(8,128)}} multiply(t, n), metadata={{op_name=\"jit(step)/transpose(jvp(f))/mul\"}}
+  h = f32[64,65536]{{1,0:T(8,128)}} multiply(g, x), metadata={{op_name=\"jit(step)/transpose(jvp(f))/mul\"}}
+  ROOT dw = f32[65536]{{0:T(1024)}} reduce(h, zero), dimensions={{0}}, to_apply=add, metadata={{op_name=\"jit(step)/transpose(jvp(f))/reduce_sum\"}}
+}}"
+        );
+        let program = Program::parse(&text).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(56 << 20).run();
+        report.smaller_batch().map(|batch| (batch.size, batch.to))
+    }
+
+    #[test]
+    fn samples_that_are_normalized_together() {
+        assert_eq!(smaller("64"), Some((64, 32)));
+        // Nodes and edges of a graph.
+        assert_eq!(smaller("4096"), None);
+    }
 }

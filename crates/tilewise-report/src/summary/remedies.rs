@@ -68,5 +68,5 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
 /// `Take a batch of 512 instead of 1,024: 10.4 GiB or more, should fit`
 pub(super) fn smaller_batch(batch: &SmallerBatch) -> String {
     let SmallerBatch { size, to, bytes_after, .. } = *batch;
-    format!("Take a batch of {to} instead of {size}: {}, should fit", left(bytes_after, true, false))
+    format!("Take a batch of {to} instead of {size}: {}, should fit", left(bytes_after, false, true))
 }

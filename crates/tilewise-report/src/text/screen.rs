@@ -66,7 +66,7 @@ impl<'a> Screen<'a> {
             cause: headline.comfort.clone(),
             causes: &summary.causes,
             changes: summary.changes_to_show(),
-            remedies: if is_folded || summary.is_first_ample() { &[] } else { &summary.remedies },
+            remedies: if is_folded { &[] } else { &summary.remedies },
             remark: summary.shortfall.as_ref(),
             quote: None,
             labels: [cause, change, if summary.is_first_enough() { "Further" } else { "Then" }],
