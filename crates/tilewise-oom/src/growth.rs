@@ -61,7 +61,9 @@ fn checkpoint(lines: &[&str]) -> Option<String> {
     let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
     let loaded = lines.iter().find_map(|line| {
         let (name, call) = line.split_once('=')?;
-        let (_, place) = call.split_once("torch.load(")?.1.split_once("map_location=")?;
+        let (_, arguments) = call.split_once("torch.load(")?;
+        // Without a place it is that of the process that saved it.
+        let place = arguments.split_once("map_location=").map_or("", |(_, place)| place);
         let is_host = place.trim_start_matches(['"', '\'']).starts_with("cpu")
             || place.contains("'cpu'")
             || place.contains("\"cpu\"");
@@ -160,6 +162,8 @@ mod tests {
             ))
         };
         assert_eq!(of("device", ""), Some(Kept::Checkpoint("state".to_owned())));
+        let bare = "state = torch.load(path)\nmodel.load_state_dict(state)";
+        assert_eq!(Kept::of(bare), Some(Kept::Checkpoint("state".to_owned())));
         assert_eq!((of("'cpu'", ""), of("device", "del state"), of("torch.device('cpu')", "")), (None, None, None));
     }
 

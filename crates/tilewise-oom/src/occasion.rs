@@ -47,6 +47,11 @@ const NOUNS: [&str; 10] =
 impl Occasion {
     /// The occasion that frames show, the innermost first.
     pub(crate) fn of<'a>(frames: impl IntoIterator<Item = &'a Frame>) -> Option<Self> {
+        let frames: Vec<&Frame> = frames.into_iter().collect();
+        // A function that initializes a sampler's state makes no weights.
+        if frames.iter().filter_map(|frame| frame.code.as_deref()).any(makes_buffer) {
+            return None;
+        }
         let mut frames = frames.into_iter().peekable();
         let joins = frames.peek().and_then(|frame| frame.code.as_deref()).is_some_and(joins);
         let found = frames.find_map(|frame| {
@@ -129,6 +134,15 @@ fn divides_what_it_makes(code: &str) -> bool {
     argument.is_some_and(|argument| ["jnp.", "jax.numpy.", "jax.random."].iter().any(|name| argument.starts_with(name)))
 }
 
+/// Whether a line makes an array that is named after a buffer of samples: `logits_buffer = jnp.zeros(`.
+fn makes_buffer(code: &str) -> bool {
+    const BUFFERS: [&str; 4] = ["buffer", "cache", "logits", "samples"];
+    const MAKERS: [&str; 4] = ["zeros(", "ones(", "empty(", "full("];
+    let Some((target, made)) = code.split_once('=') else { return false };
+    let is_buffer = words(target.trim()).iter().any(|word| BUFFERS.contains(&word.as_str()));
+    is_buffer && MAKERS.iter().any(|maker| made.contains(maker))
+}
+
 /// Whether a line assigns to weights or a state what a function named after it makes: `self.state = self.init_xmap(key)`.
 fn initializes(code: &str) -> bool {
     let Some((target, made)) = code.split_once('=') else { return false };
@@ -203,6 +217,7 @@ mod tests {
         ] {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }
+        assert_eq!(of("logits_buffer = jnp.zeros("), None);
         assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
         assert_eq!(of("a = jax.device_put(jnp.zeros([n]), PositionalSharding(devices))"), Some(Occasion::Division));
         for code in

@@ -138,7 +138,7 @@ fn held_by_others(about: &Recommendation) -> Words {
         "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
     ));
     let shared = match about.framework {
-        Some(Framework::Jax) => "XLA_CLIENT_MEM_FRACTION=.4",
+        Some(Framework::Jax) => "XLA_PYTHON_CLIENT_MEM_FRACTION=.4",
         Some(Framework::TorchXla) => "PJRT_ALLOCATOR_FRACTION=0.4",
         Some(Framework::TensorFlow) => "TF_FORCE_GPU_ALLOW_GROWTH=true",
         _ => return words.code(None, PROCESSES),

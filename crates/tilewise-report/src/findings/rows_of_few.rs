@@ -54,6 +54,11 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
              is used: the array has one number a row, and {WHY}"
         ))
         .task("Leave the dimension of size 1 out until it is used"),
+        RowOperation::RandomBits => Words::new(format!(
+            "Draw fewer random numbers at once: {shape}{place} is most likely of dropout, whose bits the compiler itself lays out, one a row, and \
+             {WHY}. Turn off the dropout of the largest arrays, such as of attention's scores, take fewer samples at once, or update the compiler"
+        ))
+        .task("Turn off the dropout of attention's scores, or take fewer samples"),
         RowOperation::KeptRow => Words::new(format!(
             "Leave the dimension of size 1 out of {shape}{place}, or merge it with another (`reshape`), and add it where it is used: \
              it is the only row of each tile, and the other rows are padding"

@@ -540,3 +540,18 @@ fn random_bits_on_a_gpu() {
     assert_eq!(task, "Make fewer random numbers at once, or make them on the host");
     assert!(!screen.contains("TF_FORCE_UNIFIED_MEMORY"), "{screen}");
 }
+
+/// A function that initializes a sampler's state makes its buffers; words without a sign are random bits, of no one's own.
+#[test]
+fn arrays_that_are_no_weights() {
+    let log = "  File \"/home/a/sampler.py\", line 246, in init_sample_state\n    logits_buffer = jnp.zeros(\nXlaRuntimeError: \
+               RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 15.65G. That was not possible. There are 11.08G free.";
+    let (task, screen) = first_change(&format!("Traceback (most recent call last):\n{log}"));
+    assert!(task.starts_with("If no step ran: ask for less") && !screen.contains("optimizer"), "{screen}");
+    let (task, _) = first_change(
+        "Ran out of memory in memory space hbm. Used 21.93G of 16.00G hbm. Exceeded hbm capacity by 5.93G.\n  Largest program allocations \
+         in hbm:\n  1. Size: 6.00G\n     Shape: u32[12582912,1]{1,0:T(8,128)}\n     Unpadded size: 48.00M\n     Extra memory due to \
+         padding: 5.95G (128.0x expansion)\n     XLA label: %fusion.1 = u32[12582912,1]{1,0:T(8,128)} fusion(%add.1)\n",
+    );
+    assert_eq!(task, "Turn off the dropout of attention's scores, or take fewer samples");
+}

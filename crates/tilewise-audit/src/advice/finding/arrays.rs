@@ -138,6 +138,8 @@ pub enum RowOperation {
     OneHot,
     /// Each has one number, in a dimension of size 1.
     KeptDimension,
+    /// They are random bits, one word a row, which the compiler lays out.
+    RandomBits,
     /// They are one row, in a dimension of size 1.
     KeptRow,
     /// They are channels of a convolution.
