@@ -141,7 +141,7 @@ fn linen_classes(classes: &[String]) -> String {
     // An assignment would make the class's name a local one where layers are called.
     let lines: Vec<String> =
         classes.iter().map(|class| format!("nn.remat({class})(…)(x)  # in place of {class}(…)(x)")).collect();
-    lines.join("\n") + ", with its name=; flags by place: static_argnums=(2,), self is 0"
+    lines.join("\n") + ", its name= as before; for a flag after x: nn.remat(…, static_argnums=(2,))"
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {

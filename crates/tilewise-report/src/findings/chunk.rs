@@ -199,7 +199,11 @@ fn calls(function: &str, names: &[&str], axis: usize, parts: u64) -> String {
         [name] => ("f(part) for part", split(name)),
         _ => ("f(*part) for part", format!("zip({})", names.iter().map(split).collect::<Vec<_>>().join(", "))),
     };
-    format!("ys = [{call} in {all}]  # f: your call of {function}, given a part of {}", names.join(" and "))
+    format!(
+        "ys = [{call} in {all}]  # f: your call of {function}, given a part of {}\n\
+         y = jax.tree.map(lambda *parts: jnp.concatenate(parts), *ys)",
+        names.join(" and ")
+    )
 }
 
 /// A gradient in parts where the program's own is known.

@@ -13,6 +13,6 @@ pub(super) fn words(finding: &PickedRows, about: &Recommendation) -> Words {
         at_line(about),
         bytes(*taken)
     ))
-    .task(format!("Multiply only the {rows} rows that are read afterwards, not all"))
+    .task(format!("Multiply only those {rows} of {all} rows that are read afterwards"))
     .jax(about, JAX, "x = x[jnp.arange(x.shape[0]), last]  # before `x @ head`, in place of the same pick after it")
 }

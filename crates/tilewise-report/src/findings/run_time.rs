@@ -27,7 +27,9 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 Some(Framework::Jax) => "; donated arguments leave their place to results",
                 _ => "",
             };
-            list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about)
+            let words = list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about);
+            let dropped = "\ndel old  # what nothing needs any more, such as parameters from before they were copied to all devices";
+            Words { code: words.code.map(|code| code + dropped), ..words }
         }
         RunTimeFinding::Returns { size } => {
             let sentence = format!(
@@ -88,7 +90,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         RunTimeFinding::Kept(Kept::Checkpoint(name)) => Words::new(format!(
             "Load `{name}` to the host, and drop it once the model and the optimizer have theirs: on the device it is a second copy of the state,              which stays as long as its name"
         ))
-        .task(format!("Load `{name}` to the host, and drop it once it is copied"))
+        .task(format!("Load `{name}` to the host: `torch.load` in the text keeps it"))
         .code(
             "import torch",
             format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # after the last load_state_dict"),

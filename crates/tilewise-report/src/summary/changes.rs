@@ -174,6 +174,11 @@ pub(super) fn place(advice: &Recommendation) -> String {
         Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Apart => {
             format!("{line}, in `{}`", function(source))
         }
+        Finding::LargeDimension(found)
+            if is_call && found.gradients == GradientSums::None && found.function.is_some() =>
+        {
+            format!("the call of `{}`, whose code is at {line}", function(source))
+        }
         Finding::UndonatedState(_) | Finding::LargeDimension(_) if is_call => {
             format!("the `jit` of `{}`, whose code is at {line}", function(source))
         }
