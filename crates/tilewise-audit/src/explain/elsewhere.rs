@@ -111,7 +111,11 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason @ (Reason::Host | Reason::Group | Reason::Killed) => {
             let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
             let limit = message.host_limit.clone().filter(|_| reason == Reason::Group);
-            let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit { option, value });
+            let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit {
+                option,
+                value,
+                job: message.facts.number("slurm_job"),
+            });
             let mut found: Vec<_> = occasion.map(HostState).into_iter().chain([limit]).collect();
             // A group has a limit, whatever the host has.
             if reason == Reason::Group {

@@ -43,7 +43,11 @@ pub(super) const RULES: &[Rule] = &[
             "session crashed after using all available RAM",
             "*MemoryError",
         ],
-        adds: &["+was running was {node_used:size} {node:size}", "+killed by the {group:name} out of memory handler"],
+        adds: &[
+            "+was running was {node_used:size} {node:size}",
+            "+killed by the {group:name} out of memory handler",
+            "+StepId {slurm_job:number}",
+        ],
         ..Rule::new(Form::Host, Error, Judged::Elsewhere(UntiledMachine::Host), "host")
     },
     Rule {

@@ -47,14 +47,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Keep TensorFlow off the GPU: it may hold {} of it", bytes(*taken)))
         .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import"),
-        ElsewhereFinding::HostLimit { option, value } => {
+        ElsewhereFinding::HostLimit { option, value, job } => {
             let assign = if option == "-m" { " " } else { "=" };
+            let peak = job.map(|job| format!("sacct -j {job} --format=JobID,ReqMem,MaxRSS  # what it took\n"));
+            let peak = peak.unwrap_or_default();
             Words::new(format!(
                 "Raise `{option}` from {value}, or load and convert data and weights in parts: the job or container may have no more of the host's \
                  memory, whatever the host has free"
             ))
             .task(format!("Raise `{option}` from {value}, or take less of it at once"))
-            .code(None, format!("{option}{assign}{}  # twice as much", doubled(value)))
+            .code(None, format!("{peak}{option}{assign}{}  # twice as much", doubled(value)))
         }
         ElsewhereFinding::HostState(Occasion::Save) => Words::new(
             "Hold less of the state on the host while it is saved: fewer bytes at once, each host its own part, no copy that lives beside the \

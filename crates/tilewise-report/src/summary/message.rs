@@ -252,6 +252,10 @@ fn headline(message: &Message, budget: &Budget) -> String {
     let difference = difference.filter(is_exact).filter(|_| message.form != Form::Bound);
     figures.extend(difference.map(|missing| format!("{} over", bytes(missing))));
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
+    let asked = message.used.as_ref().zip(message.contiguous.as_ref());
+    let short = asked.map(|(asked, piece)| (asked, piece, asked.bytes().saturating_sub(piece.bytes())));
+    let short = short.filter(|(asked, piece, short)| *short > width(asked).saturating_add(width(piece)));
+    figures.extend(short.map(|(.., short)| format!("{} short", bytes(short))));
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
     }

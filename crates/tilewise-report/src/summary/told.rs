@@ -112,7 +112,10 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
         .into_iter()
         // The array in a kernel's row lies elsewhere: only a printed size is the kernel's.
         .filter(|(row, ..)| !is_of_one || row.entry.size.is_some())
-        .map(|(row, count, taken)| if is_of_one { of_kernel(row, taken) } else { of_row(row, count, taken) })
+        .map(|(row, count, taken)| match is_of_one {
+            true => of_kernel(row, taken),
+            false => of_row(row, count, taken, meaning(explanation, row)),
+        })
         .collect();
     causes.extend(unlisted(explanation, &budget));
     // On a GPU arguments lie beside the requested memory.
@@ -179,6 +182,11 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         Form::RunTime => "free in other pieces, each too small for it",
         _ => "gaps between arrays, too small for what else is alive",
     };
+    // Each row of a core's memory is an allocation of one kernel.
+    let is_of_core =
+        matches!(message.verdict(), OomVerdict::KernelMemory | OomVerdict::Spills) && message.form != Form::Scoped;
+    let all = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    let of_core = budget.used_bytes.filter(|_| is_of_core && all > 0).map(|used| used.saturating_sub(all));
     // The rest may have been listed.
     let is_cut = message.truncated && !message.entries.is_empty();
     let totals = [
@@ -196,6 +204,7 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
             arguments.map(|all| all.saturating_sub(listed)),
             if is_cut { "arguments" } else { "arguments, which the message doesn't list" },
         ),
+        ("temporaries", of_core, "other allocations of the kernel"),
         ("results", results, if is_cut { "results" } else { "results, which the message doesn't list" }),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, gaps_are),
@@ -234,7 +243,7 @@ fn of_kernel(row: &Allocation, taken: u64) -> PeakCause {
         sentence: format!("the {what} `{name}` at once: its blocks, scratch and stack"),
         remedy: None,
         filled: None,
-        ..of_row(row, 1, taken)
+        ..of_row(row, 1, taken, "")
     }
 }
 
@@ -248,7 +257,21 @@ fn role(row: &Allocation) -> &'static str {
     }
 }
 
-fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
+/// The meaning of a listed array, where a finding about its shape tells it.
+fn meaning(explanation: &Explanation, row: &Allocation) -> &'static str {
+    let is_of_row = |piece: &&Recommendation| {
+        let shape = piece.array.as_ref().and_then(|array| array.shape());
+        row.shape.is_some() && shape.as_ref() == row.shape.as_ref()
+    };
+    let found = explanation.advice.iter().filter(is_of_row).find_map(|piece| match &piece.finding {
+        Finding::Logits(logits) => logits.is_shown.then_some(" of logits"),
+        Finding::AttentionScores(_) => Some(" of attention scores"),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+fn of_row(row: &Allocation, arrays: usize, taken: u64, of: &str) -> PeakCause {
     let sizes = || row.shape.iter().flat_map(|shape| shape.dimensions()).filter_map(|dimension| dimension.bound());
     let element = row.shape.as_ref().and_then(|shape| shape.element_type()).map(|of| format!(", {of}"));
     let shape: Vec<String> = sizes().map(grouped).collect();
@@ -258,8 +281,8 @@ fn of_row(row: &Allocation, arrays: usize, taken: u64) -> PeakCause {
     };
     let each = match (arrays, role(row)) {
         (1, _) if row.entry.shape.is_none() => String::new(),
-        (1, role) => format!("one {role}: "),
-        (_, role) => format!("{arrays} {role}s, each "),
+        (1, role) => format!("one {role}{of}: "),
+        (_, role) => format!("{arrays} {role}s{of}, each "),
     };
     let is_padding = row.padding_bytes() > row.taken_bytes() / 2;
     PeakCause {

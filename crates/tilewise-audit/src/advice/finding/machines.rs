@@ -77,6 +77,8 @@ pub enum ElsewhereFinding {
         option: String,
         /// Its value.
         value: String,
+        /// The number of Slurm's job, whose peak Slurm tells.
+        job: Option<u64>,
     },
     /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough, in tenths.
     UnifiedMemory(u64),
