@@ -51,11 +51,12 @@ test("Back keeps the tabs and Compare, Reload the tabs", async ({ quiet: page })
     { name: "before.hlo", mimeType: "", buffer: hlo(GNN) },
   ]);
   const tabs = page.getByRole("group", { name: "Files" }).getByRole("button");
-  await expect(tabs).toHaveText(["after.hlo", "before.hlo", "Compare", "Together"]);
-  await tabs.nth(1).click();
+  await expect(tabs).toHaveText(["before.hlo", "after.hlo", "Compare", "Together"]);
   await expect(page.locator(".lead")).toContainText("311.37 MiB");
-  await page.goBack();
+  await tabs.nth(1).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("after.hlo");
+  await page.goBack();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("before.hlo");
   await expect(tabs).toHaveCount(4);
   await expect(tabs.first()).toHaveAttribute("aria-pressed", "true");
   await tabs.nth(2).click();
