@@ -59,6 +59,10 @@ impl Kept {
 /// The name of a checkpoint on the device that nothing drops.
 fn checkpoint(lines: &[&str]) -> Option<String> {
     let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+    // It has no name where it is taken apart in the same call.
+    if lines.iter().any(|line| line.contains("load_state_dict(torch.load(") && !line.contains("map_location")) {
+        return Some("state".to_owned());
+    }
     let loaded = lines.iter().find_map(|line| {
         let (name, call) = line.split_once('=')?;
         let (_, arguments) = call.split_once("torch.load(")?;
@@ -164,6 +168,8 @@ mod tests {
         assert_eq!(of("device", ""), Some(Kept::Checkpoint("state".to_owned())));
         let bare = "state = torch.load(path)\nmodel.load_state_dict(state)";
         assert_eq!(Kept::of(bare), Some(Kept::Checkpoint("state".to_owned())));
+        let nested = "optimizer.load_state_dict(torch.load(path))";
+        assert_eq!(Kept::of(nested), Some(Kept::Checkpoint("state".to_owned())));
         assert_eq!((of("'cpu'", ""), of("device", "del state"), of("torch.device('cpu')", "")), (None, None, None));
     }
 

@@ -21,6 +21,9 @@ const HALF: u64 = 50;
 /// A pool of which less than this part is free is full, whatever the pieces: 1 in 20.
 const MOSTLY_FULL: u64 = 20;
 
+/// Less than this part of a request more than it is free by chance: 1 in 4.
+const SCARCE: u64 = 4;
+
 /// Every GPU has several times as many bytes: if they aren't free, what was there before holds the rest.
 const SMALL_ON_GPU: u64 = 1 << 30;
 
@@ -140,8 +143,10 @@ impl Message {
         } else if self.cannot_grow() || self.is_taken() {
             Some(OomVerdict::Reservation)
         } else if let Some(free) = self.facts.size("free").filter(|free| free.bytes() >= used.bytes()) {
+            // Where hardly more is free, one piece more wouldn't help for long.
+            let is_scarce = !self.facts.has("piece") && free.bytes() - used.bytes() < used.bytes() / SCARCE;
             let is_full = self.room().is_some_and(|room| free.bytes() < room / MOSTLY_FULL);
-            Some(if is_full { OomVerdict::Reservation } else { OomVerdict::Fragmentation })
+            Some(if is_full || is_scarce { OomVerdict::Reservation } else { OomVerdict::Fragmentation })
         } else if let Some(filled) = self.facts.number("filled").filter(|_| !self.has_room()) {
             // The pool is at most as large as this: a small one could not grow beside others.
             let most = used.bytes().saturating_mul(100) / (100 - filled.min(99));

@@ -67,6 +67,7 @@ impl Occasion {
                 .chain(code().flat_map(compiled))
                 .chain([frame.function.as_str()])
                 .find_map(Self::of_function)
+                .or_else(|| Self::of_function(frame.stem()).filter(|work| *work == Self::Capture))
         });
         if found == Some(Self::Evaluation) && joins { Some(Self::Collection) } else { found }
     }

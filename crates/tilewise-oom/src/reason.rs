@@ -164,7 +164,7 @@ impl Message {
         // TensorFlow's operation for an array of NumPy's.
         let is_const = || self.facts.text("node") == Some("_EagerConst");
         // Weights come from the host array by array.
-        let is_array = || is_const() && self.occasion() != Some(Occasion::Load);
+        let is_array = || (is_const() || self.is_of_data_set()) && self.occasion() != Some(Occasion::Load);
         match self.machine() {
             None => Reason::Unknown,
             Some(_) if has("broken") => Reason::BrokenContext,
@@ -180,6 +180,17 @@ impl Message {
             Some(UntiledMachine::Tenstorrent) => Reason::Bank(self.cause()),
             Some(_) => self.reason_on_gpu(),
         }
+    }
+
+    /// Whether a call that takes a data set asks for an array with more rows than a batch has.
+    fn is_of_data_set(&self) -> bool {
+        /// More samples are no batch.
+        const BATCH: u64 = 10_000;
+        let code = self.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
+        let is_call =
+            code.is_some_and(|code| [".fit(", ".evaluate(", ".predict("].iter().any(|call| code.contains(call)));
+        let bounds = self.facts.bounds("tensor").unwrap_or_default();
+        is_call && matches!(bounds, [Some(samples), _, ..] if *samples >= BATCH)
     }
 
     fn reason_on_gpu(&self) -> Reason {

@@ -51,6 +51,11 @@ impl Told {
         let lines: Vec<&str> = text.lines().collect();
         (0..lines.len()).rev().find_map(|at| {
             let error = said(lines[at])?;
+            // An error that another lack of memory follows is of an earlier run.
+            let is_over = |line: &&str| line.contains("out of memory") || line.contains("OutOfMemory");
+            if lines[at + 1..].iter().any(is_over) {
+                return None;
+            }
             let more = lines[at + 1..].iter().take(MORE).take_while(|line| line.starts_with([' ', '\t'])).copied();
             [error].into_iter().chain(more).find_map(|line| Self::of_line(line, text))
         })
@@ -162,6 +167,9 @@ mod tests {
         // Two requests aren't many.
         let two = "--max_num_seqs 2 --gpu_memory_utilization 0.95\nRuntimeError: try lowering `max_num_seqs` or `gpu_memory_utilization`";
         assert_eq!(of(two).as_deref(), Some("lower gpu_memory_utilization 0.95"));
+        let earlier =
+            "RuntimeError: try to increase --mem-fraction-static.\ntorch.OutOfMemoryError: CUDA out of memory.";
+        assert_eq!(of(earlier), None);
         for none in [
             "increase gpu_memory_utilization",
             "    raise RuntimeError(error_msg)",

@@ -39,6 +39,12 @@ const CAUSES: [&str; 2] = ["was the direct cause of the following exception", "D
 const BEGIN: &str = "Traceback (most recent call last)";
 
 impl Frame {
+    /// The file's name without its folder and its end: `cuda_graph_runner`.
+    pub(crate) fn stem(&self) -> &str {
+        let name = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
+        name.strip_suffix(".py").unwrap_or(name)
+    }
+
     /// The frames that raised the error at `start`, the innermost first: Python prints an error's traceback before it,
     /// and behind it those of errors that it caused; a log has a failure before its traceback.
     pub(crate) fn of_error(text: &str, start: usize, is_failure: bool) -> Vec<Self> {

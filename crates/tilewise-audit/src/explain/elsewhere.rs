@@ -276,8 +276,16 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     // Apple's GPUs have no such tool, and their memory is the host's.
     let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
     let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
+    // Smaller batches don't free the memory of others.
+    let is_of_others = || {
+        let all = message.capacity.as_ref()?.bytes();
+        let own = fact("held")?.saturating_add(cached.unwrap_or(0));
+        Some(own < all.saturating_sub(free?) / 4)
+    };
     let order = match () {
-        () if message.cause() == Some(OomVerdict::Reservation) => [processes, Some(less), None],
+        () if message.cause() == Some(OomVerdict::Reservation) || is_of_others() == Some(true) => {
+            [processes, Some(less), None]
+        }
         () if is_most && !message.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
             [joined, Some(less), processes]
         }

@@ -276,7 +276,11 @@ fn arguments(finding: &MemoryFinding, about: &Recommendation) -> Words {
         bytes(taken / devices.max(1)),
         left.unwrap_or_default()
     ))
-    .task(format!("Divide {what} between {devices} devices{narrower}"));
+    .task(match roots.is_empty() {
+        // A message doesn't tell how many devices share them already.
+        true => format!("Divide {what} between {devices} times the devices{narrower}"),
+        false => format!("Divide {what} between {devices} devices{narrower}"),
+    });
     let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
     let divided: Vec<String> = roots.iter().map(|root| format!("\n{root} = jax.tree.map(divided, {root})")).collect();
     match about.framework {

@@ -132,3 +132,21 @@ fn the_fullest_rank_is_shown() {
     let (task, screen) = first_change(&format!("{frame}{whole}\n{cut}"));
     assert!(task.starts_with("Never make all logits at once") && screen.contains("18.00 GiB  tensors"), "{screen}");
 }
+
+/// A smaller batch frees neither a data set nor memory that others hold; a request that is nearly as large as all that is free finds no piece.
+#[test]
+fn memory_that_is_not_of_a_batch() {
+    let others = of_torch("26.00 MiB", "18.94 MiB", "1.27 GiB", "0.03 GiB");
+    assert_eq!(first_change(&others).0, "See which processes hold the GPU's memory");
+    let fit = "Traceback (most recent call last):\n  File \"/home/a/a.py\", line 1, in <module>\n    model.fit(images, labels)\n";
+    let of_tensorflow = |shape: &str| {
+        format!(
+            "{fit}ResourceExhaustedError: OOM when allocating tensor with shape[{shape}] and type float on /device:GPU:0 by allocator GPU_0_bfc"
+        )
+    };
+    assert_eq!(first_change(&of_tensorflow("54000,128,128,3")).0, "Pass the data in batches, not whole");
+    assert!(!first_change(&of_tensorflow("256,128,128,64")).0.starts_with("Pass"));
+    let full = "Limit: 23483383808\nInUse: 18479054848\n";
+    let (_, screen) = first_change(&format!("{}\n{full}", of_tensorflow("295,64,256,256")));
+    assert!(!screen.contains("not in one piece"), "{screen}");
+}
