@@ -80,6 +80,22 @@ impl Told {
         })
     }
 
+    /// Whether it is this option, written with hyphens or underscores.
+    ///
+    /// ```
+    /// use tilewise_oom::Message;
+    ///
+    /// let text = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.";
+    /// let told = Message::parse(text)?.told.expect("a setting");
+    /// assert!(told.is_option("--gpu-memory-utilization") && !told.is_option("--max-num-seqs"));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_option(&self, option: &str) -> bool {
+        let plain = |name: &str| name.trim_start_matches('-').replace('-', "_");
+        plain(&self.name) == plain(option)
+    }
+
     /// The variable that a warning of the line which makes a request tells to set: `Enable it with NAME=1`.
     pub(crate) fn of_warning(text: &str, line: &Frame) -> Option<Self> {
         let place = format!("{}:{}: ", line.file, line.line);

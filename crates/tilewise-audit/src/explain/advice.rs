@@ -230,15 +230,12 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
     let told = message.told.clone().filter(|_| message.form.level() == Level::Error);
     let is_told = |piece: &Recommendation| match (&piece.finding, &told) {
         (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {
-            server.tokens_flag().ends_with(told.name.trim_start_matches('-'))
+            told.is_option(server.tokens_flag())
         }
         _ => false,
     };
     advice.retain(|piece| !is_told(piece));
-    let is_of_memory = |server: Server| {
-        let flag = server.memory_flag().trim_start_matches('-').replace('-', "_");
-        told.as_ref().is_some_and(|told| told.name.trim_start_matches('-').replace('-', "_") == flag)
-    };
+    let is_of_memory = |server: Server| told.as_ref().is_some_and(|told| told.is_option(server.memory_flag()));
     // A figure of the message's own is surer, and fewer graphs leave the cache its tokens.
     let is_sure = |piece: &Recommendation| match &piece.finding {
         Finding::Cache(CacheFinding::LongRequests(Some(_)) | CacheFinding::WarmUp(true))

@@ -103,9 +103,9 @@ pub(super) fn room(message: &Message) -> [String; 2] {
                 length.unwrap_or_default()
             )
         }
-        _ => "Weights and programs leave no memory for the KV cache.".to_owned(),
+        _ => "Weights, programs and other processes leave no memory for the KV cache.".to_owned(),
     };
-    let cause = "The server sets the cache aside from what weights and programs leave: for one request of full length that is too \
-                 little.";
+    let cause = "The server sets the cache aside from what weights, programs and other processes leave of its part: for one request of \
+                 full length that is too little.";
     [headline, cause.to_owned()]
 }

@@ -8,7 +8,9 @@ use crate::{
 use serde::Serialize;
 use tilewise::tpu::Generation;
 use tilewise_audit::Explanation;
-use tilewise_oom::{Budget, Form, Frame, Framework, Level, Message, OomVerdict, PrintedSize, meaning_of_code};
+use tilewise_oom::{
+    Budget, Form, Frame, Framework, Level, Message, Occasion, OomVerdict, PrintedSize, meaning_of_code,
+};
 
 /// The summary of a message as data: the terminal prints it, the page draws it.
 ///
@@ -293,7 +295,9 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         ),
         OomVerdict::Reservation => {
             let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
-            if message.page() == "E0100" {
+            // Functions that make or load arrays run no program of the reader's.
+            let is_of_arrays = matches!(message.occasion(), Some(Occasion::Weights | Occasion::Load | Occasion::Division));
+            if message.page() == "E0100" || is_of_arrays {
                 return format!("An array found no room beside the arrays and programs that were there{held}.");
             }
             // Less free memory than the smallest TPU's means that others hold the rest.

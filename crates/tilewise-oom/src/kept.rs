@@ -1,0 +1,118 @@
+//! Arrays that pasted code keeps on the device: lists that a loop appends to, and checkpoints.
+
+use crate::text::tail;
+
+/// Bytes that are searched: code stands near a message.
+const SEARCHED: usize = 256 << 10;
+
+/// Lines of a loop before one that appends.
+const LOOP: usize = 40;
+
+/// Calls whose results lie on the host.
+const ON_HOST: [&str; 10] =
+    ["item()", ".cpu()", "device_get", "float(", "int(", "len(", "str(", "np.", "numpy", "tolist"];
+
+/// Arrays that a text's code keeps on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kept {
+    /// A list that a loop appends arrays to, for all that shows: `image_feats.append(feat)`.
+    List(String),
+    /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
+    /// map_location=device)`.
+    Checkpoint(String),
+}
+
+impl Kept {
+    pub(crate) fn of(log: &str) -> Option<Self> {
+        let lines: Vec<&str> = tail(log, SEARCHED).lines().collect();
+        checkpoint(&lines).map(Self::Checkpoint).or_else(|| list(&lines).map(Self::List))
+    }
+}
+
+/// The name of a checkpoint on the device that nothing drops.
+fn checkpoint(lines: &[&str]) -> Option<String> {
+    let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+    // It has no name where it is taken apart in the same call.
+    if lines.iter().any(|line| line.contains("load_state_dict(torch.load(") && !line.contains("map_location")) {
+        return Some("state".to_owned());
+    }
+    let loaded = lines.iter().find_map(|line| {
+        let (name, call) = line.split_once('=')?;
+        let (_, arguments) = call.split_once("torch.load(")?;
+        // Without a place it is that of the process that saved it.
+        let place = arguments.split_once("map_location=").map_or("", |(_, place)| place);
+        let is_host = place.trim_start_matches(['"', '\'']).starts_with("cpu")
+            || place.contains("'cpu'")
+            || place.contains("\"cpu\"");
+        Some(name.trim()).filter(|name| is_name(name) && !is_host)
+    })?;
+    let is_dropped = has(&format!("del {loaded}")) || has(&format!("{loaded} = None"));
+    (has("load_state_dict") && !is_dropped).then(|| loaded.to_owned())
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The list that a loop appends arrays of the device to.
+fn list(lines: &[&str]) -> Option<String> {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    (0..lines.len()).find_map(|at| {
+        let (list, value) = lines[at].trim().strip_suffix(')')?.split_once(".append(")?;
+        let is_value = value.starts_with(char::is_alphabetic) && !ON_HOST.iter().any(|call| value.contains(call));
+        // A traceback quotes lines alone.
+        let is_quoted = at > 0 && lines[at - 1].trim_start().starts_with("File \"");
+        let is_kept = is_name(list) && is_value && !is_quoted;
+        let before = lines[at.saturating_sub(LOOP)..at].iter().rev();
+        let mut outer = before.filter(|line| !line.trim().is_empty()).scan(indentation(lines[at]), |inside, line| {
+            let is_outer = indentation(line) < *inside;
+            *inside = (*inside).min(indentation(line));
+            Some((is_outer, line.trim()))
+        });
+        let is_loop = |line: &str| {
+            ["for ", "while ", "async for "].iter().any(|word| line.starts_with(word)) && line.ends_with(':')
+        };
+        (is_kept && outer.any(|(is_outer, line)| is_outer && is_loop(line))).then(|| list.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_a_loop_appends_to() {
+        let list = |log: &str| match Kept::of(log) {
+            Some(Kept::List(name)) => Some(name),
+            _ => None,
+        };
+        let of = |body: &str| list(&format!("kept = []\nfor batch in loader:\n    with torch.no_grad():\n{body}\n"));
+        assert_eq!(of("        y = model(batch)\n        kept.append(y)").as_deref(), Some("kept"));
+        for none in [
+            "        kept.append(y.cpu())",
+            "        kept.append(float(loss))",
+            "        kept.append('a')",
+            "kept.append(y)",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(list("for x in y:\n  File \"a.py\", line 3, in f\n    kept.append(y)"), None);
+    }
+
+    #[test]
+    fn checkpoints_on_the_device() {
+        let of = |place: &str, behind: &str| {
+            Kept::of(&format!(
+                "state = torch.load(path, map_location={place})\nmodel.load_state_dict(state['model'])\n{behind}"
+            ))
+        };
+        assert_eq!(of("device", ""), Some(Kept::Checkpoint("state".to_owned())));
+        let bare = "state = torch.load(path)\nmodel.load_state_dict(state)";
+        assert_eq!(Kept::of(bare), Some(Kept::Checkpoint("state".to_owned())));
+        let nested = "optimizer.load_state_dict(torch.load(path))";
+        assert_eq!(Kept::of(nested), Some(Kept::Checkpoint("state".to_owned())));
+        assert_eq!((of("'cpu'", ""), of("device", "del state"), of("torch.device('cpu')", "")), (None, None, None));
+    }
+}
