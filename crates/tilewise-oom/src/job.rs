@@ -98,7 +98,7 @@ pub(crate) fn host_limit(text: &str) -> Option<(String, String)> {
         .flatten()
         .collect::<Vec<_>>()
     };
-    let mut found = text.lines().flat_map(of_line);
+    let mut found = tail(text, SEARCHED).lines().flat_map(of_line);
     let first = found.next()?;
     found.all(|other| other == first).then_some(first)
 }

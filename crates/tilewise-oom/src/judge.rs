@@ -21,7 +21,7 @@ const HALF: u64 = 50;
 /// A pool of which less than this part is free is full, whatever the pieces: 1 in 20.
 const MOSTLY_FULL: u64 = 20;
 
-/// Less than this part of a request more than it is free by chance: 1 in 4.
+/// A pool is full, not in pieces, where what is free exceeds the request by less than this part of it: 1 in 4.
 const SCARCE: u64 = 4;
 
 /// Every GPU has several times as many bytes: if they aren't free, what was there before holds the rest.
@@ -143,7 +143,6 @@ impl Message {
         } else if self.cannot_grow() || self.is_taken() {
             Some(OomVerdict::Reservation)
         } else if let Some(free) = self.facts.size("free").filter(|free| free.bytes() >= used.bytes()) {
-            // Where hardly more is free, one piece more wouldn't help for long.
             let is_scarce = !self.facts.has("piece") && free.bytes() - used.bytes() < used.bytes() / SCARCE;
             let is_full = self.room().is_some_and(|room| free.bytes() < room / MOSTLY_FULL);
             Some(if is_full || is_scarce { OomVerdict::Reservation } else { OomVerdict::Fragmentation })

@@ -158,7 +158,7 @@ fn named(message: &MessageModel<'_>, array: &dyn ArrayFact, columns: u64) -> Opt
     let is_of = |words: &[&str]| same().any(|other| words.iter().any(|word| other.row.operation().contains(word)));
     let is_installed = || same().all(|other| other.row.source.as_ref().is_some_and(SourceLine::is_installed));
     Some(match columns {
-        // No model has words without a sign: the bits of dropout's masks are such, and have no name.
+        // Random bits, such as those of dropout, are unsigned, and the compiler gives them no name of the program's.
         1 if array.element_type() == ElementType::U32 && array.op_name().is_empty() => RowOperation::RandomBits,
         1 => RowOperation::KeptDimension,
         _ if is_of(&["one_hot", "OneHot", "iota"]) => RowOperation::OneHot,

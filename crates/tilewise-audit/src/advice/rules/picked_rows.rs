@@ -47,7 +47,8 @@ impl Rule for RowsPickedLate {
 fn proposal(program: &ProgramModel<'_>, product: &LiveArray<'_>) -> Option<Proposal> {
     let columns = *product.bounds.last()?;
     let all = product.elements() / columns.max(1);
-    let Picked { rows, between } = Picked::of(program, product)?;
+    let Picked { elements, between } = Picked::of(program, product)?;
+    let rows = elements.div_ceil(columns.max(1));
     if rows == 0 || rows > all / FEW {
         return None;
     }
@@ -60,8 +61,8 @@ fn proposal(program: &ProgramModel<'_>, product: &LiveArray<'_>) -> Option<Propo
 
 /// The rows that are read of a product.
 struct Picked {
-    /// The most rows that one operation reads.
-    rows: u64,
+    /// The elements that all operations read together.
+    elements: u64,
     /// The operations between the product and those that pick rows: these keep its rows.
     between: HashSet<OpId>,
 }
@@ -69,20 +70,21 @@ struct Picked {
 impl Picked {
     /// Follows a product through what keeps its rows; `None` if anything else reads it than gathers of whole rows.
     fn of(program: &ProgramModel<'_>, product: &LiveArray<'_>) -> Option<Self> {
-        let mut picked = Self { rows: 0, between: HashSet::default() };
+        let mut picked = Self { elements: 0, between: HashSet::default() };
         let mut waiting = vec![(product.position, *product.bounds.last()?)];
         while let Some((at, columns)) = waiting.pop() {
             for found in program.flow.readers(at) {
                 let Use::Read(op) = found else { return None };
                 let reader = program.flow.instruction(op)?;
+                // A loop may pick other rows in each of its steps.
+                if reader.computation().index() != product.instruction.computation().index() {
+                    return None;
+                }
                 if picks(&reader) {
-                    let made = bounds(&reader)?;
                     // Single elements of rows are something else.
-                    let is_whole = made.last() == Some(&columns);
-                    picked.rows = picked.rows.max(made.iter().product::<u64>() / columns.max(1));
-                    if !is_whole {
-                        return None;
-                    }
+                    let made = bounds(&reader).filter(|made| made.last() == Some(&columns))?;
+                    let elements = made.into_iter().fold(1, u64::saturating_mul);
+                    picked.elements = picked.elements.saturating_add(elements);
                 } else if picked.between.len() < REACH && !any_fused(&reader, mixes) {
                     if picked.between.insert(op) {
                         let made = program.flow.positions(op).filter(|made| !program.flow.is_tuple(*made));
