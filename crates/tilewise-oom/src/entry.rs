@@ -340,11 +340,9 @@ impl Entry {
         if let Some(sizes) = sizes {
             return Some(sizes.padding_bytes());
         }
-        if let Some(padding) = &self.padding {
-            return Some(padding.bytes());
-        }
+        // A printed difference is rounded once more.
         let difference = || Some(self.size.as_ref()?.bytes().saturating_sub(self.unpadded.as_ref()?.bytes()));
-        difference().or_else(|| {
+        difference().or_else(|| Some(self.padding.as_ref()?.bytes())).or_else(|| {
             let is_array = self.shape.as_ref().is_some_and(|shape| !shape.text.starts_with('('));
             let is_cut = self.shape.is_none() && !self.complete && self.window().is_none();
             (!is_array && !is_cut).then_some(0)

@@ -206,7 +206,7 @@ impl Message {
     /// Whether nearly all of a GPU is taken, by the driver's own figures: the pool of one process of JAX leaves a quarter,
     /// unless a setting tells otherwise.
     pub(crate) fn is_taken(&self) -> bool {
-        let is_default = self.framework == Some(Framework::Jax) && self.pool.fraction.is_none();
+        let is_default = self.framework == Some(Framework::Jax) && self.job.pool.fraction.is_none();
         let capacity = self.capacity.as_ref().filter(|_| is_default);
         let free = self.facts.size("free").zip(capacity);
         free.is_some_and(|(free, all)| free.bytes() < all.bytes() / MOSTLY_FULL)

@@ -1,21 +1,17 @@
 //! Messages and their parts.
 
 use crate::block_sizes::BlockSize;
-use crate::done::Done;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
-use crate::job::{Model, PoolSettings, Run};
-use crate::kept::Kept;
+use crate::job::Job;
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::product::Product;
 use crate::server::Server;
-use crate::settings::{self, Setting};
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
-use crate::told::Told;
 use crate::traceback::Frame;
 use crate::verdict::OomVerdict;
 use tilewise::tpu::Generation;
@@ -66,40 +62,14 @@ pub struct Message {
     pub framework: Option<Framework>,
     /// The server whose log the text is, if the text names one.
     pub server: Option<Server>,
+    /// The job, as far as the text shows it.
+    pub job: Job,
     /// Whether the text names spilled registers, or a kernel; of messages about a core's own memory, or a GPU's kernel.
     pub named: Named,
-    /// The job's batch and lengths, as far as the text names them, batches first.
-    pub settings: Vec<Setting>,
-    /// Whether the text tells of steps that ran before the failure.
-    pub has_run: bool,
-    /// Whether a figure of memory grows from line to line of the text's log.
-    pub grows: bool,
-    /// The option of the text that limits the host's memory for the job or its container, and its value.
-    pub host_limit: Option<(String, String)>,
-    /// Arrays that the text's code keeps on the device.
-    pub kept: Option<Kept>,
-    /// Whether the job trains a model or only runs it, if the text shows it.
-    pub run: Option<Run>,
-    /// The setting that the program's own error tells to change.
-    pub told: Option<Told>,
-    /// Changes that the text shows as made.
-    pub done: Vec<Done>,
-    /// The model, if the text names the size of one.
-    pub model: Option<Model>,
     /// Numbers of the text that multiply to the request, on a machine without tiles, if the message lists no arrays.
     pub product: Option<Product>,
-    /// A line of the text that shows an array as replicated.
-    pub replicated: Option<String>,
-    /// The rank of the process that asks for memory of the first GPU, which is another rank's.
-    pub rank_on_first: Option<u64>,
-    /// The settings of the memory that the process takes of a GPU.
-    pub pool: PoolSettings,
     /// The chunks in use of a GPU's pool, if the text lists them, those with the most bytes first.
     pub chunks: Vec<Chunks>,
-    /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
-    pub is_compiled_elsewhere: bool,
-    /// The folder that the job dumps its programs to, if the text shows its `--xla_dump_to`.
-    pub dump: Option<String>,
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; only in messages about a
     /// core's own memory.
     pub kernel: Option<String>,
@@ -165,23 +135,10 @@ impl Message {
             truncated: true,
             framework: None,
             server: None,
+            job: Job::default(),
             named: Named::default(),
-            settings: Vec::new(),
-            has_run: false,
-            grows: false,
-            host_limit: None,
-            kept: None,
-            run: None,
-            told: None,
-            done: Vec::new(),
-            model: None,
             product: None,
-            replicated: None,
-            rank_on_first: None,
-            pool: PoolSettings::default(),
             chunks: Vec::new(),
-            is_compiled_elsewhere: false,
-            dump: None,
             kernel: None,
             block_sizes: Vec::new(),
             quote: None,
@@ -191,18 +148,6 @@ impl Message {
             requested_at: None,
             others: Vec::new(),
         }
-    }
-
-    /// The tokens or other elements of all samples, by the job's own batch and length; `None` unless the text names both.
-    ///
-    /// ```
-    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. {\"batch_size\": 8, \"max_length\": 4096}";
-    /// assert_eq!(tilewise_oom::Message::parse(text)?.elements_of_samples(), Some(32_768));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn elements_of_samples(&self) -> Option<u64> {
-        settings::elements(&self.settings).filter(|_| self.server.is_none())
     }
 
     /// The name of its page in `docs/errors`, without the extension: the code that XLA gives it, or would give it

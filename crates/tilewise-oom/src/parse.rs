@@ -4,16 +4,13 @@
 use crate::block_sizes::{BlockSize, block_sizes};
 use crate::candidates::{self, Candidate};
 use crate::device::{self, Device};
-use crate::done::Done;
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
-use crate::growth;
-use crate::job::{self, Model, PoolSettings, Run};
-use crate::kept::Kept;
+use crate::job::{Job, Told};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
@@ -24,14 +21,11 @@ use crate::occasion::Occasion;
 use crate::pool;
 use crate::product::Product;
 use crate::server::Server;
-use crate::settings;
-use crate::sharding;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::told::Told;
 use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -40,9 +34,6 @@ use std::ops::Range;
 /// Words before and behind the kernel whose stack doesn't fit.
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
-
-/// Signs of XRT, by which PyTorch/XLA sent programs to a TPU's host.
-const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
 
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -58,18 +49,10 @@ impl Message {
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let mut messages = read_all(&text, is_log, device);
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
-        let (kernel, dump, named) = (kernel_name::of(&text), dump_of(&text), Named::of(&text));
+        let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let filled = pool::filled_percent(log);
-        let is_compiled_elsewhere =
-            framework == Some(Framework::TensorFlow) || REMOTE.iter().any(|sign| text.contains(sign));
         let chunks = pool::chunks(log);
-        let (grows, kept) = (growth::grows(log), Kept::of(log));
-        let (settings, has_run, settings_of_pool) =
-            (settings::of(&text, server), grows || job::has_run(log), PoolSettings::of(&text));
-        let host_limit = job::host_limit(log);
-        let (replicated, rank_on_first) = (sharding::replicated(log), job::rank_on_first(log));
-        let generation = device::generation(&text);
-        let (model, run, told, done) = (Model::of(log), Run::of(log), Told::of(log), Done::all(log));
+        let (job, generation) = (Job::of(log, &text, server, framework), device::generation(&text));
         let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
         let with_names = |message: Self| {
             let is_of_core = is_of_core(&message);
@@ -85,29 +68,18 @@ impl Message {
             facts.0.extend(has_cause.then(|| Fact { name: "cause", value: FactValue::Text("exception".to_owned()) }));
             let is_untiled = matches!(form.rule().judged, Judged::Elsewhere(_)) && message.entries.is_empty();
             let product = message.used.as_ref().filter(|_| is_untiled).and_then(|used| Product::of(log, used));
+            let mut job = job.clone();
+            job.told = job.told.or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?));
             Self {
                 form,
                 facts,
                 framework,
                 server,
+                job,
                 named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
-                settings: settings.clone(),
-                has_run,
-                grows,
-                host_limit: host_limit.clone(),
-                kept: kept.clone(),
-                run,
-                told: told.clone().or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?)),
-                done: done.clone(),
                 generation,
-                model,
                 product,
-                replicated: replicated.clone(),
-                rank_on_first,
-                pool: settings_of_pool.clone(),
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
-                is_compiled_elsewhere,
-                dump: dump.clone(),
                 kernel: kernel.clone().filter(|_| is_of_core),
                 block_sizes,
                 ..message
@@ -165,16 +137,6 @@ fn shells_word(text: &str) -> Option<Message> {
         message.memory_space = Some("host".to_owned());
         message
     })
-}
-
-/// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
-fn dump_of(text: &str) -> Option<String> {
-    let (_, folder) = text.split_once("--xla_dump_to=")?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=~".contains(c);
-    let end = folder.find(|c| !is_plain(c)).unwrap_or(folder.len());
-    let is_ended = folder[end..].chars().next().is_none_or(|c| c.is_whitespace() || "\"'`,)".contains(c));
-    (is_ended && folder.starts_with(|c: char| c.is_ascii_alphanumeric() || "/.~".contains(c)))
-        .then(|| folder[..end].to_owned())
 }
 
 /// Block sizes of the kernel in a message about a core's memory: the kernel whose stack doesn't fit, otherwise that of

@@ -49,7 +49,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     let budget = listing.message.budget();
     let new = |finding, target| Recommendation::new(Finding::Memory(finding), target, Some(framework));
     let mut advice = of_message(listing);
-    let is_done = |done| listing.message.done.contains(&done);
+    let is_done = |done| listing.message.job.done.contains(&done);
     advice.retain(|piece| piece.change != Change::Checkpoint || !is_done(Done::Recomputed));
     let scores = advice.iter_mut().filter(|piece| matches!(piece.finding, Finding::AttentionScores(_)));
     for piece in scores.filter(|_| is_done(Done::BlockwiseAttention)) {
@@ -83,7 +83,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     }
     // A loop that nothing cuts runs all its steps as one program.
     if framework == Framework::TorchXla
-        && !listing.message.done.contains(&Done::CutGraph)
+        && !listing.message.job.done.contains(&Done::CutGraph)
         && listing.message.raised_at.is_some()
     {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
@@ -119,8 +119,8 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
             MemoryFinding::LookInside {
                 lacks,
                 shrink,
-                dump: listing.message.dump.clone(),
-                is_elsewhere: listing.message.is_compiled_elsewhere,
+                dump: listing.message.job.dump.clone(),
+                is_elsewhere: listing.message.job.is_compiled_elsewhere,
             },
             Target::Process,
         ));
@@ -141,10 +141,11 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         shapes.is_empty()
             || message.server.is_some()
             || is_bound(setting)
-            || bounds().any(|bound| Some(bound) == message.elements_of_samples())
+            || bounds().any(|bound| Some(bound) == message.job.elements_of_samples())
     };
     // A batch of 1 can't be lowered.
-    let is_lowerable = |setting: &&Setting| setting.value > 1 && has_bound(setting);
+    let is_ruled_out = |setting: &Setting| setting.is_of_batch() && message.job.is_batch_ruled_out;
+    let is_lowerable = |setting: &&Setting| setting.value > 1 && !is_ruled_out(setting) && has_bound(setting);
     if let Some(finding) = whole_model(&advice, listing) {
         advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
         return advice;
@@ -154,13 +155,14 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         setting.name.to_ascii_lowercase().contains("global")
             && shapes.iter().any(|shape| first(shape) == Some(setting.value))
     };
-    if let Some(global) = message.settings.iter().find(is_global) {
+    if let Some(global) = message.job.settings.iter().find(is_global) {
         let finding = Finding::Memory(MemoryFinding::GlobalBatch(global.clone()));
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
         return advice;
     }
-    let settings: Vec<Setting> = message.settings.iter().filter(is_lowerable).cloned().collect();
-    let samples = message.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
+    let settings: Vec<Setting> = message.job.settings.iter().filter(is_lowerable).cloned().collect();
+    let samples =
+        message.job.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
     if settings.is_empty() || !is_made {
         return advice;
     }
@@ -182,8 +184,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
             shrink.take()
         }
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(None))) => None,
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(Some(largest))))
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. })) => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(largest), .. }))
             if !largest.is_random && largest.transform.is_none() =>
         {
             None
@@ -202,7 +204,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     });
     // A setting names the batch of this step.
     let is_of_batch = |piece: &Recommendation| {
-        matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(Some(_))) | Finding::LargeDimension(_))
+        matches!(
+            &piece.finding,
+            Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(_), .. }) | Finding::LargeDimension(_)
+        )
     };
     advice.retain(|piece| !is_of_batch(piece));
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
@@ -212,12 +217,12 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
 /// Puts first what code keeps: a checkpoint, or a list of arrays, where steps ran before one found no memory.
 pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let is_of_step = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
-    let has_grown = message.grows || message.has_run;
+    let has_grown = message.job.grows || message.job.has_run;
     let is_cause = |kept: &Kept| match kept {
         Kept::Checkpoint(_) => true,
         _ => has_grown && Asker::of_weights(message).is_none(),
     };
-    if let Some(kept) = message.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {
+    if let Some(kept) = message.job.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {
         advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::TorchGrowth)));
         let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
         advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
@@ -227,7 +232,7 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
 
 /// Puts the setting that the error itself names first.
 pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
-    let told = message.told.clone().filter(|_| message.form.level() == Level::Error);
+    let told = message.job.told.clone().filter(|_| message.form.level() == Level::Error);
     let is_told = |piece: &Recommendation| match (&piece.finding, &told) {
         (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {
             told.is_option(server.tokens_flag())
@@ -255,7 +260,7 @@ fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<Memory
     let message = listing.message;
     let looks = |piece: &Recommendation| matches!(&piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let is_unknown = listing.allocations.is_empty() && advice.first().is_some_and(looks) && message.server.is_none();
-    let model = message.model.filter(|_| is_unknown)?;
+    let model = message.job.model.filter(|_| is_unknown)?;
     // A job that needs less has divided it already.
     let used = message.budget().used_bytes?;
     (used / 2..=used).contains(&model.bytes()).then_some(MemoryFinding::WholeModel(model))

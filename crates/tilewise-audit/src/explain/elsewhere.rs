@@ -18,8 +18,8 @@ use tilewise_oom::{
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
-        Smaller(_)
-        | TorchCheckpoint
+        Smaller { .. }
+        | TorchCheckpoint { .. }
         | TorchLess { .. }
         | Whole(_)
         | TorchSave
@@ -41,7 +41,10 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
-        matches!(finding, Smaller(None) | ServerPrograms { .. } | TorchCheckpoint | TorchLess { .. })
+        matches!(
+            finding,
+            Smaller { largest: None, .. } | ServerPrograms { .. } | TorchCheckpoint { .. } | TorchLess { .. }
+        )
     };
     let is_there = |finding: &ElsewhereFinding| is_of_batch(finding) || matches!(finding, OldArrays { .. });
     let asker = Asker::of_weights(listing.message).filter(|_| found.iter().any(is_there));
@@ -50,20 +53,20 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     }
     let of_weights = |asker| Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None });
     let weights = asker.map(|asker| (of_weights(asker), Target::Argument));
-    if found.iter().any(|finding| matches!(finding, Smaller(Some(_)))) && are_doubles(listing) {
+    if found.iter().any(|finding| matches!(finding, Smaller { largest: Some(_), .. })) && are_doubles(listing) {
         found.insert(1, Doubles);
     }
-    let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_)));
+    let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller { .. }));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
     let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
     // Fewer samples don't make a copy of a weight smaller.
     let is_most = || largest(listing).zip(listing.message.budget().temporary_bytes);
     let is_most = copy.is_some() && is_most().is_some_and(|(row, all)| row.taken_bytes() > all / 2);
-    let found = found.into_iter().filter(|finding| !(is_most && matches!(finding, Smaller(_)))).map(|finding| {
+    let found = found.into_iter().filter(|finding| !(is_most && matches!(finding, Smaller { .. }))).map(|finding| {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
-    let beside = listing.message.pool.tensorflow_bytes.filter(|_| {
+    let beside = listing.message.job.pool.tensorflow_bytes.filter(|_| {
         let is_gpu = listing.message.machine().is_some_and(|machine| machine != UntiledMachine::Host);
         listing.message.framework == Some(Framework::Jax) && is_gpu
     });
@@ -110,7 +113,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         }
         reason @ (Reason::Host | Reason::Group | Reason::Killed) => {
             let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
-            let limit = message.host_limit.clone().filter(|_| reason == Reason::Group);
+            let limit = message.job.host_limit.clone().filter(|_| reason == Reason::Group);
             let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit {
                 option,
                 value,
@@ -121,7 +124,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if reason == Reason::Group {
                 found.reverse();
             }
-            message.grows.then_some(HostGrowth).into_iter().chain(found).collect()
+            message.job.grows.then_some(HostGrowth).into_iter().chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]
@@ -130,9 +133,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {
-            let mut found = [OldArrays { percent: Some(percent), has_run: message.has_run }, smaller(listing)];
+            let mut found = [OldArrays { percent: Some(percent), has_run: message.job.has_run }, smaller(listing)];
             // A large request finds no room in an empty pool either, and a listed array is of the program's own.
-            if message.asks_much() || matches!(found[1], Smaller(Some(_))) {
+            if message.asks_much() || matches!(found[1], Smaller { largest: Some(_), .. }) {
                 found.reverse();
             }
             found.into()
@@ -154,7 +157,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 
 /// The step for what finds no room beside the pool: a smaller fraction than the one that the text sets.
 fn beside_pool(message: &Message, reason: Reason) -> ElsewhereFinding {
-    match message.pool.fraction.clone() {
+    match message.job.pool.fraction.clone() {
         Some((name, value)) => PoolFraction { name, value, is_raised: false },
         None => OfReason(reason),
     }
@@ -174,23 +177,23 @@ fn are_doubles(listing: Listing<'_>) -> bool {
 /// alive replace smaller inputs.
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
-        && found.iter().any(|finding| matches!(finding, Smaller(_) | OldArrays { .. }));
+        && found.iter().any(|finding| matches!(finding, Smaller { .. } | OldArrays { .. }));
     if !is_of_pool {
         return found;
     }
-    if message.has_run && found.iter().any(|finding| matches!(finding, Smaller(None))) {
-        found.retain(|finding| !matches!(finding, Smaller(None)));
+    if message.job.has_run && found.iter().any(|finding| matches!(finding, Smaller { largest: None, .. })) {
+        found.retain(|finding| !matches!(finding, Smaller { largest: None, .. }));
         if !found.iter().any(|finding| matches!(finding, OldArrays { .. })) {
             found.insert(0, OldArrays { percent: None, has_run: true });
         }
     }
-    let raised = message.pool.small_fraction().map(|(name, value)| PoolFraction {
+    let raised = message.job.pool.small_fraction().map(|(name, value)| PoolFraction {
         name: name.to_owned(),
         value: value.to_owned(),
         is_raised: true,
     });
     // Before the first step there are no pieces.
-    let unpooled = message.pool.unpooled.clone().filter(|_| message.has_run);
+    let unpooled = message.job.pool.unpooled.clone().filter(|_| message.job.has_run);
     let unpooled = unpooled.map(|(name, value)| Unpooled(name, value));
     raised.into_iter().chain(unpooled).chain(found).collect()
 }
@@ -219,7 +222,7 @@ fn unified(message: &Message) -> Option<u64> {
     /// Tenths of a GPU's memory that few hosts have beside it.
     const MOST: u64 = 40;
 
-    let is_useful = !message.done.contains(&Done::UnifiedMemory) && message.run != Some(Run::Training);
+    let is_useful = !message.job.done.contains(&Done::UnifiedMemory) && message.job.run != Some(Run::Training);
     let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
     let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
     (is_possible && is_useful && tenths <= MOST).then_some(tenths)
@@ -235,7 +238,8 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     const OF_LIBRARIES: u64 = 10;
 
     let message = listing.message;
-    if let Some(rank) = message.rank_on_first {
+    let is_batch_ruled_out = message.job.is_batch_ruled_out;
+    if let Some(rank) = message.job.rank_on_first {
         return vec![TorchRank(rank)];
     }
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
@@ -245,26 +249,30 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let is_last_of_many = asked.zip(fact("held")).is_some_and(|(asked, held)| asked < held / MANY);
     // No backward pass follows an evaluation.
     let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
-    let run = if is_evaluated { Some(Run::Inference) } else { message.run };
+    let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
     let less = match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         _ if is_whole => Whole(whole_array(message)),
-        _ if message.grows => TorchGrowth,
+        _ if message.job.grows => TorchGrowth,
         (Some(server), _) => {
             // Graphs lie beside what a server counted.
             let are_graphs = fact("graphs").zip(asked).is_some_and(|(graphs, asked)| graphs >= asked);
             ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture) }
         }
-        (None, Some(Run::Training)) if !message.done.contains(&Done::Recomputed) => TorchCheckpoint,
-        (None, run) => TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many },
+        (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => {
+            TorchCheckpoint { is_batch_ruled_out }
+        }
+        (None, run) => {
+            TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many, is_batch_ruled_out }
+        }
     };
     // Pieces that are joined don't make more memory, and a few are always free.
     let is_much = cached.zip(fact("held")).is_none_or(|(cached, held)| cached > held / PIECES);
     let is_enough =
         asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
     let joined = cached
-        .filter(|cached| *cached > 0 && is_much && is_enough && !message.done.contains(&Done::ExpandableSegments));
+        .filter(|cached| *cached > 0 && is_much && is_enough && !message.job.done.contains(&Done::ExpandableSegments));
     let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
     // A server sizes its cache by what is free: pieces are what is left of that.
     let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
@@ -284,9 +292,9 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     };
     let order = match () {
         () if message.cause() == Some(OomVerdict::Reservation) || is_of_others() == Some(true) => {
-            [processes, Some(less), None]
+            [Some(JaxBeside).filter(|_| message.job.names_jax).or(processes), Some(less), None]
         }
-        () if is_most && !message.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
+        () if is_most && !message.job.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
             [joined, Some(less), processes]
         }
         () => [Some(less), joined, processes],
@@ -306,7 +314,7 @@ fn whole_array(message: &Message) -> WholeArray {
     }
     // A printed number of parameters has three digits.
     let is_close = |bytes: u64, asked: u64| bytes.abs_diff(asked) <= asked / 100;
-    let parameters = message.model.zip(message.used.as_ref()).filter(|(model, asked)| {
+    let parameters = message.job.model.zip(message.used.as_ref()).filter(|(model, asked)| {
         [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
     });
     let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
@@ -329,19 +337,19 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     if let Some(product) = &listing.message.product {
         return Whole(WholeArray::Product(product.clone()));
     }
-    Smaller(largest(listing).map(|row| {
+    let largest = largest(listing).map(|row| {
         let own = row.source.as_ref().filter(|source| !source.is_installed());
         let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
-        let leading = row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
         // A name may lack the transformation that the reader's own line has.
         let line_of_call = listing.message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
         LargestBuffer {
             owner: line.or(name),
             bytes: row.taken_bytes(),
-            is_one_sample: leading == Some(1),
+            rows: row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound()),
             is_random: is_random(row.op_name()),
             transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
         }
-    }))
+    });
+    Smaller { largest, is_batch_ruled_out: listing.message.job.is_batch_ruled_out }
 }

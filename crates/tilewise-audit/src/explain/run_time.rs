@@ -34,7 +34,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let returned = message.facts.size("graph_output").or_else(|| Some(&output?.size)).filter(is_more).cloned();
     advice.extend(returned.map(|size| new(RunTimeFinding::Returns { size }, Target::Result)));
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
-    let has_run = message.has_run;
+    let has_run = message.job.has_run;
     let others = new(RunTimeFinding::OthersHold { asked, free, programs, has_run }, Target::Process);
     let is_program = message.requirement.is_some() || message.module.is_some();
     let asker = match (Asker::of_weights(message), message.server) {
@@ -68,7 +68,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 /// Steps where others hold the memory of a device that may be a TPU or a GPU.
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = Asker::of_weights(message).unwrap_or(Asker::Array);
-    let (asked, has_run) = (message.used.clone(), message.has_run);
+    let (asked, has_run) = (message.used.clone(), message.job.has_run);
     let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker != Asker::Array);
@@ -82,7 +82,7 @@ pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
 
 /// The state that a text shows as replicated beside an error; what is being made is divided as it is made.
 pub(super) fn whole_state(message: &Message) -> Option<RunTimeFinding> {
-    let line = message.replicated.clone().filter(|_| message.form.level() == Level::Error)?;
+    let line = message.job.replicated.clone().filter(|_| message.form.level() == Level::Error)?;
     (Asker::of_weights(message) != Some(Asker::Weights)).then_some(RunTimeFinding::WholeState(line))
 }
 

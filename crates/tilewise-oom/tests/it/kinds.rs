@@ -462,11 +462,11 @@ fn variables_of_a_command_name_the_framework_and_the_dump() {
     let message = parse(&format!(
         "PJRT_DEVICE=TPU XLA_FLAGS=\"--xla_dump_to=gs://b/hlo --xla_dump_hlo_as_text\" python a.py\n{error}"
     ));
-    assert_eq!((message.framework, message.dump.as_deref()), (Some(Framework::TorchXla), Some("gs://b/hlo")));
-    assert_eq!((parse(error).framework, parse(error).dump), (None, None));
+    assert_eq!((message.framework, message.job.dump.as_deref()), (Some(Framework::TorchXla), Some("gs://b/hlo")));
+    assert_eq!((parse(error).framework, parse(error).job.dump), (None, None));
     // Names that a shell takes apart, a template's field, another option.
     for folder in ["/tmp/d|halt", "a&halt", "$(halt)", "{folder}", "/tmp/{run}", "<folder>", "", "-rf"] {
-        assert_eq!(parse(&format!("XLA_FLAGS=--xla_dump_to={folder}\n{error}")).dump, None, "{folder}");
+        assert_eq!(parse(&format!("XLA_FLAGS=--xla_dump_to={folder}\n{error}")).job.dump, None, "{folder}");
     }
 }
 

@@ -370,14 +370,19 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
         0 | 1 => String::new(),
         count => format!("; {count} listed arrays have it"),
     };
+    let (condition, short) = if finding.is_batch_ruled_out {
+        ("counts what is independent", "if these are independent")
+    } else {
+        ("is your batch", "if that is your batch")
+    };
     let words = Words::new(format!(
-        "If dimension 0 of {}{}, of size {size}, is your batch, process it in parts, one after the other{common}{}; {parts} parts \
+        "If dimension 0 of {}{}, of size {size}, {condition}, process it in parts, one after the other{common}{}; {parts} parts \
          free this much at most",
         bare(about),
         at_line(about),
         if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
     ))
-    .task(format!("Process the {size} in {parts} parts, if that is your batch"));
+    .task(format!("Process the {size} in {parts} parts, {short}"));
     match about.framework {
         Some(Framework::Jax) if has_gradient => words.code(
             JAX,
@@ -396,6 +401,6 @@ total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)"
             format!("for part in batch.chunk({parts}):\n    (loss_of(part) / {parts}).backward()\n    xm.mark_step()"),
         ),
         // In a training step all parts of a split would be kept for the gradient.
-        _ => words.task(format!("Take fewer than {size} at once, if that is your batch")),
+        _ => words.task(format!("Take fewer than {size} at once, {short}")),
     }
 }

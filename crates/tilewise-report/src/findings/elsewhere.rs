@@ -3,17 +3,16 @@
 use super::{
     Words,
     code::{JAX, MAP, PROCESSES},
-    gpu_kernels,
-    memory::{NO_ARRAYS, look_inside},
-    reason,
+    gpu_kernels, reason,
     run_time::{drop_old, list_alive},
+    smaller,
     words::printed,
 };
 use crate::style::{bytes, file_name, grouped};
 use tilewise::visible;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{ElsewhereFinding, MessageLacks, Transform, WholeArray},
+    recommendation::finding::{ElsewhereFinding, WholeArray},
 };
 use tilewise_oom::{
     Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
@@ -47,6 +46,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Keep TensorFlow off the GPU: it may hold {} of it", bytes(*taken)))
         .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import"),
+        ElsewhereFinding::JaxBeside => Words::new(
+            "Keep JAX off the GPU, or let it set nothing aside: where a process imports both, JAX takes most of the GPU for a pool as it starts, \
+             which PyTorch sees as memory of others",
+        )
+        .task("If JAX is in this process, too: let it set nothing aside")
+        .code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or JAX_PLATFORMS=cpu, before Python starts"),
         ElsewhereFinding::HostLimit { option, value, job } => {
             let assign = if option == "-m" { " " } else { "=" };
             let peak = job.map(|job| format!("sacct -j {job} --format=JobID,ReqMem,MaxRSS  # what it took\n"));
@@ -91,59 +96,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("If other processes use the device: see what they hold")
         .code(None, PROCESSES),
-        ElsewhereFinding::Smaller(largest) => {
-            let start = largest.as_ref().map(|largest| {
-                let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
-                format!(": the largest buffer{owner} takes {}", bytes(largest.bytes))
-            });
-            if largest.as_ref().is_some_and(|largest| largest.is_one_sample) {
-                return Words::new(format!(
-                    "Keep less of what is computed (`jax.checkpoint`, if it is differentiated), or compute it for a part of the picture or \
-                     sequence at a time{}, and has one sample",
-                    start.unwrap_or_default()
-                ))
-                .jax(about, JAX, "f = jax.checkpoint(f)  # around each layer");
-            }
-            if largest.as_ref().is_some_and(|largest| largest.is_random) {
-                return Words::new(format!(
-                    "Make fewer random numbers at once: a layer at a time, on the host, or on each device its part (`out_shardings`; before \
-                     JAX 0.5 only with `jax_threefry_partitionable`){}, the bits of random numbers",
-                    start.unwrap_or_default()
-                ))
-                .task("Make fewer random numbers at once, or make them on the host")
-                .jax(
-                    about,
-                    JAX,
-                    "with jax.default_device(jax.devices('cpu')[0]):  # around the initialisation\n    params = init(key)",
-                );
-            }
-            let recomputed = match about.framework {
-                Some(Framework::Jax) => Some("`jax.checkpoint` around what makes the largest buffers"),
-                Some(Framework::TensorFlow) => Some("`tf.recompute_grad` around what makes the largest buffers"),
-                _ => None,
-            };
-            let is_kept = largest.as_ref().is_some_and(|largest| largest.transform == Some(Transform::Gradient));
-            let how = match recomputed {
-                // Arrays kept for a gradient may have no samples, such as weights of each turn of a loop.
-                Some(recomputed) if is_kept => format!("{recomputed}, or fewer samples at once, where those have any"),
-                Some(recomputed) => format!("fewer samples at once, or, if a gradient is taken, {recomputed}"),
-                None => "fewer samples at once".to_owned(),
-            };
-            let smaller = format!("{how}{}", start.unwrap_or_default());
-            let is_listed = largest.is_some() || about.framework == Some(Framework::TensorFlow);
-            let made_smaller = Words::new(format!("Make the program smaller: {smaller}"));
-            match largest.as_ref().and_then(|largest| largest.transform) {
-                // Samples and layers are a guess about a program of which nothing is known.
-                _ if !is_listed => look_inside(MessageLacks::Arrays, NO_ARRAYS, None, about),
-                Some(Transform::Map) => made_smaller
-                    .task("Map over parts of the batch, one after the other")
-                    .code(JAX, MAP),
-                Some(Transform::Gradient) => made_smaller
-                    .task("Keep less for the gradient, or take fewer samples at once")
-                    .jax(about, JAX, "layer = jax.checkpoint(layer)  # what is differentiated"),
-                _ => made_smaller
-                    .task("If a dimension is your batch: take fewer samples at once"),
-            }
+        ElsewhereFinding::Smaller { largest, is_batch_ruled_out } => {
+            smaller::words(largest.as_ref(), *is_batch_ruled_out, about)
         }
         ElsewhereFinding::NoFailure => Words::new(
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
@@ -165,13 +119,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ => words.code(None, "free -m"),
             }
         }
-        ElsewhereFinding::TorchCheckpoint => {
-            Words::new("Keep less for the backward pass: fewer samples at once, or checkpoints around the layers")
-                .task("Take fewer samples at once, or put checkpoints around the layers")
+        ElsewhereFinding::TorchCheckpoint { is_batch_ruled_out } => {
+            let (fewer, task) = if *is_batch_ruled_out {
+                ("shorter or smaller inputs", "Put checkpoints around the layers, or take shorter inputs")
+            } else {
+                ("fewer samples at once", "Take fewer samples at once, or put checkpoints around the layers")
+            };
+            Words::new(format!("Keep less for the backward pass: {fewer}, or checkpoints around the layers"))
+                .task(task)
                 .code("import torch", "y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)  # in place of y = layer(x)")
         }
-        ElsewhereFinding::TorchLess { run, is_last_of_many } => {
-            let less = "fewer samples, shorter or smaller inputs, or parts of them one after the other";
+        ElsewhereFinding::TorchLess { run, is_last_of_many, is_batch_ruled_out } => {
+            let fewer = if *is_batch_ruled_out { "" } else { "fewer samples, " };
+            let less = format!("{fewer}shorter or smaller inputs, or parts of them one after the other");
             let (words, mut code) = if *is_last_of_many {
                 let words = Words::new(format!(
                     "See whether each batch leaves memory taken, as where results are kept in a list on the device, and keep those on the \
@@ -180,8 +140,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 let printed = "print(torch.cuda.memory_allocated() >> 20, 'MiB')  # before each batch\n";
                 (words.task("See whether batches leave memory taken; if none does, take smaller ones"), printed.to_owned())
             } else {
-                let words = Words::new(format!("Take less at once: {less}")).task("Take fewer samples at once, or shorter or smaller inputs");
-                (words, String::new())
+                let task = if *is_batch_ruled_out {
+                    smaller::PARTS_OF_INPUTS
+                } else {
+                    "Take fewer samples at once, or shorter or smaller inputs"
+                };
+                (Words::new(format!("Take less at once: {less}")).task(task), String::new())
             };
             if run.is_none() {
                 code += "with torch.inference_mode():  # where nothing is trained\n    y = model(x)";

@@ -42,6 +42,7 @@ mod rows_of_few;
 mod run_time;
 mod sample_gradients;
 mod shuffled_rows;
+mod smaller;
 mod stacked_cache;
 mod stacked_steps;
 mod statistics;

@@ -19,6 +19,10 @@ fn a_batch_needs_a_second_shape() {
                     bf16[256,2048]{1,0}\n     XLA label: Argument 0 index {}\n     ==========================\n";
     let (task, screen) = first_change(&listed(argument));
     assert_eq!(task, "Process the 256 in 8 parts, if that is your batch", "{screen}");
+    // Other batches ended the same: the 256 may be steps.
+    let tried = format!("{}\nThe entries stay the same with batch_size=512 and 64", listed(argument));
+    let (task, screen) = first_change(&tried);
+    assert_eq!(task, "Process the 256 in 8 parts, if these are independent", "{screen}");
 }
 
 /// The allocator of a GPU's pool lists its chunks in use by size before the message.
@@ -308,6 +312,8 @@ fn what_a_text_shows_is_told() {
             .starts_with("Take fewer samples at once, or put")
     );
     assert!(first_change(&torch("evaluate", "return a @ b", "1.00 GiB")).0.starts_with("See whether batches"));
+    let of_one = format!("{}\nI went down to batch 1, same", torch("training_step", "return a @ b", "1.00 GiB"));
+    assert_eq!(first_change(&of_one).0, "Put checkpoints around the layers, or take shorter inputs");
     let attention = "y = torch.nn.functional.scaled_dot_product_attention(q, k, v)";
     let scores = first_change(&torch("training_step", attention, "12.00 GiB")).0;
     assert_eq!(scores, "Let attention keep no scores: take a fused kernel");

@@ -27,14 +27,21 @@ pub enum ElsewhereFinding {
     },
     /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
     TensorFlowBeside(u64),
+    /// JAX may hold most of a GPU in a process of PyTorch's.
+    JaxBeside,
     /// The host holds much of a state as it is loaded or saved.
     HostState(Occasion),
     /// Each array is an allocation of the driver's: the variable that says so, and its value.
     Unpooled(String, String),
     /// Other processes may hold some of the device's memory.
     Processes,
-    /// The program is too large: its largest buffer, if the message lists any.
-    Smaller(Option<LargestBuffer>),
+    /// The program is too large.
+    Smaller {
+        /// Its largest buffer, if the message lists any.
+        largest: Option<LargestBuffer>,
+        /// Whether a smaller batch is ruled out.
+        is_batch_ruled_out: bool,
+    },
     /// Most listed bytes are of floats of 64 bits.
     Doubles,
     /// No failure: the caller does without the memory.
@@ -44,13 +51,18 @@ pub enum ElsewhereFinding {
     /// The host pins no more memory.
     Pinned,
     /// PyTorch keeps much for the backward pass.
-    TorchCheckpoint,
+    TorchCheckpoint {
+        /// Whether a smaller batch is ruled out.
+        is_batch_ruled_out: bool,
+    },
     /// A job of PyTorch's takes less at once.
     TorchLess {
         /// Whether it trains, if that is known.
         run: Option<Run>,
         /// Whether the request is a small part of what the process holds, of which some may be of earlier batches.
         is_last_of_many: bool,
+        /// Whether a smaller batch is ruled out.
+        is_batch_ruled_out: bool,
     },
     /// One array is too large by itself.
     Whole(WholeArray),
@@ -148,8 +160,8 @@ pub struct LargestBuffer {
     pub owner: Option<String>,
     /// Its size.
     pub bytes: u64,
-    /// Whether its first dimension is 1: it has no samples to divide.
-    pub is_one_sample: bool,
+    /// The size of its first dimension, if known.
+    pub rows: Option<u64>,
     /// Whether it holds random bits, outside of a gradient.
     pub is_random: bool,
     /// The transformation in its operation's name; `None` if there isn't any.
@@ -169,7 +181,7 @@ pub enum Transform {
 impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
-            Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
+            Self::Smaller { .. } | Self::TorchCheckpoint { .. } => Change::Checkpoint,
             Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. }

@@ -91,7 +91,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
 
 /// Whether `places` are those of all samples, by the job's own settings.
 fn are_tokens(message: &MessageModel<'_>, places: u64) -> bool {
-    message.listing.message.elements_of_samples() == Some(places)
+    message.listing.message.job.elements_of_samples() == Some(places)
 }
 
 /// The vocabulary of a language model, from its program.

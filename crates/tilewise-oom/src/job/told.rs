@@ -1,6 +1,6 @@
 //! The setting that a program's own error or warning tells to change: ``Try increasing `gpu_memory_utilization` ``.
 
-use crate::job::assigned;
+use super::{SEARCHED, pool_settings::assigned};
 use crate::text::{tail, word};
 use crate::traceback::Frame;
 
@@ -27,9 +27,6 @@ pub enum Way {
     /// To this value, in the environment.
     Set,
 }
-
-/// Bytes that are searched: an error ends its log.
-const SEARCHED: usize = 256 << 10;
 
 /// Verbs without their endings: `increase`, `increasing`.
 const RAISE: [&str; 2] = ["increas", "rais"];
@@ -86,7 +83,7 @@ impl Told {
     /// use tilewise_oom::Message;
     ///
     /// let text = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`.";
-    /// let told = Message::parse(text)?.told.expect("a setting");
+    /// let told = Message::parse(text)?.job.told.expect("a setting");
     /// assert!(told.is_option("--gpu-memory-utilization") && !told.is_option("--max-num-seqs"));
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```

@@ -14,6 +14,14 @@ pub struct Setting {
     pub value: u64,
 }
 
+impl Setting {
+    /// Whether it is a batch, rather than a length.
+    #[must_use]
+    pub fn is_of_batch(&self) -> bool {
+        self.name.to_ascii_lowercase().contains("batch")
+    }
+}
+
 /// Bytes that are searched: commands and options stand near a message.
 const SEARCHED: usize = 64 << 10;
 
@@ -45,16 +53,23 @@ const OF_SERVERS: [&str; 6] = [
 const MOST_OF_SERVERS: usize = 2;
 
 /// The elements of all samples, if both a batch and a length are known.
-pub(crate) fn elements(settings: &[Setting]) -> Option<u64> {
+pub(super) fn elements(settings: &[Setting]) -> Option<u64> {
     match settings {
-        [batch, length] if !is_length(batch) => batch.value.checked_mul(length.value),
+        [batch, length] if !is_of_server(batch) && batch.is_of_batch() && !length.is_of_batch() => {
+            batch.value.checked_mul(length.value)
+        }
         _ => None,
     }
 }
 
+/// Whether a batch is of one sample.
+pub(super) fn has_batch_of_one(settings: &[Setting]) -> bool {
+    settings.iter().any(|setting| setting.value == 1 && setting.is_of_batch())
+}
+
 /// The batch of a text, and the length of its samples; of a server's log, its own settings. Those that a text names with several
 /// values, as a table of trials does, are left out.
-pub(crate) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
+pub(super) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     let mut found;
     if server.is_some() {
         found = only(named(text, &OF_SERVERS));
@@ -64,11 +79,11 @@ pub(crate) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     } else {
         let all = named(text, &NAMES);
         // Where batches were tried, the length of a sample is no first guess.
-        let are_tried = all.iter().any(|(setting, is_only)| !is_only && !is_length(setting));
+        let are_tried = all.iter().any(|(setting, is_only)| !is_only && setting.is_of_batch());
         found = if are_tried { Vec::new() } else { only(all) };
         // One of a kind: the longest name is the most telling.
-        found.sort_by_key(|setting| (is_length(setting), Reverse(setting.name.len())));
-        found.dedup_by_key(|setting| is_length(setting));
+        found.sort_by_key(|setting| (!setting.is_of_batch(), Reverse(setting.name.len())));
+        found.dedup_by_key(|setting| setting.is_of_batch());
     }
     found
 }
@@ -120,8 +135,8 @@ fn option(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 
-fn is_length(setting: &Setting) -> bool {
-    !setting.name.to_ascii_lowercase().contains("batch")
+fn is_of_server(setting: &Setting) -> bool {
+    OF_SERVERS.contains(&&*option(&setting.name))
 }
 
 /// The whole number behind a name: `=16`, `": 16,`; of an option, ` 16`, too.

@@ -1,10 +1,7 @@
 //! Memory that grows from line to line of a log.
 
-use crate::job;
+use super::{SEARCHED, turns};
 use crate::text::{tail, word};
-
-/// Bytes that are searched: a log ends near its error.
-const SEARCHED: usize = 256 << 10;
 
 /// Lines of one form from which on a figure shows a trend.
 const LEAST: usize = 4;
@@ -19,7 +16,7 @@ const NAMES: [&str; 5] = ["mem", "memory", "rss", "allocated", "alloc"];
 /// the first, up to the last line: `it 100 | cur mem 6218`, `it 200 | cur mem 9810`, ….
 pub(crate) fn grows(log: &str) -> bool {
     let mut series: Vec<(String, Vec<f64>)> = Vec::new();
-    for line in tail(log, SEARCHED).lines().filter(|line| job::counts_turns(line)) {
+    for line in tail(log, SEARCHED).lines().filter(|line| turns::counts_turns(line)) {
         for (form, figure) in figures(line) {
             match series.iter().position(|(of, _)| *of == form) {
                 Some(at) => series[at].1.push(figure),

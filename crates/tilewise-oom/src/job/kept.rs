@@ -1,9 +1,7 @@
 //! Arrays that pasted code keeps on the device: lists that a loop appends to, and checkpoints.
 
+use super::SEARCHED;
 use crate::text::tail;
-
-/// Bytes that are searched: code stands near a message.
-const SEARCHED: usize = 256 << 10;
 
 /// Lines of a loop before one that appends.
 const LOOP: usize = 40;

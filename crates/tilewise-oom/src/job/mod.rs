@@ -1,0 +1,189 @@
+//! The job beside a message: its settings, its code, and the steps that ran before the failure.
+
+mod done;
+mod growth;
+mod kept;
+mod model;
+mod pool_settings;
+mod replicated;
+mod run;
+mod settings;
+mod told;
+mod trials;
+mod turns;
+
+pub use done::Done;
+pub use kept::Kept;
+pub use model::Model;
+pub use pool_settings::PoolSettings;
+pub use run::Run;
+pub use settings::Setting;
+pub use told::{Told, Way};
+
+use crate::framework::Framework;
+use crate::server::Server;
+use crate::text::{tail, word};
+
+/// Bytes that are searched: a log ends near its error.
+const SEARCHED: usize = 256 << 10;
+
+/// Signs of XRT, by which PyTorch/XLA sent programs to a TPU's host.
+const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
+
+/// The job of a text, as far as its log, its command and its code show it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Job {
+    /// Its batch and lengths, batches first; of a server its own settings.
+    pub settings: Vec<Setting>,
+    /// Whether a smaller batch is ruled out: it is 1, or the text tells that others ended the same.
+    pub is_batch_ruled_out: bool,
+    /// Whether steps ran before the failure.
+    pub has_run: bool,
+    /// Whether a figure of memory grows from line to line of the log.
+    pub grows: bool,
+    /// The option that limits the host's memory for the job or its container, and its value.
+    pub host_limit: Option<(String, String)>,
+    /// Arrays that its code keeps on the device.
+    pub kept: Option<Kept>,
+    /// Whether it trains a model or only runs it.
+    pub run: Option<Run>,
+    /// The setting that its own error tells to change.
+    pub told: Option<Told>,
+    /// Changes that were made already.
+    pub done: Vec<Done>,
+    /// Its model, if the text names the size of one.
+    pub model: Option<Model>,
+    /// A line that shows an array as replicated.
+    pub replicated: Option<String>,
+    /// The rank of the process that asks for memory of the first GPU, which is another rank's.
+    pub rank_on_first: Option<u64>,
+    /// Whether a text of PyTorch names JAX, or a library on top of it.
+    pub names_jax: bool,
+    /// The settings of the memory that the process takes of a GPU.
+    pub pool: PoolSettings,
+    /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
+    pub is_compiled_elsewhere: bool,
+    /// The folder that it dumps its programs to, if the text shows its `--xla_dump_to`.
+    pub dump: Option<String>,
+}
+
+impl Job {
+    /// The job of a log; `text` is the log without what surrounds its messages.
+    pub(crate) fn of(log: &str, text: &str, server: Option<Server>, framework: Option<Framework>) -> Self {
+        let (settings, grows) = (settings::of(text, server), growth::grows(log));
+        Self {
+            is_batch_ruled_out: settings::has_batch_of_one(&settings) || trials::are_in_vain(log),
+            settings,
+            has_run: grows || turns::have_run(log),
+            grows,
+            host_limit: host_limit(log),
+            kept: Kept::of(log),
+            run: Run::of(log),
+            told: Told::of(log),
+            done: Done::all(log),
+            model: Model::of(log),
+            replicated: replicated::replicated(log),
+            rank_on_first: rank_on_first(log),
+            names_jax: framework == Some(Framework::Torch) && names_jax(text),
+            pool: PoolSettings::of(text),
+            is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
+                || REMOTE.iter().any(|sign| text.contains(sign)),
+            dump: dump_of(text),
+        }
+    }
+
+    /// The tokens or other elements of all samples, by its batch and length; `None` unless both are known.
+    ///
+    /// ```
+    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. {\"batch_size\": 8, \"max_length\": 4096}";
+    /// assert_eq!(tilewise_oom::Message::parse(text)?.job.elements_of_samples(), Some(32_768));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn elements_of_samples(&self) -> Option<u64> {
+        settings::elements(&self.settings)
+    }
+}
+
+fn names_jax(text: &str) -> bool {
+    const NAMES: [&str; 3] = ["jax", "jaxlib", "flax"];
+    word::all(text).any(|(start, end)| NAMES.iter().any(|name| text[start..end].eq_ignore_ascii_case(name)))
+}
+
+/// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
+fn dump_of(text: &str) -> Option<String> {
+    let (_, folder) = text.split_once("--xla_dump_to=")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:@%+=~".contains(c);
+    let end = folder.find(|c| !is_plain(c)).unwrap_or(folder.len());
+    let is_ended = folder[end..].chars().next().is_none_or(|c| c.is_whitespace() || "\"'`,)".contains(c));
+    (is_ended && folder.starts_with(|c: char| c.is_ascii_alphanumeric() || "/.~".contains(c)))
+        .then(|| folder[..end].to_owned())
+}
+
+/// The option that limits a job's or a container's memory, and its value: `--mem`, `200G`; `None` for several values.
+fn host_limit(text: &str) -> Option<(String, String)> {
+    /// Options of Slurm and of Docker; `-m` is one in a command of the latter alone.
+    const OPTIONS: [&str; 3] = ["--mem", "--memory", "-m"];
+    let of_line = |line: &str| {
+        let is_of_docker = line.contains("docker ") || line.contains("podman ");
+        let mut words = line.split_whitespace().flat_map(|word| word.splitn(2, '=')).peekable();
+        std::iter::from_fn(move || {
+            let name = words.next()?;
+            let is_option = OPTIONS.contains(&name) && (name != "-m" || is_of_docker);
+            Some(
+                words
+                    .peek()
+                    .filter(|value| is_option && is_amount(value))
+                    .map(|value| (name.to_owned(), (*value).to_owned())),
+            )
+        })
+        .flatten()
+        .collect::<Vec<_>>()
+    };
+    let mut found = tail(text, SEARCHED).lines().flat_map(of_line);
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
+/// Whether a value is of memory: `200G`, `16gb`, `512Gi`.
+fn is_amount(value: &str) -> bool {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = value[digits..].to_ascii_lowercase();
+    digits > 0 && ["m", "mb", "mi", "g", "gb", "gi", "t", "tb", "ti"].contains(&unit.as_str())
+}
+
+/// The rank whose own line tells that it asked the first GPU, where several other processes are: each rank should have its
+/// own.
+fn rank_on_first(log: &str) -> Option<u64> {
+    log.lines().filter(|line| line.contains(" GPU 0 has a total ")).find_map(|line| {
+        let (rank, message) = line.split_once("[rank")?.1.split_once(']')?;
+        let others = message.matches(" Process ").count() + message.matches(" process ").count();
+        rank.parse().ok().filter(|rank| *rank > 0 && others > 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_on_the_first_gpu() {
+        let of = |rank: u64, gpu: u64, others: &str| {
+            rank_on_first(&format!(
+                "[rank{rank}]: Tried to allocate 64.00 MiB. GPU {gpu} has a total capacity of 79.15 GiB.{others}"
+            ))
+        };
+        let others = " Process 70410 has 10.12 GiB memory in use. Process 70411 has 9.87 GiB memory in use.";
+        assert_eq!(of(5, 0, others), Some(5));
+        assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
+    }
+
+    #[test]
+    fn limits_of_jobs_and_containers() {
+        let of = |text: &str| host_limit(text).map(|(name, value)| format!("{name} {value}"));
+        assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
+        assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
+        assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
+    }
+}

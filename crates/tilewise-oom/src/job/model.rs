@@ -1,0 +1,87 @@
+//! The size of a model that a text names.
+
+use super::SEARCHED;
+use crate::text::tail;
+
+/// The model that a text names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Model {
+    /// Number of its parameters.
+    pub parameters: u64,
+    /// Whether the text speaks of training.
+    pub is_trained: bool,
+}
+
+impl Model {
+    /// The model of a text that names one size: `gemma-2b`, `1.1 Billion Parameters`, `7B parameters`.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let text = tail(text, SEARCHED);
+        let mut sizes = text.match_indices(['b', 'B']).filter_map(|(at, _)| parameters(text, at));
+        let parameters = sizes.next()?;
+        let is_trained = ["train", "Train"].iter().any(|word| text.contains(word));
+        sizes.all(|other| other == parameters).then_some(Self { parameters, is_trained })
+    }
+
+    /// Bytes of its weights in bfloat16; in training, with gradients and Adam's moments, all in f32.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.parameters.saturating_mul(if self.is_trained { 16 } else { 2 })
+    }
+}
+
+/// The number of parameters before the letter at `at`; `None` for a size in bytes, `8B`.
+fn parameters(text: &str, at: usize) -> Option<u64> {
+    /// Digits of a size.
+    const MOST: usize = 12;
+    /// Letters before it that are looked at for the name of a family.
+    const FAMILY: usize = 16;
+
+    let (before, behind) = (&text[..at], &text[at + 1..]);
+    let is_word = behind.get(..6).is_some_and(|rest| rest.eq_ignore_ascii_case("illion"));
+    let before = if is_word { before.trim_end_matches(' ') } else { before };
+    let digits = before.bytes().rev().take(MOST).take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let (name, number) = before.split_at(before.len() - digits);
+    let behind = if is_word { behind[6..].trim_start_matches('s') } else { behind };
+    if behind.starts_with(|letter: char| letter.is_alphanumeric()) {
+        return None;
+    }
+    let next = behind.trim_start_matches([' ', '-']).get(..5).unwrap_or_default();
+    // Parts of hexadecimal identifiers end so, too.
+    let is_family = |letter: char| letter.is_ascii_alphabetic() && letter.to_ascii_lowercase() > 'f';
+    let is_named = name.ends_with(['-', '_']) && name.chars().rev().take(FAMILY).any(is_family);
+    if !is_named && !next.eq_ignore_ascii_case("param") && !next.eq_ignore_ascii_case("model") {
+        return None;
+    }
+    let billions = number.parse::<f64>().ok().filter(|billions| (0.05..5000.0).contains(billions))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0.05 to 5000 billions")]
+    Some((billions * 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_models() {
+        let of = |text: &str| Model::of(text).map(|model| (model.parameters / 1_000_000, model.is_trained));
+        assert_eq!(of("Model Contain  1.1 Billion Parameters, train.py"), Some((1100, true)));
+        assert_eq!(of("1.100048384  Billion Parameters"), Some((1100, false)));
+        assert_eq!(of("--model google/gemma-2b"), Some((2000, false)));
+        assert_eq!(of("a 7B parameter model"), Some((7000, false)));
+        // Bytes, several models, other words.
+        for none in [
+            "Size: 8B",
+            "0B reserved",
+            "gemma-2b or llama-7b",
+            "2bit",
+            "x-4bfloat",
+            "-2b",
+            "é-b",
+            "b",
+            "4f89-412b-9a0c",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The settings of the memory that a process takes of a GPU.
+
+use crate::text::word;
+
+/// The settings of the memory that a process takes of a GPU, where the text shows them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PoolSettings {
+    /// The variable that limits the pool, and its value, a part of the GPU's memory: `XLA_PYTHON_CLIENT_MEM_FRACTION`, `.10`.
+    pub fraction: Option<(String, String)>,
+    /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
+    pub unpooled: Option<(String, String)>,
+    /// Bytes of one GPU that TensorFlow set aside in this process, by its own word.
+    pub tensorflow_bytes: Option<u64>,
+}
+
+impl PoolSettings {
+    pub(crate) fn of(text: &str) -> Self {
+        let set = |is: fn(&str) -> bool| {
+            word::all(text).find_map(|(start, end)| {
+                let name = &text[start..end];
+                let value = is(name).then(|| assigned(&text[end..])).flatten()?;
+                Some((name.to_owned(), value.to_owned()))
+            })
+        };
+        let is_fraction = |value: &(String, String)| value.1.parse::<f64>().is_ok_and(|part| 0.0 < part && part <= 1.0);
+        Self {
+            fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
+                .filter(is_fraction),
+            unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
+            tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
+        }
+    }
+
+    /// The part of the memory that the pool may have, if that is less than most of it.
+    #[must_use]
+    pub fn small_fraction(&self) -> Option<(&str, &str)> {
+        /// A part that JAX takes without a setting.
+        const DEFAULT: f64 = 0.75;
+        let (name, value) = self.fraction.as_ref().filter(|_| self.unpooled.is_none())?;
+        value.parse::<f64>().is_ok_and(|part| part < DEFAULT).then_some((name, value))
+    }
+}
+
+/// The bytes of a line in which TensorFlow's runtime opens a GPU: `Created device /job:localhost/replica:0/task:0/device:GPU:0
+/// with 21736 MB memory` (`BaseGPUDeviceFactory::CreateGPUDevice`).
+fn bytes_of_tensorflow(line: &str) -> Option<u64> {
+    let (_, device) = line.split_once("Created device /job:")?;
+    let (name, behind) = device.split_once(" with ")?;
+    let megabytes = behind.split_once(" MB memory")?.0.parse::<u64>().ok()?;
+    name.contains("GPU:").then(|| megabytes.saturating_mul(1 << 20))
+}
+
+/// The value behind a variable's name: `=.10`, `'] = "0.3"`, `", "platform"`.
+pub(super) fn assigned(behind: &str) -> Option<&str> {
+    let rest = behind.trim_start_matches(['"', '\'', ']', ' ']);
+    let rest = rest.strip_prefix(['=', ':', ','])?.trim_start_matches([' ', '"', '\'']);
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).unwrap_or(rest.len());
+    Some(rest[..end].trim_end_matches('.')).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_pool() {
+        let of = |text: &str| PoolSettings::of(text);
+        let small = |text: &str| of(text).small_fraction().map(|(name, value)| format!("{name} {value}"));
+        let name = "XLA_PYTHON_CLIENT_MEM_FRACTION";
+        assert_eq!(small(&format!("export {name}=.10\n")), Some(format!("{name} .10")));
+        assert_eq!(small(&format!("os.environ[\"{name}\"] = \"0.3\"")), Some(format!("{name} 0.3")));
+        assert_eq!(small("`XLA_CLIENT_MEM_FRACTION=0.9`"), None);
+        assert_eq!(small(&format!("{name} is not set")), None);
+        let opened = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 21736 MB memory:  -> device: 0";
+        assert_eq!(of(opened).tensorflow_bytes, Some(21_736 << 20));
+        let unpooled = of(&format!("{name}=.3 XLA_PYTHON_CLIENT_ALLOCATOR=platform"));
+        assert!(unpooled.unpooled.is_some() && unpooled.small_fraction().is_none());
+    }
+}
