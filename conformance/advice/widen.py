@@ -10,7 +10,7 @@ import follow  # noqa: F401 - for the package's code
 import jax
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
-from tilewise._internals import Scan
+from tilewise._jax.internals import Scan
 from tilewise._microbatch.program import _bound
 
 NARROW = (jax.numpy.bfloat16, jax.numpy.float16)

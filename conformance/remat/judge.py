@@ -19,7 +19,7 @@ import steps
 from jax.experimental.pallas import tpu as pltpu
 
 import tilewise as tw
-from tilewise._lowering import Request
+from tilewise._jax.lowering import Request
 from tilewise._remat.choosing import Choice
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.step import SHARES, Step

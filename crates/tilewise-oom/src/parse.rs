@@ -482,7 +482,9 @@ fn is_whole(message: &Message, is_ended: bool) -> bool {
         Form::Scoped => used && limit && exceeded,
         Form::Bound => used && limit && (message.code.is_none() || message.module.is_some()),
         Form::Allocation => used && limit && message.entries.first().is_some_and(|entry| entry.complete),
-        Form::EarlyAbort | Form::RunTime | Form::Cores | Form::SparseCore => used && limit,
+        // A device's ordinal ends the sentence.
+        Form::RunTime => used && (limit || message.facts.has("ordinal")),
+        Form::EarlyAbort | Form::Cores | Form::SparseCore => used && limit,
         Form::Excerpt | Form::Other => false,
         _ => true,
     }

@@ -26,6 +26,8 @@ pub enum Reason {
     Mapping,
     /// Compiled code fills the mappings that a process may have.
     CodeMappings,
+    /// A server sets aside too much of the host's memory for requests that are put off.
+    SwapSpace,
     /// A shell tells of a killed process, without a reason.
     Killed,
     /// The memory of a control group, such as a container, ran out.
@@ -100,6 +102,7 @@ impl Reason {
                 | Self::DamagedSize
                 | Self::Mapping
                 | Self::CodeMappings
+                | Self::SwapSpace
                 | Self::Killed
                 | Self::Group
                 | Self::Workers
@@ -173,6 +176,7 @@ impl Message {
             Some(_) if self.has_damaged_size() => Reason::DamagedSize,
             Some(UntiledMachine::Host) if has("pages") => Reason::Mapping,
             Some(UntiledMachine::Host) if has("session") => Reason::CodeMappings,
+            Some(UntiledMachine::Host) if has("swap") => Reason::SwapSpace,
             Some(UntiledMachine::Host) if has("shell") => Reason::Killed,
             Some(UntiledMachine::Host) if self.is_of_group() => Reason::Group,
             Some(UntiledMachine::Host) if has("workers") => Reason::Workers,

@@ -13,7 +13,9 @@ use crate::{
     message::Listing,
 };
 use tilewise::Shape;
-use tilewise_oom::{Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, Server, Setting};
+use tilewise_oom::{
+    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Server, Setting,
+};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
@@ -237,6 +239,10 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {
             told.is_option(server.tokens_flag())
         }
+        // The same flag, with the command of another server.
+        (Finding::Cache(CacheFinding::LongRequests(None)), Some(told)) => {
+            message.server.is_some_and(|server| server != Server::Vllm && told.is_option(server.memory_flag()))
+        }
         _ => false,
     };
     advice.retain(|piece| !is_told(piece));
@@ -260,10 +266,27 @@ fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<Memory
     let message = listing.message;
     let looks = |piece: &Recommendation| matches!(&piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let is_unknown = listing.allocations.is_empty() && advice.first().is_some_and(looks) && message.server.is_none();
-    let model = message.job.model.filter(|_| is_unknown)?;
-    // A job that needs less has divided it already.
-    let used = message.budget().used_bytes?;
-    (used / 2..=used).contains(&model.bytes()).then_some(MemoryFinding::WholeModel(model))
+    let model = message.job.model?;
+    let is_whole = if is_unknown {
+        // A job that needs less has divided it already.
+        message.budget().used_bytes.is_some_and(|used| (used / 2..=used).contains(&model.bytes()))
+    } else {
+        // A small request tells little of what is held, and a model of several devices' size is divided.
+        let is_request = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
+        let all = memory_of_device(message).filter(|_| is_request && model.is_trained);
+        let asked = message.used.as_ref().map_or(0, PrintedSize::bytes);
+        all.is_some_and(|all| asked < all / 8 && (all / 4 * 3..=all.saturating_mul(2)).contains(&model.bytes()))
+    };
+    is_whole.then_some(MemoryFinding::WholeModel(model))
+}
+
+/// The memory of the message's device, or of a core of the TPU that the text names.
+fn memory_of_device(message: &Message) -> Option<u64> {
+    let of_tpu = || {
+        let generation = message.generation.filter(|_| message.machine().is_none())?;
+        Some(generation.core_hbm_bytes().unwrap_or_else(|| generation.hbm_bytes()))
+    };
+    message.capacity.as_ref().map(PrintedSize::bytes).or_else(of_tpu)
 }
 
 /// The most bytes that the advice frees together; advice without a figure may free all that is missing.

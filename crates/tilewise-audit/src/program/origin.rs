@@ -38,6 +38,8 @@ impl SourceLine {
 
 /// Packages whose lines show the computation, not its purpose.
 const FRAMEWORKS: &[&str] = &["equinox", "flax", "haiku", "jax", "jaxlib", "keras", "numpy"];
+/// The name that the standard library has here.
+const PYTHON: &str = "python";
 /// Other installed packages, whose paths may lack their start (`jax_hlo_source_file_canonicalization_regex`).
 const LIBRARIES: &[&str] = &[
     "blackjax",
@@ -85,7 +87,9 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
 
 /// [`source_line`] of a call stack, the innermost call first.
 pub(crate) fn innermost_own<'m, I: Iterator<Item = SourceLocation<'m>>>(frames: impl Fn() -> I) -> Option<SourceLine> {
-    let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
+    let says_more = |frame: &SourceLocation<'_>| {
+        package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name) && name != PYTHON)
+    };
     let library = frames().take_while(|frame| package(&frame.file).is_some()).find(says_more).map(SourceLine::of);
     let is_own = |frame: &SourceLocation<'_>| package(&frame.file).is_none() && frame.file != COMMAND;
     let Some(own) = frames().find(is_own) else {
@@ -106,9 +110,13 @@ pub(crate) fn is_installed(file: &str) -> bool {
     package(file).is_some()
 }
 
-/// The installed package of a file; `None` for other files.
+/// The installed package of a file, or [`PYTHON`]; `None` for other files.
 fn package(file: &str) -> Option<&str> {
     let installed = ["site-packages/", "dist-packages/"].iter().find_map(|folder| file.rsplit_once(folder));
+    let is_of_version = |path: &str| path.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('/');
+    if installed.is_none() && file.split_once("/lib/python3.").is_some_and(|(_, path)| is_of_version(path)) {
+        return Some(PYTHON);
+    }
     let path = installed.map_or(file, |(_, path)| path);
     let name = path.split('/').next()?;
     (installed.is_some() || FRAMEWORKS.contains(&name) || LIBRARIES.contains(&name)).then_some(name)

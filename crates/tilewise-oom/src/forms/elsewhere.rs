@@ -42,6 +42,8 @@ pub(super) const RULES: &[Rule] = &[
             "killed due to memory {workers:name} OOM",
             "session crashed after using all available RAM",
             "*MemoryError",
+            // vLLM: `CacheConfig.verify_with_parallel_config`
+            "Too large swap space {used:size} out of the {total:size} total CPU memory is allocated for the {swap:name} space",
         ],
         adds: &[
             "+was running was {node_used:size} {node:size}",

@@ -95,6 +95,7 @@ pub(super) const RULES: &[Rule] = &[
             "max seq len {wanted:number} is larger than the maximum number of tokens that can be stored in [the] KV cache {length:number}",
             "No available memory for the cache blocks",
             "weights leave no [GPU] memory for the KV cache",
+            "Not enough memory Please try to increase mem fraction static",
             // Text Generation Inference: `warmup` in server/text_generation_server/models/flash_causal_lm.py
             "Not enough memory to handle {prefill:number} prefill tokens",
             "~max seq len {wanted:number} … {used:size} KV cache is needed … {limit:size}",

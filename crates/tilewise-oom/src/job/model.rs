@@ -14,12 +14,15 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model of a text that names one size: `gemma-2b`, `1.1 Billion Parameters`, `7B parameters`.
+    /// The model of a text that names one size: `gemma-2b`, `1.1 Billion Parameters`, `Total params: 573,228,546`.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = tail(text, SEARCHED);
-        let mut sizes = text.match_indices(['b', 'B']).filter_map(|(at, _)| parameters(text, at));
+        let named = text.match_indices(['b', 'B']).filter_map(|(at, _)| parameters(text, at));
+        let mut sizes = text.lines().filter_map(counted).chain(named);
         let parameters = sizes.next()?;
-        let is_trained = ["train", "Train"].iter().any(|word| text.contains(word));
+        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        // Adapters leave the model itself without gradients and an optimizer's state.
+        let is_trained = has(&["train", "Train"]) && !has(&["lora", "LoRA", "LORA", "peft"]);
         sizes.all(|other| other == parameters).then_some(Self { parameters, is_trained })
     }
 
@@ -28,6 +31,18 @@ impl Model {
     pub fn bytes(self) -> u64 {
         self.parameters.saturating_mul(if self.is_trained { 16 } else { 2 })
     }
+}
+
+/// The number of parameters that a line counts: `Total params: 573,228,546`, `Number of parameters = 560142482`.
+fn counted(line: &str) -> Option<u64> {
+    /// A line of a log.
+    const LONGEST: usize = 200;
+    const LEAST: u64 = 50_000_000;
+    let (name, figure) = line.rsplit_once([':', '=']).filter(|_| line.len() <= LONGEST)?;
+    let digits = figure.trim().split(' ').next()?.replace([',', '_'], "");
+    let name = name.to_ascii_lowercase();
+    let is_count = name.trim_end().ends_with("params") || name.trim_end().ends_with("parameters");
+    digits.parse().ok().filter(|count| is_count && *count >= LEAST)
 }
 
 /// The number of parameters before the letter at `at`; `None` for a size in bytes, `8B`.
@@ -69,6 +84,9 @@ mod tests {
         assert_eq!(of("1.100048384  Billion Parameters"), Some((1100, false)));
         assert_eq!(of("--model google/gemma-2b"), Some((2000, false)));
         assert_eq!(of("a 7B parameter model"), Some((7000, false)));
+        let summary = "  Total params: 573,228,546\n  Trainable params: 573,228,546\nNon-trainable params: 0";
+        assert_eq!(of(summary), Some((573, true)));
+        assert_eq!(of("LoRA training, a 7B parameter model"), Some((7000, false)));
         // Bytes, several models, other words.
         for none in [
             "Size: 8B",

@@ -68,7 +68,12 @@ impl Told {
             let names = words.iter().skip(at + 1).take(BETWEEN).filter_map(|(start, end)| setting(line, *start, *end));
             names.into_iter().find_map(|name| {
                 let bare = name.trim_start_matches('-');
-                let value = text.match_indices(bare).filter_map(|(at, _)| value(&text[at + bare.len()..])).last();
+                // An option's value may be printed as that of an attribute.
+                let values = |name: &str| {
+                    let places = text.match_indices(name).map(|(at, _)| at + name.len());
+                    places.filter_map(|at| value(&text[at..])).last()
+                };
+                let value = values(bare).or_else(|| values(&bare.replace('-', "_")));
                 // A fraction is no count.
                 let is_small = |value: &str| value.parse::<f64>().is_ok_and(|count| (1.0..=SMALL).contains(&count));
                 let is_done = way == Way::Lower && value.is_some_and(is_small);

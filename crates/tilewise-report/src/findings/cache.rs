@@ -24,7 +24,7 @@ pub(super) fn words(finding: CacheFinding) -> Words {
             "Look at the exception before it: the server reports whatever fails in its warm-up as a lack of memory. Take fewer tokens if the GPUs \
              are full as it warms up",
         )
-        .task("Look at the exception before it: any failure is reported so"),
+        .task("Look at the exception before it: every failure has these words"),
         _ => Words::new(
             "Leave each device more KV heads: fewer devices in tensor parallelism for attention, the others in data parallelism; a \
              narrower type of the cache alone saves nothing, since its heads are padded further",

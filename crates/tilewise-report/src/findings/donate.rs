@@ -27,7 +27,15 @@ pub(super) fn words(finding: &UndonatedState, about: &Recommendation) -> Words {
     match jitted(finding) {
         Some(Jitted { import, call, option }) => {
             let function = &jit.function;
-            words.jax(about, import, format!("{function} = {call}({function}, {option})"))
+            let above = match jit.library {
+                Library::Equinox => format!("@{call}({option})"),
+                _ => format!("@functools.partial({call}, {option})"),
+            };
+            words.jax(
+                about,
+                import,
+                format!("{function} = {call}({function}, {option})  # or above its `def`: {above}"),
+            )
         }
         None => words,
     }

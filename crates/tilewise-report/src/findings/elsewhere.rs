@@ -207,13 +207,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Never make the array whole: work through it in parts"),
         ElsewhereFinding::TorchCollection => Words::new(
             "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits, or move it to the host: \
-             outputs of all batches are joined on the device, and smaller batches don't make them smaller",
+             outputs of all batches are joined on the device, or of Hugging Face's those of `eval_accumulation_steps` batches",
         )
         .task("Keep less of each evaluated batch, or move it to the host")
         .code(
             "import torch",
             "kept.append(logits.argmax(-1).cpu())\n\
-             # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda logits, labels: logits.argmax(-1))",
+             # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))",
         ),
         ElsewhereFinding::TorchGrowth => Words::new(
             "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \

@@ -100,6 +100,12 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Install versions that were released together")
         .jax(about, None, "pip install --upgrade 'jax[tpu]'"),
+        Reason::SwapSpace => Words::new(
+            "Set aside less swap space: the server keeps requests there that are put off, 4 GiB for each GPU by default, and takes no more than \
+             70 % of the host's memory for it. 0 is allowed",
+        )
+        .task("Set aside less swap space on the host, or give it more memory")
+        .code(None, "vllm serve MODEL --swap-space 1  # GiB for each GPU; swap_space=1 in Python"),
         Reason::Killed => Words::new(
             "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
              container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",

@@ -6,7 +6,7 @@ use crate::{
         change::Target,
         evidence::{ArrayFact, Evidence, Listed},
         finding::{Finding, KeptByLoop, Library},
-        message::total,
+        message::{MessageModel, total},
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
@@ -19,6 +19,7 @@ use foldhash::{HashMap, HashSet};
 use std::{borrow::Cow, cmp::Reverse};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
+use tilewise_oom::Run;
 
 pub(crate) struct LoopKeepsValues;
 
@@ -66,6 +67,8 @@ fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal
 /// The proposal for a message: listed arrays whose names show that a loop's steps, or else layers, keep them.
 fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     let is_of_loop = |name: &str| name.contains("/while/body");
+    let is_trained = |message: &MessageModel<'_>| message.listing.message.job.run == Some(Run::Training);
+    let is_differentiated = evidence.has_gradient() == Some(true) || evidence.message().is_some_and(is_trained);
     let is_kept = |array: &&dyn ArrayFact| {
         let stacks = || {
             evidence.message().is_some_and(|message| {
@@ -74,9 +77,9 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
             })
         };
         let name = array.op_name();
-        // In a loop of the forward pass, an array of more than two dimensions is stacked over its steps.
+        // Without a gradient, a stack is a cache or a result. In a loop of the forward pass, an array of more than two dimensions is stacked over its steps.
         let is_stack = || array.bounds().len() > 2 && name.contains("jvp(");
-        name.contains("transpose(jvp") || is_of_loop(&name) && (stacks() || is_stack())
+        name.contains("transpose(jvp") || is_of_loop(&name) && (is_differentiated && stacks() || is_stack())
     };
     let temporaries = evidence.temporaries();
     let kept: Vec<&dyn ArrayFact> = temporaries.into_iter().filter(is_kept).collect();

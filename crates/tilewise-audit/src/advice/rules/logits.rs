@@ -13,6 +13,7 @@ use foldhash::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
+use tilewise_oom::Setting;
 
 /// Smallest vocabulary in a message; other dimensions of models are smaller.
 const VOCABULARY: u64 = 30_000;
@@ -50,11 +51,15 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         (Some(vocabulary), Some(array)) => vocabulary.has(array),
         _ => may_be_logits(array),
     };
+    let is_length = |size: u64| {
+        let is_it = |setting: &Setting| !setting.is_of_batch() && setting.value == size;
+        evidence.message().is_some_and(|message| message.listing.message.job.settings.iter().any(is_it))
+    };
     let at_peak = evidence.temporaries().into_iter().filter(|array| is_it(*array));
     let largest = at_peak.max_by_key(|array| array.bytes())?;
     let size = match &vocabulary {
         Some(vocabulary) => vocabulary.size,
-        None => *largest.bounds().last()?,
+        None => *largest.bounds().last().filter(|size| !is_length(**size))?,
     };
     let all = evidence.program().map_or_else(|| evidence.temporaries(), |program| program.held_temporaries());
     let logits = all.into_iter().filter(|array| is_it(*array));
