@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 import tilewise as tw
-from tilewise import _compiler
+from tilewise._compiler import process
 
 PROGRAMS: dict[str, dict[str, Any]] = {
     "gpt": {"batch": 4},
@@ -93,5 +93,5 @@ def main(folder: str, *only: str) -> None:
             same.append(planned == tuple(getattr(said, f"{size}_in_bytes") for size in sizes))
             answer = "yes" if same[-1] else "no"
             print(f"| {name} | {middle - begun:.1f} s | {end - middle:.1f} s | {answer} |", flush=True)
-    _compiler.close_shared()
+    process.close_shared()
     print(f"| {sum(same)} of {len(same)} | | | |")

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tilewise as tw
-from tilewise._compiler import Answer, Compiler
+from tilewise._compiler.modes import exact_modes
+from tilewise._compiler.process import Answer, Compiler
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of
-from tilewise._modes import exact_modes
 
 Fits = Callable[[int], bool]
 

@@ -12,7 +12,7 @@ pub(crate) enum Error {
 
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The classes of `tilewise._errors`.
+/// The classes of `tilewise._base.errors`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Class {
     Parse,
@@ -173,7 +173,7 @@ impl From<Error> for PyErr {
 
 impl Detail {
     fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
-        let class = py.import("tilewise._errors")?.getattr(self.class.name())?;
+        let class = py.import("tilewise._base.errors")?.getattr(self.class.name())?;
         let values = PyDict::new(py);
         values.set_item("kind", self.kind)?;
         values.set_item("help", self.help.as_deref())?;

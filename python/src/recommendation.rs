@@ -34,7 +34,7 @@ pub(crate) struct PyRecommendation {
     instruction: Option<String>,
     /// The array it is about, the largest of several; `None` without an array, or if the message cuts its shape off.
     shape: Option<PyShape>,
-    /// The text of that shape, as the command line's JSON has it.
+    /// The recommended shape, as the command line's JSON has it.
     shape_text: Option<String>,
     /// The layout to request for an argument or result; `None` if the change is not about a copy.
     requested: Option<PyShape>,

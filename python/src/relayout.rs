@@ -170,7 +170,7 @@ fn of_tensor<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     if torch.is_none() || !value.is_instance(&torch.getattr("Tensor")?)? {
         return Ok(None);
     }
-    let array = py.import("tilewise._torch")?.call_method1("as_numpy", (value,))?;
+    let array = py.import("tilewise._base.torch")?.call_method1("as_numpy", (value,))?;
     Ok(Some(array.cast_into().map_err(PyErr::from)?))
 }
 

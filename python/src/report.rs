@@ -282,7 +282,7 @@ impl PyReport {
     ///     None
     #[getter]
     fn time<'py>(slf: &Bound<'py, Self>) -> PyResult<Typed<Bound<'py, PyAny>, typed::Time>> {
-        slf.py().import("tilewise._time")?.call_method1("time", (slf,)).map(Typed::new)
+        slf.py().import("tilewise._audit.time")?.call_method1("time", (slf,)).map(Typed::new)
     }
 
     /// Why there is no `time`; `None` where there is one.
@@ -423,7 +423,7 @@ impl PyReport {
     ///     False
     #[pyo3(signature = (other, /) -> "Comparison", text_signature = "($self, other, /)")]
     fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tilewise._comparison")?.call_method1("compare", (slf, other))
+        slf.py().import("tilewise._audit.comparison")?.call_method1("compare", (slf, other))
     }
 
     /// Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.
@@ -447,7 +447,7 @@ impl PyReport {
     #[pyo3(signature = (*, confirm = false) -> "AdviceCheck")]
     fn check<'py>(slf: &Bound<'py, Self>, confirm: bool) -> PyResult<Bound<'py, PyAny>> {
         let origin = slf.get().origin.get(slf.py());
-        slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin, confirm))
+        slf.py().import("tilewise._fit.advice")?.call_method1("check", (slf, origin, confirm))
     }
 
     fn __len__(&self) -> usize {

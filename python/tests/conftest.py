@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise._compiler import Compiler
+from tilewise._compiler.process import Compiler
 from tilewise._fit import run
 from tilewise._fit.combination import Combination
 

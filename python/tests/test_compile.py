@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise import _topologies
+from tilewise._jax import topologies
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("libtpu")
@@ -84,9 +84,9 @@ def test_shardings_are_laid_out_over_the_topology(concrete: bool) -> None:
 def test_the_topology_is_as_large_as_the_mesh() -> None:
     from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-    assert len(_topologies.slice_with("v5e", None, 1)[1]) == 4
-    assert len(_topologies.slice_with("v5e", "4x4", 1)[1]) == 16
-    assert len(_topologies.slice_with("v5p", None, 100)[1]) == 128
+    assert len(topologies.slice_with("v5e", None, 1)[1]) == 4
+    assert len(topologies.slice_with("v5e", "4x4", 1)[1]) == 16
+    assert len(topologies.slice_with("v5p", None, 100)[1]) == 128
     sharding = NamedSharding(AbstractMesh((8,), ("x",)), PartitionSpec("x"))
     with pytest.raises(ValueError, match="8 devices, the topology 4"):
         tw.compile_for(jnp.tanh, S((64,), jnp.float32, sharding=sharding), tpu="v5e", topology="v5e:2x2")
@@ -104,7 +104,7 @@ def test_what_is_missing_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         tw.audit(jnp.tanh, x)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="arguments"):
         tw.audit("x = f32[2] parameter(0)", x, tpu="v5e")  # type: ignore[call-overload]
-    held = _topologies._explained(RuntimeError("The TPU is already in use by process with pid 7."), "v5e:2x2")
+    held = topologies._explained(RuntimeError("The TPU is already in use by process with pid 7."), "v5e:2x2")
     assert "ALLOW_MULTIPLE_LIBTPU_LOAD" in str(held)
     assert "pid 7" in str(held)
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 import tilewise as tw
-from tilewise import _compiler, _modes
-from tilewise._compiler import Answer, Compiler
-from tilewise._lowering import Request
-from tilewise._program import Program, trace
+from tilewise._compiler import modes, process
+from tilewise._compiler.process import Answer, Compiler
+from tilewise._compiler.program import Program, trace
+from tilewise._jax.lowering import Request
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("libtpu")
@@ -51,17 +51,17 @@ def raising() -> Program:
 
 
 def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob(f"{_compiler.PREFIX}*"))
+    return set(Path(tempfile.gettempdir()).glob(f"{process.PREFIX}*"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Other programs' processes have folders elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        _compiler.close_shared()
+        process.close_shared()
         patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
         yield
-        _compiler.close_shared()
+        process.close_shared()
         assert not folders()
 
 
@@ -83,7 +83,7 @@ def test_the_ways_agree(compiler: Compiler) -> None:
     # A compilation that is nearly done isn't stopped.
     assert (full.status, probe.status) == ("fits", "planned")
     assert stop.status in ("fits", "planned")
-    assert _modes.canary(compiler) == _modes.Modes(probe=True, stop=True)
+    assert modes.canary(compiler) == modes.Modes(probe=True, stop=True)
 
 
 def test_a_refusal_has_words_and_a_plan(compiler: Compiler) -> None:
@@ -146,10 +146,10 @@ def test_a_kernel_s_memory_is_not_hbm() -> None:
         "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem while allocating on stack for %kernel. Scoped "
         "allocation with size 32.00M and limit 16.00M exceeded scoped vmem limit by 16.00M."
     )
-    assert _compiler._refusal(words, "v5e") == ("other_memory", None)
-    assert _compiler._refusal("INVALID_ARGUMENT: something else", "v5e") == ("failed", None)
+    assert process._refusal(words, "v5e") == ("other_memory", None)
+    assert process._refusal("INVALID_ARGUMENT: something else", "v5e") == ("failed", None)
     late = "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 15.75G of 15.75G hbm. Exceeded hbm "
-    assert _compiler._refusal(f"{late}capacity by 2.81M.", "v5e")[0] == "refused"
+    assert process._refusal(f"{late}capacity by 2.81M.", "v5e")[0] == "refused"
 
 
 def test_an_interruption_ends_the_process() -> None:
@@ -170,7 +170,7 @@ def test_an_interruption_ends_the_process() -> None:
 @pytest.mark.slow
 def test_the_process_ends_with_the_one_that_started_it() -> None:
     program = (
-        "from tilewise._compiler import Compiler\n"
+        "from tilewise._compiler.process import Compiler\n"
         "compiler = Compiler(); compiler.start(); worker = compiler._worker; worker.wait()\n"
         "print(worker._process.pid, worker.folder, flush=True)\n"
         "import time; time.sleep(60)\n"

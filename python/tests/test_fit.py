@@ -228,7 +228,7 @@ def test_wrong_arguments_are_explained(fitted: Fitted) -> None:
 def test_what_is_no_program_is_no_misfit(
     source: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tilewise._answers import Answers
+    from tilewise._base.answers import Answers
     from tilewise._fit import command
 
     path = tmp_path / "train.py"

@@ -12,14 +12,13 @@ import pytest
 from conftest import EXAMPLES
 
 import tilewise as tw
-from tilewise import _advice
-from tilewise._compiler import Compiler, Sizes
-from tilewise._fit import candidates
+from tilewise._compiler.process import Compiler, Sizes
+from tilewise._fit import advice, candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
 from tilewise._fit.run import Progress
-from tilewise._internals import Scan
-from tilewise._lowering import Request
+from tilewise._jax.internals import Scan
+from tilewise._jax.lowering import Request
 from tilewise._remat.equations import Reader
 
 jax = pytest.importorskip("jax")
@@ -292,6 +291,6 @@ def test_advice_is_applied_from_outside() -> None:
     step, args = make(8)
     made = Request(step, args, "v5e")
     with pytest.raises(tw.Skip, match="the program itself"):
-        _advice.applied(made, advised)
-    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"))  # type: ignore[arg-type]
+        advice.applied(made, advised)
+    again = advice.applied(made, SimpleNamespace(kind="checkpoint"))  # type: ignore[arg-type]
     assert kept(again) < kept(made)

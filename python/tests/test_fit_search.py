@@ -11,15 +11,15 @@ from typing import Any, get_args
 
 import pytest
 
-from tilewise._cache import Cache
-from tilewise._compiler import Answer, Sizes, Status
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.process import Answer, Sizes, Status
+from tilewise._compiler.program import Program
 from tilewise._fit import combination
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.run import Log
 from tilewise._fit.search import Found, Kind, search
-from tilewise._program import Program
 
 LIMIT = 1000
 HOLES = sorted({get_args(each)[0] for each in get_args(Status)} - {"fits", "planned", "refused"})

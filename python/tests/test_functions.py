@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise import _internals
-from tilewise._lowering import Request, TracedProgram, lower_on
-from tilewise._program import Program, sendable
-from tilewise._topologies import devices_of
+from tilewise._compiler.program import Program, sendable
+from tilewise._jax import internals
+from tilewise._jax.lowering import Request, TracedProgram, lower_on
+from tilewise._jax.topologies import devices_of
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("libtpu")
@@ -198,7 +198,7 @@ def test_equinox_s_arguments_have_the_function_s_names(donate: str) -> None:
     layers = [f"model.layers[{number}].{name}" for number in range(2) for name in ("weight", "bias")]
     rest = ["rows[0]", "rows[1]", "mask['a']"]
     names = rest + layers if donate == "all-except-first" else layers + rest
-    assert list(_internals.argument_names(traced.parts.params)) == names
+    assert list(internals.argument_names(traced.parts.params)) == names
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise import _internals
-from tilewise._internals import Scan, Traced
-from tilewise._lowering import TracedProgram
-from tilewise._topologies import devices_of
+from tilewise._jax import internals
+from tilewise._jax.internals import Scan, Traced
+from tilewise._jax.lowering import TracedProgram
+from tilewise._jax.topologies import devices_of
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -23,8 +23,8 @@ X = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 
 def test_the_versions_that_are_known() -> None:
     # Of 0.6.0, 0.6.2, 0.7.2, 0.8.3, 0.9.2, 0.10.2, 0.11.2 and 0.12.0.1 all of it was run; another JAX needs that first.
-    assert (_internals.OLDEST, _internals.NEWEST) == ((0, 6), (0, 12))
-    assert _internals.OLDEST <= tuple(jax.__version_info__[:2]) <= _internals.NEWEST
+    assert (internals.OLDEST, internals.NEWEST) == ((0, 6), (0, 12))
+    assert internals.OLDEST <= tuple(jax.__version_info__[:2]) <= internals.NEWEST
 
 
 def test_a_traced_program_is_lowered_from_its_parts() -> None:
@@ -37,12 +37,12 @@ def test_a_traced_program_is_lowered_from_its_parts() -> None:
     parts = Traced.of(traced)
     assert len(parts.arguments) == 2
     assert parts.lowered(traced).as_text() == traced.lower().as_text()
-    assert _internals.argument_names(parts.params) == ("x", "y['w']")
-    named = Traced(parts.arguments, _internals.with_argument_names(parts.params, ("a", "b")))
-    assert _internals.argument_names(named.params) == ("a", "b")
-    assert all(map(_internals.is_unspecified, parts.params["in_shardings"]))
+    assert internals.argument_names(parts.params) == ("x", "y['w']")
+    named = Traced(parts.arguments, internals.with_argument_names(parts.params, ("a", "b")))
+    assert internals.argument_names(named.params) == ("a", "b")
+    assert all(map(internals.is_unspecified, parts.params["in_shardings"]))
     # The traced program itself is as it was.
-    assert _internals.argument_names(Traced.of(traced).params) == ("x", "y['w']")
+    assert internals.argument_names(Traced.of(traced).params) == ("x", "y['w']")
 
 
 def test_meshes_are_replaced_inside_nested_programs() -> None:
@@ -88,7 +88,7 @@ def test_loops_are_taken_apart_and_put_together() -> None:
     new = twice.put_into(equation, equation.invars, equation.outvars)
     assert Scan.of(new) == twice
     equations = [new if i == number else each for i, each in enumerate(closed.jaxpr.eqns)]
-    found = core.jaxpr_as_fun(_internals.changed(closed, closed.consts, eqns=equations))(*args)
+    found = core.jaxpr_as_fun(internals.changed(closed, closed.consts, eqns=equations))(*args)
     carry = args[1]
     for row in args[2]:
         carry = 2 * (carry + row @ args[0])
@@ -100,14 +100,14 @@ def test_what_the_compiler_is_handed() -> None:
     device = devices_of("v5e:2x2")[0]
     x = jax.ShapeDtypeStruct(X.shape, X.dtype, sharding=jax.sharding.SingleDeviceSharding(device))
     lowered = jax.jit(lambda x: x + 1).lower(x)
-    handed = _internals.handed(lowered, {"xla_tilewise_unused": 1})
+    handed = internals.handed(lowered, {"xla_tilewise_unused": 1})
     assert handed is not None
     assert (handed.calls_back, handed.devices) == (False, [device])
     assert not handed.options.env_option_overrides
-    content, options = _internals.module_bytes(handed.module), handed.options.SerializeAsString()
-    compiled = _internals.compiled(content, options, {}, handed.devices)()
+    content, options = internals.module_bytes(handed.module), handed.options.SerializeAsString()
+    compiled = internals.compiled(content, options, {}, handed.devices)()
     assert compiled.get_compiled_memory_stats().argument_size_in_bytes == 8 * 128 * 4
-    assert _internals.platforms_of(lowered) in ((), ("tpu",))
+    assert internals.platforms_of(lowered) in ((), ("tpu",))
 
 
 def test_an_unknown_jax_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +118,8 @@ def test_an_unknown_jax_ends_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     for call in (
         lambda: Traced.of(object()),
         lambda: Scan.of(other),
-        lambda: _internals.argument_names({}),
-        lambda: _internals.placed(object(), None),
+        lambda: internals.argument_names({}),
+        lambda: internals.placed(object(), None),
         lambda: TracedProgram(jax, object()),
     ):
         with pytest.raises(tw.Error, match=r"^this tilewise knows JAX 0\.6 to 0\.12, and JAX 0\.99\.0 keeps") as raised:

@@ -13,8 +13,9 @@ import pytest
 from conftest import ROOT, rows
 
 import tilewise as tw
-from tilewise import _index_maps, kernels
+from tilewise import kernels
 from tilewise.__main__ import main
+from tilewise._kernel import index_maps
 
 
 def test_declared_bytes_are_the_compilers() -> None:
@@ -305,7 +306,7 @@ def test_index_maps_that_the_compiler_simplifies() -> None:
         for form in forms.split(", "):
             index = eval(f"lambda i, j: {form.replace(';', ',')}", names)
             jaxpr = jax.make_jaxpr(index)(jax.numpy.int32(0), jax.numpy.int32(0))
-            assert 1 + bool(_index_maps.axes(jaxpr, 2)[0]) == buffers, form
+            assert 1 + bool(index_maps.axes(jaxpr, 2)[0]) == buffers, form
 
 
 def test_simplifying_shares_what_is_equal() -> None:
@@ -317,7 +318,7 @@ def test_simplifying_shares_what_is_equal() -> None:
         return i - i
 
     # As a tree it would have 3^60 nodes.
-    assert _index_maps.axes(jax.make_jaxpr(deep)(jax.numpy.int32(0)), 1) == [set()]
+    assert index_maps.axes(jax.make_jaxpr(deep)(jax.numpy.int32(0)), 1) == [set()]
 
 
 def test_the_device_that_is_asked_for() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import tilewise as tw
 from tilewise import testing
-from tilewise._limits import bytes_of, in_words
+from tilewise._base.limits import bytes_of, in_words
 
 
 def test_limits() -> None:

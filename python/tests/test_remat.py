@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
-from tilewise._lowering import Request
+from tilewise._jax.lowering import Request
 from tilewise._remat import hosts
 from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.compared import difference

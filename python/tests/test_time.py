@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tilewise as tw
-from tilewise._advice import AdviceCheck
+from tilewise._fit.advice import AdviceCheck
 from tilewise._fit.combination import Combination
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import _row

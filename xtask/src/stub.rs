@@ -19,10 +19,10 @@ from typing import Any, Literal, SupportsIndex, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from tilewise._advice import AdviceCheck
-from tilewise._comparison import Comparison
-from tilewise._time import Time
-from tilewise._types import ArrayLike, BytesLike, DtypeLike, HasShape, Integers, Notation, ShapeLike, SupportsDLPack, Tpu
+from tilewise._fit.advice import AdviceCheck
+from tilewise._audit.comparison import Comparison
+from tilewise._audit.time import Time
+from tilewise._base.types import ArrayLike, BytesLike, DtypeLike, HasShape, Integers, Notation, ShapeLike, SupportsDLPack, Tpu
 
 _Out = TypeVar(\"_Out\", bound=SupportsDLPack)
 ";

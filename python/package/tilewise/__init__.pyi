@@ -2,13 +2,20 @@
 from tilewise import fleet as fleet
 from tilewise import kernels as kernels
 from tilewise import testing as testing
-from tilewise._advice import AdviceCheck, CheckedAdvice
-from tilewise._audit import audit
-from tilewise._blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
-from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
-from tilewise._compile import compile_for
-from tilewise._equation import equation
-from tilewise._errors import (
+from tilewise._audit.audit import audit
+from tilewise._audit.comparison import Change, ComparedProgram, Comparison, Owner, check_fix
+from tilewise._audit.machines import Machines, OnMachine, compare_machines
+from tilewise._audit.time import Time, TimeGroup, TimeRow
+from tilewise._audit.together import (
+    Alternative,
+    LoadedProgram,
+    PageArrays,
+    ResidentArray,
+    Together,
+    audit_together,
+)
+from tilewise._base.equation import equation
+from tilewise._base.errors import (
     DrawError,
     Error,
     HloError,
@@ -20,15 +27,19 @@ from tilewise._errors import (
     ShapeError,
     Skip,
 )
+from tilewise._base.files import clear_cache
+from tilewise._compiler.compile import compile_for
 from tilewise._explain import OomExplainer, explain, explain_oom
-from tilewise._files import clear_cache
+from tilewise._fit.advice import AdviceCheck, CheckedAdvice
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.run import fit, fit_row
-from tilewise._jax import from_jax, to_jax
-from tilewise._kernels import KernelBudgets, kernel_budget
-from tilewise._live import Live, LiveDevice, LiveRow, live
-from tilewise._machines import Machines, OnMachine, compare_machines
+from tilewise._jax.layouts import from_jax, to_jax
+from tilewise._jax.live import Live, LiveDevice, LiveRow, live
+from tilewise._jax.topologies import mesh
+from tilewise._jax.tree import TreeLeaf, TreePrediction, predict_tree
+from tilewise._kernel.blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
+from tilewise._kernel.budgets import KernelBudgets, kernel_budget
 from tilewise._microbatch import microbatch
 from tilewise._remat import remat
 from tilewise._remat.result import Remat
@@ -73,17 +84,6 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
-from tilewise._time import Time, TimeGroup, TimeRow
-from tilewise._together import (
-    Alternative,
-    LoadedProgram,
-    PageArrays,
-    ResidentArray,
-    Together,
-    audit_together,
-)
-from tilewise._topologies import mesh
-from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
 from tilewise.kernels import KernelBudget, KernelRow
 
 __all__ = [

@@ -14,11 +14,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _tilewise.asks_compiler(["tilewise", *given]):
-        from tilewise import _kernel_command
-        from tilewise._answers import apart
+        from tilewise._base.answers import apart
         from tilewise._fit import command, locked
+        from tilewise._kernel.command import main as kernel
 
-        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited, "kernel": _kernel_command.main}
+        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited, "kernel": kernel}
         with apart() as answers:
             return verbs[given[0]](given[1:], answers)
     # The verb `mcp` asks the compiler through this interpreter.

@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Seque
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
-from tilewise._dump import dumped
-from tilewise._errors import MessageError
+from tilewise._base.errors import MessageError
+from tilewise._jax.dump import dumped
 
 if TYPE_CHECKING:
+    from tilewise._base.types import Message, Tpu
     from tilewise._tilewise import Explanation
-    from tilewise._types import Message, Tpu
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewise import _compiler
-from tilewise._answers import Answers
-from tilewise._errors import Error
+from tilewise._base.answers import Answers
+from tilewise._base.errors import Error
+from tilewise._compiler import process
 from tilewise._fit import command, locked
 from tilewise._fit.factory import FromFile, factory
 
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     pipe = _taken()
     if sys.platform != "win32":
         _end_with_reader(pipe)
-        _compiler.own_sessions = False
+        process.own_sessions = False
     with open(pipe, "w", encoding="utf-8") as out:
         answers = Framed(out)
         try:

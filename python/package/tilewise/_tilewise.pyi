@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from tilewise._advice import AdviceCheck
-from tilewise._comparison import Comparison
-from tilewise._time import Time
-from tilewise._types import (
+from tilewise._audit.comparison import Comparison
+from tilewise._audit.time import Time
+from tilewise._base.types import (
     ArrayLike,
     BytesLike,
     DtypeLike,
@@ -23,6 +22,7 @@ from tilewise._types import (
     SupportsDLPack,
     Tpu,
 )
+from tilewise._fit.advice import AdviceCheck
 
 _Out = TypeVar("_Out", bound=SupportsDLPack)
 

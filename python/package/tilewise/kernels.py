@@ -33,10 +33,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
-from tilewise._repr import read
+from tilewise._base.results import read
 
 if TYPE_CHECKING:
-    from tilewise._types import Tpu
+    from tilewise._base.types import Tpu
 
 __all__ = ["BlockChoice", "KernelBudget", "KernelRow", "budget", "fits", "largest_blocks"]
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tilewise._audit import audit
+from tilewise._audit.audit import audit
+from tilewise._base.limits import bytes_of, in_words, share_of
 from tilewise._fit import lock as locks
-from tilewise._limits import bytes_of, in_words, share_of
-from tilewise._lowering import Request
+from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report, Shape
 
 if TYPE_CHECKING:
+    from tilewise._base.types import Limit, Program, Tpu
     from tilewise._tilewise import PeakBuffer
-    from tilewise._types import Limit, Program, Tpu
 
 __all__ = ["assert_bitcast", "assert_no_copies", "assert_padding_below", "assert_peak_below", "assert_plan"]
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
-from tilewise._compile import lowered_of
-from tilewise._dump import dumped
-from tilewise._errors import Error, HloError
-from tilewise._libtpu import libtpu_version
-from tilewise._limits import hbm_of
-from tilewise._lowering import Request
-from tilewise._machine import is_tpu, report_on
-from tilewise._plan import plan_of
+from tilewise._base.errors import Error, HloError
+from tilewise._base.limits import hbm_of
+from tilewise._compiler.compile import lowered_of
+from tilewise._compiler.libtpu import libtpu_version
+from tilewise._compiler.machine import is_tpu, report_on
+from tilewise._compiler.plan import plan_of
+from tilewise._jax.dump import dumped
+from tilewise._jax.lowering import Request
 
 if TYPE_CHECKING:
+    from tilewise._base.types import Limit, Program, Tpu
     from tilewise._tilewise import Report
-    from tilewise._types import Limit, Program, Tpu
 
 
 @overload

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._lowering import Request
-from tilewise._plan import plan_of
-from tilewise._repr import Shown
+from tilewise._base.results import Shown
+from tilewise._compiler.plan import plan_of
+from tilewise._jax.lowering import Request
 
 if TYPE_CHECKING:
+    from tilewise._base.types import Tpu
     from tilewise._tilewise import Report
-    from tilewise._types import Tpu
 
 Outcome: TypeAlias = (
     Literal["same"] | Literal["better"] | Literal["worse"] | Literal["changed"] | Literal["other compiler"]

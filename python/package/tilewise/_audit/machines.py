@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._audit import audit
-from tilewise._errors import Error
-from tilewise._limits import in_words
-from tilewise._repr import Listed
+from tilewise._audit.audit import audit
+from tilewise._base.errors import Error
+from tilewise._base.limits import in_words
+from tilewise._base.results import Listed
 from tilewise._tilewise import Report
 
 MACHINES = ("tpu:v5e", "tpu:v6e", "tpu:v7x", "gpu:h100", "gpu:b200", "cpu")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._repr import Shown
+from tilewise._base.results import Shown
 from tilewise._tilewise import Report
 
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tilewise import _tilewise
-from tilewise._audit import audit
-from tilewise._limits import hbm_of
-from tilewise._lowering import Request
-from tilewise._plan import plan_of
-from tilewise._repr import read
+from tilewise._audit.audit import audit
+from tilewise._base.limits import hbm_of
+from tilewise._base.results import read
+from tilewise._compiler.plan import plan_of
+from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
-    from tilewise._types import Limit, Member, Tpu
+    from tilewise._base.types import Limit, Member, Tpu
 
 
 @dataclass(frozen=True)

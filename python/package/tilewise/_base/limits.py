@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilewise import _tilewise
 
 if TYPE_CHECKING:
-    from tilewise._types import Limit, Tpu
+    from tilewise._base.types import Limit, Tpu
 
 _BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 _UNITS = {

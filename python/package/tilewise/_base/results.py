@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
-from tilewise._modules import module
+from tilewise._base.modules import module
 
 if TYPE_CHECKING:
     from typing_extensions import Self

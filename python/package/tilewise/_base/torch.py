@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewise._errors import RelayoutError
-from tilewise._modules import module
+from tilewise._base.errors import RelayoutError
+from tilewise._base.modules import module
 from tilewise._tilewise import ElementType
 
 if TYPE_CHECKING:

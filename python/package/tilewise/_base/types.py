@@ -87,7 +87,7 @@ class SupportsArray(Protocol):
 class SupportsDLPack(Protocol):
     """An object that supports DLPack."""
 
-    # Its keyword arguments differ between libraries.
+    # Keyword arguments differ between libraries.
     @property
     def __dlpack__(self) -> Callable[..., Any]: ...
     def __dlpack_device__(self) -> tuple[Any, int]: ...

@@ -12,10 +12,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tilewise._compiler import Answer, Mode, Sizes, report_of
-from tilewise._files import write_whole
-from tilewise._libtpu import compiler_version
-from tilewise._program import Program
+from tilewise._base.files import write_whole
+from tilewise._compiler.libtpu import compiler_version
+from tilewise._compiler.process import Answer, Mode, Sizes, report_of
+from tilewise._compiler.program import Program
 
 # Answers with another status may differ the next time.
 _KEPT = ("fits", "planned", "refused", "other_memory")

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeAlias
 
-from tilewise import _internals
-from tilewise._dump import dumping
-from tilewise._modules import module
-from tilewise._program import Program, attempted
-from tilewise._topologies import devices_of
+from tilewise._base.modules import module
+from tilewise._compiler.program import Program, attempted
+from tilewise._jax import internals
+from tilewise._jax.dump import dumping
+from tilewise._jax.topologies import devices_of
 
 PASSED = "after_optimizations_after_buffer_assignment.txt"
 """Suffix of the file that libtpu writes once it has found that the program fits, before generating code."""
@@ -86,7 +86,7 @@ def compile_for(program: Program, folder: str, options: dict[str, Any], reply: R
     jax = module("jax")
     found = {device.id: device for device in devices_of(program.topology)}
     devices = [found[number] for number in program.devices]
-    compile_it = _internals.compiled(program.module, program.options, {**dumping(folder), **options}, devices)
+    compile_it = internals.compiled(program.module, program.options, {**dumping(folder), **options}, devices)
     over = threading.Event()
     watcher = threading.Thread(target=_watch, args=(program.name, folder, reply, over), daemon=True)
     watcher.start()

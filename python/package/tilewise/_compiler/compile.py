@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tilewise._lowering import Request, lower_on
+from tilewise._jax.lowering import Request, lower_on
 
 if TYPE_CHECKING:
     from jax.stages import Compiled as _Compiled
 
-    from tilewise._types import Tpu
+    from tilewise._base.types import Tpu
 
 # The lowered program of each result of `compile_for`: JAX can't print every one; the compiler dumps lowered ones.
 _LOWERED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tilewise._errors import Error
-from tilewise._files import cache_folder
-from tilewise._progress import elapsed
+from tilewise._base.errors import Error
+from tilewise._base.files import cache_folder
+from tilewise._base.progress import elapsed
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:\.\d+)?")
 

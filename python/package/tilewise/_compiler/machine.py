@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._dump import dumped_text, dumping
-from tilewise._errors import Error
-from tilewise._lowering import Place, meshes_of
-from tilewise._modules import module
+from tilewise._base.errors import Error
+from tilewise._base.modules import module
+from tilewise._jax.dump import dumped_text, dumping
+from tilewise._jax.lowering import Place, meshes_of
 from tilewise._tilewise import Report
 
 _INSTALL = "pip install 'jax[cuda12]'"

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewise._compiler import Compiler, Sizes
-from tilewise._files import cache_folder, write_whole
-from tilewise._lowering import Request
-from tilewise._modules import module
-from tilewise._program import trace
+from tilewise._base.files import cache_folder, write_whole
+from tilewise._base.modules import module
+from tilewise._compiler.process import Compiler, Sizes
+from tilewise._compiler.program import trace
+from tilewise._jax.lowering import Request
 
 
 @dataclass(frozen=True)

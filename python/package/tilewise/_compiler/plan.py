@@ -6,17 +6,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewise._cache import Cache
-from tilewise._compiler import Answer, Mode, report_of, shared
-from tilewise._dump import dumped
-from tilewise._errors import Error
+from tilewise._base.errors import Error
+from tilewise._base.files import cache_folder
+from tilewise._base.modules import module
+from tilewise._base.progress import elapsed
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.modes import exact_modes
+from tilewise._compiler.process import Answer, Mode, report_of, shared
+from tilewise._compiler.program import NotSendable, Program, sendable
 from tilewise._explain import explain_oom
-from tilewise._files import cache_folder
-from tilewise._lowering import Request, lower_on
-from tilewise._modes import exact_modes
-from tilewise._modules import module
-from tilewise._program import NotSendable, Program, sendable
-from tilewise._progress import elapsed
+from tilewise._jax.dump import dumped
+from tilewise._jax.lowering import Request, lower_on
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report

@@ -31,13 +31,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tilewise import _tilewise, _worker
-from tilewise._dump import dumped_text
-from tilewise._errors import MessageError
-from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
-from tilewise._program import NotSendable, Program
+from tilewise import _tilewise
+from tilewise._base.errors import MessageError
+from tilewise._compiler import child
+from tilewise._compiler.libtpu import compiler_version, library, libtpu_version, other_version
+from tilewise._compiler.program import NotSendable, Program
+from tilewise._jax.dump import dumped_text
+from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
 from tilewise._tilewise import Report
-from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
 
 Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]
 Status: TypeAlias = (
@@ -128,7 +129,7 @@ class _Ended(Exception):  # noqa: N818 - an event
 
 
 class _Worker:
-    """A process of `_worker`, and a folder that goes with it."""
+    """A process of `child`, and a folder that goes with it."""
 
     def __init__(self, libtpu: Path | None) -> None:
         self._libtpu = {} if libtpu is None else {"TPU_LIBRARY_PATH": str(libtpu)}
@@ -139,12 +140,14 @@ class _Worker:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         self._is_ready = False
-        self.send(_worker.start)
+        self.send(child.start)
 
     def _start(self) -> None:
         self._connection, theirs = multiprocessing.Pipe()
         arguments = f"{theirs.fileno()}, {self.folder!r}"
-        program = f"import sys; sys.path[:] = {sys.path!r}; from tilewise import _worker; _worker.main({arguments})"
+        program = (
+            f"import sys; sys.path[:] = {sys.path!r}; from tilewise._compiler import child; child.main({arguments})"
+        )
         with theirs, open(Path(self.folder) / "output", "wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
@@ -156,7 +159,7 @@ class _Worker:
                 start_new_session=own_sessions,
             )
 
-    def send(self, request: _worker.Request) -> None:
+    def send(self, request: child.Request) -> None:
         # The reply says that the process died.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send(request)
@@ -252,7 +255,7 @@ class Compiler:
         with self._lock, self._ending():
             try:
                 worker = self._ready()
-                worker.send(functools.partial(_worker.trace, make))
+                worker.send(functools.partial(child.trace, make))
                 kind, fields = worker.reply(_deadline(timeout))
             except _Ended as ended:
                 self._end()
@@ -308,7 +311,7 @@ class Compiler:
             folder = tempfile.mkdtemp(dir=worker.folder)
             if stop and self._ahead and self._spare is None:
                 self._spare = self._new()
-            worker.send(functools.partial(_worker.compile_for, program, folder, options))
+            worker.send(functools.partial(child.compile_for, program, folder, options))
             deadline = _deadline(timeout)
             kind, fields = worker.reply(deadline)
             passed = kind == "passed"

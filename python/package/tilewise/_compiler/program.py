@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewise import _internals
-from tilewise._errors import NotATpuProgram, Skip
-from tilewise._lowering import Request, lower_on
-from tilewise._modules import module
-from tilewise._topologies import slice_with, topology_of
+from tilewise._base.errors import NotATpuProgram, Skip
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.lowering import Request, lower_on
+from tilewise._jax.topologies import slice_with, topology_of
 
 _UNUSED = "xla_tilewise_unused"
 _NUMBERS = itertools.count()
@@ -102,7 +102,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         NotATpuProgram: it is lowered for another machine.
         NotSendable: the program can't be compiled elsewhere.
     """
-    handed = _internals.handed(lowered, {_UNUSED: next(_NUMBERS)})
+    handed = internals.handed(lowered, {_UNUSED: next(_NUMBERS)})
     if handed is None:
         raise NotSendable("JAX hands the program to the compiler in another way")
     if handed.calls_back:
@@ -115,7 +115,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         of, there = slice_with(tpu, topology, len(numbers))
         numbers = [int(device.id) for device in there[: len(numbers)]]
         assignment = np.array(numbers).reshape(options.num_replicas, options.num_partitions)
-        _internals.assign_devices(options, assignment)
+        internals.assign_devices(options, assignment)
     serialised = options.SerializeAsString()
     operation = handed.module.operation
     text = operation.get_asm(enable_debug_info=False)
@@ -123,7 +123,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         name=str(operation.attributes["sym_name"]).strip('"'),
         tpu=tpu,
         topology=of,
-        module=_internals.module_bytes(handed.module),
+        module=internals.module_bytes(handed.module),
         options=serialised,
         devices=tuple(numbers),
         hash=hashlib.sha256(b"\0".join((text.encode(), serialised, of.encode()))).hexdigest(),
@@ -133,7 +133,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
 
 def _check_platform(lowered: Any, platform: str) -> None:
     """Refuses programs lowered for other machines: a TPU's would be another."""
-    platforms = _internals.platforms_of(lowered) or (platform,)
+    platforms = internals.platforms_of(lowered) or (platform,)
     if "tpu" not in platforms:
         raise NotATpuProgram(
             f"this {type(lowered).__name__} is lowered for {', '.join(platforms)}",

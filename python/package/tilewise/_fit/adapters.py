@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewise import _internals
+from tilewise._base.modules import module
 from tilewise._fit.candidates import Place
-from tilewise._modules import module
-from tilewise._topologies import devices_of, slice_with
+from tilewise._jax import internals
+from tilewise._jax.topologies import devices_of, slice_with
 
 
 class Adapter:
@@ -98,7 +98,7 @@ class Exported(Adapter):
         device = jax.sharding.SingleDeviceSharding(devices[0])
 
         def array(aval: Any) -> Any:
-            shape = tuple(_internals.size_of(size, settings) for size in aval.shape)
+            shape = tuple(internals.size_of(size, settings) for size in aval.shape)
             return jax.ShapeDtypeStruct(shape, aval.dtype, sharding=device)
 
         args, kwargs = jax.tree.unflatten(exported.in_tree, [array(aval) for aval in exported.in_avals])

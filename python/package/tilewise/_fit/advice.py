@@ -5,16 +5,16 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 
-from tilewise._cache import Cache
-from tilewise._comparison import Comparison, compare
-from tilewise._compiler import shared
-from tilewise._errors import Error, Skip
-from tilewise._files import cache_folder
+from tilewise._audit.comparison import Comparison, compare
+from tilewise._base.errors import Error, Skip
+from tilewise._base.files import cache_folder
+from tilewise._base.limits import in_columns, in_words
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.plan import plan_of
+from tilewise._compiler.process import shared
 from tilewise._fit.candidates import donatable, formats, known, rematerialised
-from tilewise._limits import in_columns, in_words
-from tilewise._lowering import Request
+from tilewise._jax.lowering import Request
 from tilewise._microbatch import microbatch
-from tilewise._plan import plan_of
 from tilewise._remat.search import MOST_COMPILED, Search
 from tilewise._remat.step import Step
 from tilewise._tilewise import Recommendation, Report

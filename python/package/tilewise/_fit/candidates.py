@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tilewise._errors import Error, Skip
-from tilewise._lowering import Request, meshes_of
+from tilewise._base.errors import Error, Skip
+from tilewise._base.modules import module
+from tilewise._compiler.program import with_donations
+from tilewise._jax.lowering import Request, meshes_of
+from tilewise._jax.topologies import slice_with
 from tilewise._microbatch import along_axes
-from tilewise._modules import module
-from tilewise._program import with_donations
 from tilewise._remat.step import POLICIES, Step
-from tilewise._topologies import slice_with
 
 SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tilewise import _tilewise
-from tilewise._cache import Cache
-from tilewise._compiler import Answer, Compiler, Mode, traced
-from tilewise._errors import Error, Skip
+from tilewise._base.errors import Error, Skip
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.modes import exact_modes
+from tilewise._compiler.process import Answer, Compiler, Mode, traced
+from tilewise._compiler.program import NotSendable, Program, attempted
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
-from tilewise._modes import exact_modes
-from tilewise._program import NotSendable, Program, attempted
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
 from tilewise._remat.step import Step
 

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tilewise._answers import Answers
-from tilewise._files import write_whole
+from tilewise._base.answers import Answers
+from tilewise._base.files import write_whole
 from tilewise._fit.factory import factory
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit

@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tilewise._device import traced_for
-from tilewise._errors import Skip
+from tilewise._base.errors import Skip
+from tilewise._base.modules import module
+from tilewise._compiler.program import Program, sendable, trace
 from tilewise._fit.adapters import Adapter, adapter
 from tilewise._fit.candidates import NAMES, Place, candidate
-from tilewise._lowering import Request
-from tilewise._modules import module
-from tilewise._program import Program, sendable, trace
+from tilewise._jax.device import traced_for
+from tilewise._jax.lowering import Request
 
 
 def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:

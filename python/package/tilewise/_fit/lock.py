@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._comparison import Comparison
-from tilewise._files import write_whole
-from tilewise._libtpu import compiler_version
+from tilewise._audit.comparison import Comparison
+from tilewise._base.files import write_whole
+from tilewise._compiler.libtpu import compiler_version
 from tilewise._tilewise import Report
 
 _ROOTS = (".git", ".hg", "pyproject.toml")

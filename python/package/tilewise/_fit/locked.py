@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._answers import Answers
-from tilewise._audit import audit
-from tilewise._comparison import Comparison
-from tilewise._files import write_whole
+from tilewise._audit.audit import audit
+from tilewise._audit.comparison import Comparison
+from tilewise._base.answers import Answers
+from tilewise._base.files import write_whole
+from tilewise._base.limits import share_of
+from tilewise._compiler.plan import plan_of
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import factory
 from tilewise._fit.factory import program as program_made
 from tilewise._fit.settings import setting
 from tilewise._fit.together import summed
-from tilewise._limits import share_of
-from tilewise._lowering import Request
-from tilewise._plan import plan_of
+from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
 
 _LOCKED = ("tpu", "topology", "settings")

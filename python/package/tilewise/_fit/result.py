@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tilewise._comparison import compare
+from tilewise._audit.comparison import compare
+from tilewise._base.limits import in_columns, in_words
+from tilewise._base.modules import module
 from tilewise._fit.combination import Combination
 from tilewise._fit.page import curve, markdown, markdown_row, page
 from tilewise._fit.rows import FitRow
-from tilewise._limits import in_columns, in_words
-from tilewise._modules import module
 
 _STEERING = ("fits", "planned", "refused")
 

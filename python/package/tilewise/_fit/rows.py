@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
-from tilewise._comparison import Owner
-from tilewise._compiler import Answer, Mode, Status
-from tilewise._program import Program
+from tilewise._audit.comparison import Owner
+from tilewise._compiler.process import Answer, Mode, Status
+from tilewise._compiler.program import Program
 from tilewise._tilewise import PeakBuffer, Report
 
 Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewise._audit.together import Together, audit_together
 from tilewise._fit.adapters import Adapter
 from tilewise._fit.factory import factory, is_set, parts_of, takes
 from tilewise._fit.settings import setting
-from tilewise._together import Together, audit_together
 
 if TYPE_CHECKING:
-    from tilewise._types import Member
+    from tilewise._base.types import Member
 
 _PREDICTED = 6
 """The most predictions of sets that are followed; after that, the search for the most pages bisects."""

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from tilewise import _internals, _tilewise
-from tilewise._modules import module
+from tilewise import _tilewise
+from tilewise._base.modules import module
+from tilewise._jax import internals
 
 _KINDS = {
     "v2": "TPU v2",
@@ -112,17 +113,17 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
         **{(jax, question): of_tpus(question, list(there)) for question in ("devices", "local_devices")},
         **{(jax, question): of_tpus(question, len(there)) for question in ("device_count", "local_device_count")},
         (jax, "default_backend"): lambda: "tpu",
-        **dict.fromkeys(_internals.questions("get_device_kind"), lambda: kind),
-        **dict.fromkeys(_internals.questions("get_num_device_cores"), lambda: 1),
+        **dict.fromkeys(internals.questions("get_device_kind"), lambda: kind),
+        **dict.fromkeys(internals.questions("get_num_device_cores"), lambda: 1),
     }
     with _LOCK, contextlib.ExitStack() as stack:
         for (owner, name), answer in answers.items():
-            stack.enter_context(_internals.replaced(owner, name, functools.partial(noted, name, answer)))
-        context = _internals.abstract_device_context(kind)
+            stack.enter_context(internals.replaced(owner, name, functools.partial(noted, name, answer)))
+        context = internals.abstract_device_context(kind)
         if context is not None:
             stack.enter_context(context)
         else:
             # A trace for another TPU would be found now, and this one later.
-            _internals.forget_traces()
-            stack.callback(_internals.forget_traces)
+            internals.forget_traces()
+            stack.callback(internals.forget_traces)
         yield

@@ -16,8 +16,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._errors import Error
-from tilewise._modules import module
+from tilewise._base.errors import Error
+from tilewise._base.modules import module
 
 OLDEST, NEWEST = (0, 6), (0, 12)
 """The versions of JAX that all of this was run with."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tilewise._errors import ShapeError
+from tilewise._base.errors import ShapeError
 from tilewise._tilewise import ElementType, Layout, Shape
 
 if TYPE_CHECKING:
     from jax.experimental.layout import Layout as _JaxLayout
 
-    from tilewise._types import HasLayout, HasMajorToMinor, JaxArray
+    from tilewise._base.types import HasLayout, HasMajorToMinor, JaxArray
 
 _HOST = 5
 

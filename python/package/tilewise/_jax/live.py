@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise._limits import in_words
-from tilewise._modules import module
-from tilewise._repr import Shown
+from tilewise._base.limits import in_words
+from tilewise._base.modules import module
+from tilewise._base.results import Shown
 from tilewise._tilewise import Report
 
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewise import _internals, _tilewise
-from tilewise._device import traced_for
-from tilewise._errors import Error, NotATpuProgram
-from tilewise._modules import module
-from tilewise._topologies import jax_for_tpus, slice_of, slice_with
+from tilewise import _tilewise
+from tilewise._base.errors import Error, NotATpuProgram
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.device import traced_for
+from tilewise._jax.topologies import jax_for_tpus, slice_of, slice_with
 
 if TYPE_CHECKING:
-    from tilewise._types import Tpu
+    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ class TracedProgram:
         self.jax = jax
         # Flax has its own class around JAX's.
         self._traced = getattr(traced, "traced", traced)
-        self.parts = _internals.Traced.of(self._traced)
+        self.parts = internals.Traced.of(self._traced)
 
     @classmethod
     def of(cls, jax: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedProgram:
@@ -227,13 +228,13 @@ class TracedProgram:
             for number, array in zip(numbers, arrays, strict=True):
                 leaves[number] = array
             args, kwargs = jax.tree.unflatten(tree, leaves)
-            found.extend(_internals.captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
+            found.extend(internals.captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
             return ()
 
         # Equinox takes a leaf that isn't an array for a constant; functions are traced with arrays.
         jax.eval_shape(lower, abstract)
         if not found:
-            raise _internals.unknown(f"the `lower` of {type(f).__name__}")
+            raise internals.unknown(f"the `lower` of {type(f).__name__}")
         program = cls(jax, found[0])
         program.parts = _with_own_names(jax, program.parts, f, args, kwargs)
         return program
@@ -261,23 +262,23 @@ class TracedProgram:
         parts = self._replaced(one)
         arguments, params = parts.arguments, parts.params
         for number, (argument, own) in enumerate(zip(arguments, params["in_shardings"], strict=True)):
-            if _internals.is_unspecified(own) and argument.sharding is None:
-                arguments[number] = _internals.placed(argument, place.default)
+            if internals.is_unspecified(own) and argument.sharding is None:
+                arguments[number] = internals.placed(argument, place.default)
         if not arguments:
             # Only the results' shardings place the program.
             outs = params["out_shardings"]
-            params["out_shardings"] = tuple(place.default if _internals.is_unspecified(out) else out for out in outs)
+            params["out_shardings"] = tuple(place.default if internals.is_unspecified(out) else out for out in outs)
         return parts.lowered(self._traced)
 
-    def _replaced(self, one: Callable[[Any], Any]) -> _internals.Traced:
+    def _replaced(self, one: Callable[[Any], Any]) -> internals.Traced:
         """The program's parts, with `one` applied to meshes and shardings."""
 
         def argument(old: Any) -> Any:
             has_mesh = getattr(old.sharding, "mesh", None) is not None
-            return _internals.placed(old, one(old.sharding) if has_mesh else None)
+            return internals.placed(old, one(old.sharding) if has_mesh else None)
 
         params = _Replaced(self.jax, one)(self.parts.params)
-        return _internals.Traced([argument(each) for each in self.parts.arguments], dict(params))
+        return internals.Traced([argument(each) for each in self.parts.arguments], dict(params))
 
 
 class _Replaced:
@@ -292,7 +293,7 @@ class _Replaced:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, self._leaves):
             return self._one(value)
-        if _internals.is_jaxpr(value):
+        if internals.is_jaxpr(value):
             if id(value) not in self._seen:
                 self._seen[id(value)] = value, self._jaxpr(value)
             return self._seen[id(value)][1]
@@ -309,17 +310,17 @@ class _Replaced:
         params = [self(eqn.params) for eqn in value.eqns]
         if not _differ(params, (eqn.params for eqn in value.eqns)):
             return value
-        return _internals.with_params(value, params)
+        return internals.with_params(value, params)
 
 
 _NUMBERED = re.compile(r"dynamic_(?:no)?donate\['(first|rest)'\]\[(\d+)\]")
 
 
 def _with_own_names(
-    jax: Any, traced: _internals.Traced, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> _internals.Traced:
+    jax: Any, traced: internals.Traced, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> internals.Traced:
     """The traced program with the function's names of its arguments, whose leaves Equinox numbers."""
-    numbered = _internals.argument_names(traced.params)
+    numbered = internals.argument_names(traced.params)
     if not any(map(_NUMBERED.fullmatch, numbered)):
         return traced
     bound = inspect.signature(f).bind(*args, **kwargs)
@@ -340,8 +341,8 @@ def _with_own_names(
         found = _NUMBERED.fullmatch(name)
         return name if found is None else names[found[1]][int(found[2])]
 
-    params = _internals.with_argument_names(traced.params, tuple(map(own, numbered)))
-    return _internals.Traced(traced.arguments, params)
+    params = internals.with_argument_names(traced.params, tuple(map(own, numbered)))
+    return internals.Traced(traced.arguments, params)
 
 
 def _differ(new: list[Any], old: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewise._modules import module
+from tilewise._base.modules import module
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh as _Mesh

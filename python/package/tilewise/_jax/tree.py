@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tilewise._modules import module
-from tilewise._repr import Shown
+from tilewise._base.modules import module
+from tilewise._base.results import Shown
 from tilewise._tilewise import ElementType, Shape, predict
 
 if TYPE_CHECKING:
-    from tilewise._types import Tpu
+    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewise._errors import Skip
-from tilewise._kernels import VERDICTS, KernelBudgets, kernel_budget
-from tilewise._limits import in_words
-from tilewise._repr import Listed
+from tilewise._base.errors import Skip
+from tilewise._base.limits import in_words
+from tilewise._base.results import Listed
+from tilewise._kernel.budgets import VERDICTS, KernelBudgets, kernel_budget
 
 if TYPE_CHECKING:
-    from tilewise._types import Tpu
+    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from tilewise._jaxprs import ARITHMETIC, is_literal, nested
+from tilewise._jax.jaxprs import ARITHMETIC, is_literal, nested
 
 # Bytes of a core's registers: 64 of 8 × 128 words. Whole values beyond that spill.
 _REGISTERS = 64 * 4096

@@ -9,12 +9,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tilewise._answers import Answers
-from tilewise._blocks import BlockSuggestions, suggest_blocks
+from tilewise._base.answers import Answers
 from tilewise._fit.factory import factory
 from tilewise._fit.settings import setting, values
-from tilewise._kernels import KernelBudgets, kernel_budget
-from tilewise._topologies import ENVIRONMENT, ONLY_COMPILES
+from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
+from tilewise._kernel.blocks import BlockSuggestions, suggest_blocks
+from tilewise._kernel.budgets import KernelBudgets, kernel_budget
 
 _ALL = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import INLINED, evaluated, opened
-from tilewise._modules import module
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import INLINED, evaluated, opened
 
 _CALLS = {**INLINED, "remat": "jaxpr"}
 # Primitives that leave an integer as it is. Widths below 32 bits are only ever converted to and fro.
@@ -39,7 +39,7 @@ def axes(index_map: Any, rank: int) -> list[set[int]]:
     types = ", ".join("i32" for _ in results)
     lines = [f"func.func @index({parameters}) -> ({types}) {{", *written.lines]
     lines += [f"return {', '.join(results)} : {types}" if results else "return", "}"]
-    read = _internals.read_by_results("\n".join(lines))
+    read = internals.read_by_results("\n".join(lines))
     return [{number for number in each if number < rank} for each in read]
 
 

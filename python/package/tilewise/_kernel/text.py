@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise import _index_maps, _internals, _tilewise
-from tilewise._body import guess_bytes
-from tilewise._jaxprs import ARITHMETIC, INLINED, inside, is_literal, opened
+from tilewise import _tilewise
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import ARITHMETIC, INLINED, inside, is_literal, opened
+from tilewise._kernel import index_maps
+from tilewise._kernel.body import guess_bytes
 from tilewise._tilewise import ElementType
 
 # Primitives that XLA computes block by block where `allow_input_fusion` lets it.
@@ -55,7 +57,7 @@ def kernels_of(jaxpr: Any, generation: str) -> tuple[list[Kernel], tuple[str, ..
             found.append(_pallas_call(equation, around, generation))
         elif name == "mpmd_map":
             for mesh, kernel in zip(equation.params["meshes"], equation.params["jaxprs"], strict=True):
-                if _internals.is_tensor_core(mesh):
+                if internals.is_tensor_core(mesh):
                     found.append(_unpipelined(equation, opened(kernel), generation))
                 else:
                     others.append("a SparseCore kernel")
@@ -85,19 +87,19 @@ def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
     avals = [variable.aval for variable in kernel.invars]
     scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
     steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
-    lines = _first_lines(_internals.kernel_name(params, kernel), generation, steps)
+    lines = _first_lines(internals.kernel_name(params, kernel), generation, steps)
     lines += [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
     not_covered: list[str] = []
     outputs: list[str] = []
     computed: list[str] = []
-    fused = list(_internals.compiler_parameter(params, "allow_input_fusion") or ())
+    fused = list(internals.compiler_parameter(params, "allow_input_fusion") or ())
     # Dynamic bounds of the grid come before the scalars and the blocks.
     first = len(call.invars) - grid.num_inputs - scalars
     for number, (mapping, aval) in enumerate(zip(grid.block_mappings, avals[scalars : scalars + blocks], strict=True)):
         is_input = number < grid.num_inputs
         shape, words = _operand(mapping, aval, steps)
         name = f"in{number}" if is_input else f"out{number - grid.num_inputs}"
-        not_covered += [f"{name}: {what}" for what in _internals.unusual_block(mapping)]
+        not_covered += [f"{name}: {what}" for what in internals.unusual_block(mapping)]
         if not is_input:
             outputs.append(f"out {shape} {words}")
             continue
@@ -118,7 +120,7 @@ def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
     """A ``pl.kernel`` over a mesh of TensorCores: it sees whole arrays where they are."""
     params = call.params
     avals = [variable.aval for variable in kernel.invars]
-    lines = _first_lines(_internals.kernel_name(params, kernel), generation, [])
+    lines = _first_lines(internals.kernel_name(params, kernel), generation, [])
     inputs, outputs = len(call.invars), len(call.outvars)
     for number, aval in enumerate(avals[: inputs + outputs]):
         role = "in" if number < inputs else "out"
@@ -148,7 +150,7 @@ def _finished(
     scoped = _allocated(kernel, generation, reaches_far=reaches_far)
     lines += [f"scratch {each.memory} {each.shape}" for each in scoped]
     dropped = _total([each for each in scoped if each.may_be_dropped and each.memory == "vmem"])
-    limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
+    limit = internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
     lines.append(f"body {guess_bytes(kernel, lambda aval: _bytes(aval, generation))}")
@@ -198,15 +200,15 @@ def _shape(aval: Any) -> str:
 
 
 def _operand(mapping: Any, aval: Any, steps: list[str]) -> tuple[str, str]:
-    array, block = _internals.operand_avals(mapping, aval)
+    array, block = internals.operand_avals(mapping, aval)
     memory = _memory(block)
     if memory == "semaphore":
         return f"s32[{','.join(str(bound) for bound in aval.shape)}]", "semaphore"
-    sizes = [_internals.block_size(bound) for bound in mapping.block_shape]
+    sizes = [internals.block_size(bound) for bound in mapping.block_shape]
     bounds = ["-" if size is None else str(size) for size in sizes]
     words = [memory]
     if memory in ("vmem", "smem") and bounds:
-        axes = [_axis(depends, steps) for depends in _index_maps.axes(mapping.index_map_jaxpr, len(steps))]
+        axes = [_axis(depends, steps) for depends in index_maps.axes(mapping.index_map_jaxpr, len(steps))]
         words += ["block", ",".join(bounds), "@", ",".join(axes)]
     buffered = getattr(getattr(mapping, "pipeline_mode", None), "buffer_count", None)
     if buffered is not None:

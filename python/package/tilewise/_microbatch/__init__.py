@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tilewise._errors import Error
+from tilewise._base.errors import Error
+from tilewise._base.modules import module
 from tilewise._microbatch.program import Part, Program
 from tilewise._microbatch.rules import Each, RefusedError, Share, Whole
-from tilewise._modules import module
 
 LANES = 128
 """The elements of a TPU's tile along the dimension that varies fastest."""

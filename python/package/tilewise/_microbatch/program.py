@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, opened
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, opened
 from tilewise._microbatch import rules
 from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
-from tilewise._modules import module
 
 CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Primitives fused into their readers: each reader makes its own piece of the result."""
@@ -74,7 +74,7 @@ class Program:
             return self._constant(value, atom.aval)
 
         def results(eqn: Any, reads: list[int]) -> list[int]:
-            self._maker = _internals.within(eqn, outer)
+            self._maker = internals.within(eqn, outer)
             return self._operation(self._maker, reads)
 
         return evaluated(jaxpr, consts, arguments, constant, results)
@@ -275,7 +275,7 @@ class Program:
     def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
-            with _internals.traced_as(step.maker):
+            with internals.traced_as(step.maker):
                 made = step.compute([values[at] for at in step.reads], part)
             values.update(zip(step.makes, made, strict=True))
         return [values[at] for at in wanted]
@@ -369,7 +369,7 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
 
 def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
-    scan = _internals.Scan.of(eqn)
+    scan = internals.Scan.of(eqn)
     counts = scan.consts, scan.carry
     shares = [_within(program.shares[at]) for at in reads]
     consts, carry, xs = _split(shares, *counts)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilewise._jaxprs import ARITHMETIC
+from tilewise._jax.jaxprs import ARITHMETIC
 
 
 class RefusedError(Exception):

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._cache import Cache
-from tilewise._compiler import shared
-from tilewise._files import cache_folder
-from tilewise._limits import bytes_of
-from tilewise._lowering import Request, is_jitted
-from tilewise._program import with_donations
-from tilewise._progress import Ticker
+from tilewise._base.files import cache_folder
+from tilewise._base.limits import bytes_of
+from tilewise._base.progress import Ticker
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.process import shared
+from tilewise._compiler.program import with_donations
+from tilewise._jax.lowering import Request, is_jitted
 from tilewise._remat.result import Remat
 from tilewise._remat.search import Search
 from tilewise._remat.step import Step
 
 if TYPE_CHECKING:
-    from tilewise._types import Limit, Tpu
+    from tilewise._base.types import Limit, Tpu
 
 
 def remat(

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import is_literal, read_by, renamed, variables
-from tilewise._modules import module
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import is_literal, read_by, renamed, variables
 from tilewise._remat.costs import is_fused, is_of_gradient
 from tilewise._remat.equations import bytes_of
 
@@ -167,7 +167,7 @@ class _Backward:
             self._new.update((each, names[each]) for each in first)
             self._shared.update((each, names[each]) for each in leaves if each not in self._forward.made)
         for equation in equations:
-            made = [_internals.variable(each.aval) for each in equation.outvars]
+            made = [internals.variable(each.aval) for each in equation.outvars]
             found.append(renamed(equation, names, outvars=made))
             names.update(zip(equation.outvars, made, strict=True))
             self._new.update(zip(equation.outvars, made, strict=True))
@@ -186,7 +186,7 @@ class _Backward:
 
     def _barrier(self, held: Iterable[Any]) -> Any:
         reads = [self._new.get(each, each) for each in held]
-        return _barrier().replace(invars=reads, outvars=[_internals.variable(each.aval) for each in reads])
+        return _barrier().replace(invars=reads, outvars=[internals.variable(each.aval) for each in reads])
 
 
 _barrier = functools.cache(lambda: module("jax").make_jaxpr(module("jax.lax").optimization_barrier)(1.0).jaxpr.eqns[0])

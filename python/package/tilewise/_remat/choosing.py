@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import makers, read_by, variables
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import makers, read_by, variables
 from tilewise._remat.again import Forward, repeated
 from tilewise._remat.costs import NEVER, PRODUCTS, Costs, is_of_gradient
 from tilewise._remat.cut import Cut, minimum_cut
@@ -109,7 +109,7 @@ class Chooser:
         for at, body in region.bodies.items():
             equation = equations[at]
             inner = self.program(body, times * int(equation.params.get("length", 1))).closed()
-            equations[at] = _internals.with_program(equation, BODIES[equation.primitive.name], inner)
+            equations[at] = internals.with_program(equation, BODIES[equation.primitive.name], inner)
         ends = set(variables(block.outputs))
         self._apply(region.pairs, equations, ends, times)
         return Block(block.inputs, self._in_line(equations, ends, times), block.outputs, block.constants)
@@ -154,8 +154,8 @@ class Chooser:
             maker = None if at is None else equations[at]
             # A value that the forward pass doesn't read is a line's value where no other equation of the line follows.
             others = [] if at is None else readers.get(variable, equations[at + 1 : at + 2])
-            line = None if maker is None else _internals.place(maker)
-            ends = maker is None or not others or any(_internals.place(each) != line for each in others)
+            line = None if maker is None else internals.place(maker)
+            ends = maker is None or not others or any(internals.place(each) != line for each in others)
             self.chosen.kept.append(Value(variable, maker, times, ends))
         self.chosen.again += [Value(equations[at].outvars[0], equations[at], times) for at in again]
         self.chosen.seconds += times * sum(seconds[at] for at in again)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tilewise._errors import Skip
-from tilewise._jaxprs import nested
-from tilewise._modules import module
+from tilewise._base.errors import Skip
+from tilewise._base.modules import module
+from tilewise._jax.jaxprs import nested
 
 _LARGEST_BYTES = 2**32
 _TOLERANCES = {8: 1e-9, 4: 1e-4, 2: 2e-2, 1: 0.25}

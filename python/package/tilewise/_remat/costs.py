@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise import _internals, _tilewise
-from tilewise._internals import Scan
-from tilewise._jaxprs import is_literal
+from tilewise import _tilewise
+from tilewise._jax import internals
+from tilewise._jax.internals import Scan
+from tilewise._jax.jaxprs import is_literal
 from tilewise._remat.equations import BODIES, bytes_of
 
 NEVER = math.inf
@@ -95,4 +96,4 @@ def is_fused(equation: Any) -> bool:
 
 def is_of_gradient(equation: Any) -> bool:
     """Whether JAX made it by transposing a program."""
-    return "transpose(" in _internals.scope(equation)
+    return "transpose(" in internals.scope(equation)

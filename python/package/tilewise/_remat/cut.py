@@ -18,8 +18,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise._jaxprs import makers, variables
-from tilewise._modules import module
+from tilewise._base.modules import module
+from tilewise._jax.jaxprs import makers, variables
 from tilewise._remat.equations import bytes_of
 
 _INFINITE = 2**29

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tilewise._compiler import Mode
+from tilewise._compiler.process import Mode
 from tilewise._remat.choosing import Choice
 from tilewise._remat.tried import HAIR, RematRow, Tried, are_near
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import CHECKPOINTS, INLINED, evaluated, is_literal, opened, read_by, variables
-from tilewise._modules import module
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, is_literal, opened, read_by, variables
 
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """Primitives that stand for the equations of a program of their own, with the parameter that has it."""
@@ -48,7 +48,7 @@ class Block:
         read = [*read_by(self.equations), *variables(self.outputs)]
         own = [each for each in dict.fromkeys(read) if each in self.constants]
         effects = frozenset[Any]().union(*(each.effects for each in self.equations))
-        return _internals.changed(
+        return internals.changed(
             _empty(),
             [self.constants[each] for each in own],
             constvars=own,
@@ -69,7 +69,7 @@ class Reader:
         self._names: dict[int, tuple[Any, str]] = {}
 
     def block(self, closed: Any) -> Block:
-        inputs = [_internals.variable(each.aval) for each in opened(closed).invars]
+        inputs = [internals.variable(each.aval) for each in opened(closed).invars]
         outputs = self.read(closed, inputs)
         return Block(inputs, self.equations, outputs, self.constants)
 
@@ -77,14 +77,14 @@ class Reader:
         def constant(value: Any, atom: Any) -> Any:
             if is_literal(atom):
                 return atom
-            variable = _internals.variable(atom.aval)
+            variable = internals.variable(atom.aval)
             self.constants[variable] = value
             return variable
 
         def results(equation: Any, reads: list[Any]) -> list[Any]:
             called = equation.params.get(CALLS.get(equation.primitive.name, ""))
             if called is not None and _is_open(equation):
-                return self.read(called, reads, _internals.within(equation, outer))
+                return self.read(called, reads, internals.within(equation, outer))
             return self._made(equation, reads, outer)
 
         return evaluated(opened(closed), getattr(closed, "consts", ()), operands, constant, results)
@@ -93,8 +93,8 @@ class Reader:
         key = self._key(equation, reads)
         if key is not None and key in self._known:
             return self._known[key]
-        makes = [_internals.variable(each.aval) for each in equation.outvars]
-        self.equations.append(_internals.within(equation, outer, invars=reads, outvars=makes))
+        makes = [internals.variable(each.aval) for each in equation.outvars]
+        self.equations.append(internals.within(equation, outer, invars=reads, outvars=makes))
         if key is not None:
             self._known[key] = makes
         return makes
@@ -115,7 +115,7 @@ class Reader:
         """A parameter as it is compared: programs by their text."""
         if isinstance(value, tuple):
             return tuple(map(self._named, value))  # pyright: ignore[reportUnknownArgumentType]
-        if not _internals.is_jaxpr(value):
+        if not internals.is_jaxpr(value):
             return value
         if id(value) not in self._names:
             # The value is kept, so that its number stays its own.
@@ -127,7 +127,7 @@ def _is_open(equation: Any) -> bool:
     """Whether a call says nothing of shardings, which its equations alone would not keep."""
     params = equation.params
     shardings = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
-    return all(map(_internals.is_unspecified, shardings))
+    return all(map(internals.is_unspecified, shardings))
 
 
 def needed(equations: Sequence[Any], wanted: Iterable[Any], known: Callable[[Any], bool]) -> list[Any]:

@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilewise._errors import Error
-from tilewise._modules import module
+from tilewise._base.errors import Error
+from tilewise._base.modules import module
 
 
 class Form:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tilewise import _internals
-from tilewise._jaxprs import renamed, variables
-from tilewise._modules import module
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.jaxprs import renamed, variables
 from tilewise._remat.equations import bytes_of
 
 _LEAST_BYTES = 2**20
@@ -29,7 +29,7 @@ def there_and_back(kept: Iterable[Any]) -> tuple[dict[Any, Any], list[Any], list
             continue
         shape = jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype)
         one, two = jax.make_jaxpr(both)(shape).jaxpr.eqns
-        places[variable] = _internals.variable(one.outvars[0].aval)
+        places[variable] = internals.variable(one.outvars[0].aval)
         there.append(one.replace(invars=[variable], outvars=[places[variable]]))
         back.append(two.replace(invars=[places[variable]], outvars=[variable]))
     return places, there, back
@@ -43,7 +43,7 @@ def moved_back(late: Sequence[Any], back: Sequence[Any]) -> list[Any]:
     for equation in late:
         for atom in variables(equation.invars):
             if atom in waiting:
-                names[atom] = _internals.variable(atom.aval)
+                names[atom] = internals.variable(atom.aval)
                 found.append(waiting.pop(atom).replace(outvars=[names[atom]]))
         found.append(renamed(equation, names))
     return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise import _internals
-from tilewise._internals import Scan
-from tilewise._jaxprs import makers, read_by, variables
+from tilewise._jax import internals
+from tilewise._jax.internals import Scan
+from tilewise._jax.jaxprs import makers, read_by, variables
 from tilewise._remat.cut import Cut
 from tilewise._remat.equations import Block, needed
 from tilewise._remat.regions import Pair
@@ -44,7 +44,7 @@ class Loops:
         body = Block(inputs, equations, results, constants).closed()
         length = int(forward.params["length"])
         stacks = [
-            _internals.variable(each.aval.update(shape=(length, *each.aval.shape), weak_type=False))
+            internals.variable(each.aval.update(shape=(length, *each.aval.shape), weak_type=False))
             for each in self._stored
         ]
         outvars = [*forward.outvars[: one.carry], *(forward.outvars[one.carry + at] for at in other), *stacks]

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tilewise import _internals
-from tilewise._internals import Scan
-from tilewise._jaxprs import is_literal, makers, variables
+from tilewise._jax import internals
+from tilewise._jax.internals import Scan
+from tilewise._jax.jaxprs import is_literal, makers, variables
 from tilewise._remat.costs import is_of_gradient
 from tilewise._remat.equations import BODIES, Block, Reader, bytes_of
 
@@ -55,7 +55,7 @@ class Region:
     @property
     def has_passes(self) -> bool:
         """Whether it has both passes: a program that was transposed as a whole has the second one alone."""
-        scopes = map(_internals.scope, self.block.equations)
+        scopes = map(internals.scope, self.block.equations)
         is_forward = any("jvp(" in scope and "transpose(" not in scope for scope in scopes)
         return self.has_gradient and (is_forward or bool(self.pairs or self.bodies))
 
@@ -83,7 +83,7 @@ def region(block: Block) -> Region:
 
 
 def _has_gradient(closed: Any) -> bool:
-    within = [value for each in closed.jaxpr.eqns for value in each.params.values() if _internals.is_jaxpr(value)]
+    within = [value for each in closed.jaxpr.eqns for value in each.params.values() if internals.is_jaxpr(value)]
     return any(map(is_of_gradient, closed.jaxpr.eqns)) or any(
         _has_gradient(value) for value in within if hasattr(value, "jaxpr")
     )
@@ -123,7 +123,7 @@ def _pair(at: tuple[int, int], equations: list[Any], constants: dict[Any, Any]) 
         elif not is_literal(atom) and place >= two.consts + two.carry:
             found = first.outputs[one.carry + stacked[atom]] if atom in stacked else rows.get(atom)
         is_new = found is None or is_literal(found)
-        inputs.append(_internals.variable(inner.aval) if is_new else found)
+        inputs.append(internals.variable(inner.aval) if is_new else found)
     outputs = reader.read(two.body, inputs)
     second = Block(inputs, reader.equations[count:], outputs, constants)
     early, late = list(reader.equations[:count]), list[Any]()

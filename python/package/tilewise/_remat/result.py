@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from tilewise import _tilewise
-from tilewise._errors import Error, Skip
-from tilewise._limits import in_columns, in_words
-from tilewise._modules import module
+from tilewise._base.errors import Error, Skip
+from tilewise._base.limits import in_columns, in_words
+from tilewise._base.modules import module
 from tilewise._remat.compared import difference, sample
 from tilewise._remat.search import Search
 from tilewise._remat.tried import RematRow, Tried

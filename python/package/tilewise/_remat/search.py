@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._cache import Cache
-from tilewise._compiler import Answer, Compiler, Mode
-from tilewise._errors import Error
-from tilewise._modes import exact_modes
-from tilewise._program import NotSendable, Program, trace
+from tilewise._base.errors import Error
+from tilewise._compiler.cache import Cache
+from tilewise._compiler.modes import exact_modes
+from tilewise._compiler.process import Answer, Compiler, Mode
+from tilewise._compiler.program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen
 from tilewise._remat.deciding import Decision, by_floor
 from tilewise._remat.step import SHARES, Step

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tilewise._jaxprs import variables
+from tilewise._jax.jaxprs import variables
 from tilewise._remat.equations import bytes_of
 
 _PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64)

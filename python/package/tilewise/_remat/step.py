@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise._device import traced_for
-from tilewise._errors import Error
-from tilewise._lowering import Request
-from tilewise._modules import module
+from tilewise._base.errors import Error
+from tilewise._base.modules import module
+from tilewise._jax.device import traced_for
+from tilewise._jax.lowering import Request
+from tilewise._jax.topologies import slice_with
 from tilewise._remat.choosing import Choice, Chooser, Chosen
 from tilewise._remat.costs import Costs
 from tilewise._remat.equations import Block, Reader
 from tilewise._remat.forms import Form, form_of
 from tilewise._remat.regions import Region, region
-from tilewise._topologies import slice_with
 
 POLICIES = ("full", "dots")
 """Values that ``jax.checkpoint`` keeps around each layer: its operands alone, or results of products, too."""

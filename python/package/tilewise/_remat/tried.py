@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise._compiler import Answer
-from tilewise._program import Program
+from tilewise._compiler.process import Answer
+from tilewise._compiler.program import Program
 from tilewise._remat.choosing import Choice, Chosen
 from tilewise._tilewise import Report
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewise import _internals
-from tilewise._limits import in_words
+from tilewise._base.limits import in_words
+from tilewise._jax import internals
 
 if TYPE_CHECKING:
     from tilewise._remat.choosing import Value
@@ -52,7 +52,7 @@ def summed(values: Sequence[Value]) -> list[RematValue]:
     for value in values:
         aval, equation = value.variable.aval, value.equation
         operation = "carry" if equation is None else equation.primitive.name
-        place = None if equation is None else _internals.place(equation)
+        place = None if equation is None else internals.place(equation)
         key = aval.str_short(short_dtypes=True), operation, place, value.ends_line
         total = found.setdefault(key, [0, 0])
         total[0] += value.times

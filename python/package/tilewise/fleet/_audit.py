@@ -17,10 +17,10 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
-from tilewise._audit import audit as audit_program
-from tilewise._errors import Error
-from tilewise._limits import hbm_of
-from tilewise._progress import counted
+from tilewise._audit.audit import audit as audit_program
+from tilewise._base.errors import Error
+from tilewise._base.limits import hbm_of
+from tilewise._base.progress import counted
 from tilewise._tilewise import Report, __version__, generation_name
 from tilewise.fleet import _engines, _files
 

@@ -13,7 +13,7 @@ from typing import Any
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from tilewise._files import write_whole
+from tilewise._base.files import write_whole
 
 Options = Mapping[str, Any]
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from fsspec.core import url_to_fs
 
-from tilewise._errors import RelayoutError
+from tilewise._base.errors import RelayoutError
 from tilewise._tilewise import Layout, Shape
 from tilewise._tilewise import relayout as relayout_buffer
 from tilewise.fleet import _engines, _safetensors

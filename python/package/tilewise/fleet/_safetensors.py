@@ -15,8 +15,8 @@ from typing import Any
 
 from fsspec.core import url_to_fs
 
-from tilewise._errors import RelayoutError
-from tilewise._files import write_whole
+from tilewise._base.errors import RelayoutError
+from tilewise._base.files import write_whole
 from tilewise._tilewise import Layout, Shape
 
 LAYOUT = "tilewise.shape/"

@@ -1,0 +1,1 @@
+"""Programs that are audited: alone, together, compared, on several machines."""

@@ -1,0 +1,1 @@
+"""Errors, types, results and progress, which the other folders share."""

@@ -1,0 +1,1 @@
+"""Pallas kernels: their budgets from a trace, and blocks to try."""
