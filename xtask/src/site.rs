@@ -1,4 +1,4 @@
-//! `cargo xtask site`: the documents as one site, with the page and the crates' documentation, in `target/site/out`.
+//! `cargo xtask site`: the documents, the web page and the crates' documentation as one site, in `target/site/out`.
 //!
 //! The site has the pages that `site/mkdocs.yml` names and all files that they link to, with the repository's paths:
 //! the same links hold on both.

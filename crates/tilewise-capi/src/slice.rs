@@ -85,7 +85,7 @@ pub unsafe extern "C" fn tw_slice_runs_strided(
     count: *mut u64,
     error: *mut tw_error,
 ) -> i32 {
-    // SAFETY: The caller's promises, each for one pointer.
+    // SAFETY: The caller vouches for each pointer.
     answer(error, || unsafe {
         let found = of(layout, start, limit, strides, order)?;
         fill(found, first, runs, capacity, count)
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn tw_slice_describe(
     slice: *mut tw_slice,
     error: *mut tw_error,
 ) -> i32 {
-    // SAFETY: The caller's promises, each for one pointer.
+    // SAFETY: The caller vouches for each pointer.
     answer(error, || unsafe {
         let found = of(layout, start, limit, strides, 0)?;
         let described = tw_slice {

@@ -186,7 +186,7 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
 /// `--max-input`, of verbs that read programs, messages and logs.
 #[derive(clap::Args)]
 pub(crate) struct InputArgs {
-    /// Most bytes that are read of an input, decompressed
+    /// Maximum bytes that are read of an input, decompressed
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
     pub(crate) max_input: u64,
 }

@@ -64,7 +64,7 @@ pub(crate) struct CopyLimit {
 }
 
 impl CopyLimit {
-    /// The message if a program copies more than the limit, or has no kernel of that name.
+    /// The message if a program copies more than the limit, or lacks the named kernel.
     pub(crate) fn excess(&self, report: &Report) -> Option<String> {
         let most = bytes(self.most);
         let Some(kernel) = &self.kernel else {

@@ -151,7 +151,7 @@ fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
         add(&mut chosen, position);
     }
     for &period in selection.periods.iter().filter(|&&period| period > 1 && period < extent) {
-        // The last border before the tracks of padding alone.
+        // The last border before the tracks that hold padding alone.
         let last = bound.saturating_sub(1) / period * period;
         for position in [period - 1, period, last.saturating_sub(1), last] {
             add(&mut chosen, position);

@@ -74,7 +74,7 @@ pub struct BudgetRow {
 }
 
 const BAR: f64 = 64.0;
-/// The side of a sample of a colour, and the distance from one entry to the next below.
+/// The side of a colour swatch, and the distance from one legend entry to the next.
 const SIDE: f64 = 13.0;
 const HEIGHT: f64 = 21.0;
 /// The most buffers of one window that are drawn apart.

@@ -141,7 +141,7 @@ impl<'m> Instruction<'m> {
 
     /// Whether it is a convolution, a fusion that ends in one, or a copy of the result of either.
     fn is_of_convolution(&self) -> bool {
-        /// Most steps from the end of a copy to its source.
+        /// Maximum number of steps from the end of a copy to its source.
         const STEPS: usize = 4;
         let mut at = *self;
         for _ in 0..STEPS {

@@ -118,7 +118,7 @@ impl Module {
 
     /// A warning with its line and the text it is about.
     fn describe(&self, warning: &Warning) -> String {
-        /// Most characters of a text in a message.
+        /// Maximum characters of a text in a message.
         const SHOWN: usize = 60;
         // Names and operands that the text leaves out stand behind it.
         let start = warning.span().start.min(self.data.length);

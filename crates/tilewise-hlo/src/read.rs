@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::module::Module;
 use crate::profile::is_profile;
 
-/// Most decompressed bytes of a file for [`read`] and [`read_text`]: the limit of [`Module::parse`], 4 GiB − 1.
+/// Maximum decompressed bytes of a file for [`read`] and [`read_text`]: the limit of [`Module::parse`], 4 GiB − 1.
 pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 
 /// Reads a file of HLO, text or proto, plain or gzip, whatever its name.

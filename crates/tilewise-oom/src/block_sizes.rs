@@ -4,7 +4,7 @@ use crate::kernel_name::words;
 
 /// Start of a kernel's metadata, in HLO and in messages.
 const METADATA: &str = "kernel_metadata={";
-/// First words of size names.
+/// Prefixes of size names.
 const LONG: [&str; 4] = ["block", "tile", "num_kv_pages_per_block", "num_queries_per_block"];
 /// Short names of sizes in libraries: of blocks (`b`) and tiles (`t`), along queries (`q`), keys and values (`kv`),
 /// their pages (`kvp`), and the dimensions of a product.
@@ -13,7 +13,7 @@ const SHORT: [&str; 11] = ["bq", "bkv", "bkvp", "bm", "bk", "bn", "bt", "bf", "t
 const IN_ORDER: [(&str, [&str; 3]); 1] =
     [("quantized_matmul_kernel_", ["batch_block_size", "out_block_size", "in_block_size"])];
 
-/// Most words in a size's name, and most sizes of a kernel: no library writes more.
+/// Maximum words in a size's name, and most sizes of a kernel: no library writes more.
 const MOST_WORDS: usize = 6;
 const MOST_SIZES: usize = 32;
 

@@ -5,10 +5,10 @@ use crate::facts::{Fact, Facts};
 use crate::forms::{CATALOGUE, Rule, Sentence, rules};
 use crate::text::word;
 
-/// Most bytes between a message and a further sentence of it.
+/// Maximum bytes between a message and a further sentence of it.
 const NEAR: usize = 4096;
 
-/// Most bytes from a code to its message: a name and perhaps a line end are between.
+/// Maximum bytes from a code to its message: a name and perhaps a line end are between.
 const NEAR_CODE: usize = 512;
 
 /// Sentences that belong together.

@@ -9,13 +9,13 @@ use std::iter::repeat_n;
 /// Bytes behind a headline in which people name the largest arrays.
 const LOOKED_AT: usize = 4096;
 
-/// Most different shapes that are read.
+/// Maximum number of different shapes that are read.
 const MOST: usize = 20;
 
-/// Most arrays of one shape: a larger number doesn't count arrays.
+/// Maximum number of arrays of one shape: a larger number doesn't count arrays.
 const MOST_ALIKE: usize = 1024;
 
-/// Most words between a shape and its size.
+/// Maximum words between a shape and its size.
 const NEAR: usize = 4;
 
 /// Words between a number and a shape that make it the number of arrays.

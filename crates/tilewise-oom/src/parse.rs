@@ -189,6 +189,9 @@ fn is_bare(message: &Message) -> bool {
         && ["free", "pool"].into_iter().all(|fact| message.facts.size(fact).is_none())
 }
 
+/// Number of last messages whose tracebacks are looked for, each in all of the text.
+const FRAMED: usize = 64;
+
 /// All messages of a cleaned text, in its order.
 fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let mut candidates = candidates::read(text);
@@ -196,12 +199,17 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let tables: Vec<usize> =
         candidates.iter().filter(|candidate| candidate.rule.has_tables()).map(|candidate| candidate.start).collect();
     let mut messages: Vec<Message> = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
+    let framed = candidates.len().saturating_sub(FRAMED);
+    for (number, candidate) in candidates.into_iter().enumerate() {
         let start = candidate.start;
         let after = tables.partition_point(|other| *other <= start);
         let chunk = start..tables.get(after).copied().unwrap_or(text.len());
         let before = if tables.first() == Some(&start) { &text[..start] } else { "" };
-        messages.push(message(candidate, text, before, chunk, device));
+        let mut message = message(candidate, text, before, chunk, device);
+        if number >= framed {
+            set_frames(&mut message, text, start);
+        }
+        messages.push(message);
     }
     if tables.is_empty()
         && let Some(excerpt) = excerpt(text)
@@ -392,7 +400,6 @@ fn message(candidate: Candidate, text: &str, before: &str, chunk: Range<usize>, 
         }
     }
     complete(&mut message);
-    set_frames(&mut message, text, start);
     message.truncated = !is_whole(&message, is_ended);
     message
 }
@@ -409,7 +416,7 @@ fn ending(sentence: &str, behind: &str) -> usize {
     behind.chars().take_while(closes).count()
 }
 
-/// Most characters of a quote.
+/// Maximum characters of a quote.
 const QUOTED: usize = 600;
 
 /// The sentences of a message in one line; long ones begin at the line with `figure`.

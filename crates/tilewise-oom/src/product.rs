@@ -41,7 +41,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// The one product that makes up a request, if so few were tried that it isn't met by chance.
+    /// The only product equal to a request, if too few were tried for a chance match.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
         Self::of_numbers(&numbers, asked, 0, RANK)

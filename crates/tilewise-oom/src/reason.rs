@@ -202,6 +202,9 @@ impl Message {
         if has("handle") {
             return if self.has_free_gpu() { Reason::Unsupported } else { Reason::Handle };
         }
+        if self.is_pool_of_rest() {
+            return Reason::Taken;
+        }
         match self.cause() {
             Some(OomVerdict::Reservation) if has("communicator") => Reason::Communicator,
             Some(OomVerdict::Reservation) if has("context") => Reason::Unopened,
@@ -221,6 +224,14 @@ impl Message {
             _ if self.is_mostly_free() => Reason::MostlyFree,
             _ => Reason::Unknown,
         }
+    }
+
+    /// Whether the pool is no part of a GPU that a setting would give, but what others left of it.
+    fn is_pool_of_rest(&self) -> bool {
+        /// GPUs have more than ten times as much.
+        const LITTLE: u64 = 512 << 20;
+        let pool = self.facts.size("pool").map(PrintedSize::bytes);
+        self.job.pool.fraction.is_none() && pool.is_some_and(|pool| (1..LITTLE).contains(&pool))
     }
 
     /// Whether less than half of a pool is in use, where the request is unknown.

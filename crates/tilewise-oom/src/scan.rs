@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Most bytes read at a time.
+/// Maximum bytes read at a time.
 const PIECE: u64 = 4 << 20;
 
 /// Smaller pieces are collected up to this size.
@@ -312,7 +312,7 @@ fn windows(text: &[u8]) -> Vec<Range<usize>> {
     windows
 }
 
-/// Most bytes of a line; a longer one may be cut.
+/// Maximum bytes of a line; a longer one may be cut.
 const LONGEST_LINE: usize = 64 << 10;
 
 fn line_start(text: &[u8], at: usize) -> usize {

@@ -130,7 +130,7 @@ fn place_in_notebook(line: &str) -> Option<(&str, &str)> {
 /// Bytes of the longest path of Linux.
 const LONGEST_PATH: usize = 4096;
 
-/// Most frames searched: no call stack is deeper by default.
+/// Maximum number of frames searched: no call stack is deeper by default.
 const MOST: usize = 1000;
 
 /// Whether a line ends a traceback: `RuntimeError: …`.

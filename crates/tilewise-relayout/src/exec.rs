@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-/// Most threads of a run, more than machines have cores: asking for more makes no difference.
+/// Maximum number of threads of a run, more than machines have cores: asking for more makes no difference.
 pub(crate) const MOST_THREADS: usize = 1024;
 
 /// Called with numbers of destination bytes written, from any thread.

@@ -10,7 +10,7 @@ use crate::{
     tuning::{Mechanism, Tuning},
 };
 
-/// Most source bytes that are read again or prefetched while they share the second-level cache with the bytes written.
+/// Maximum source bytes that are read again or prefetched while they share the second-level cache with the bytes written.
 pub(crate) const LARGEST_PANEL: u64 = 384 << 10;
 
 /// Bytes of a piece of a row after which the row may go on elsewhere.
@@ -106,7 +106,7 @@ impl Reads {
         Prefetch { row_distance: size(self.row.distance), row_into_l1: tuning.rows_into_l1, ..Prefetch::nothing() }
     }
 
-    /// The prefetches of a job that reads linearly from an address on; `None` if jobs don't.
+    /// The prefetches for a job that reads linearly from `source`; `None` if jobs have none.
     pub(crate) fn in_linear_job(&self, source: *const u8, tuning: &Tuning) -> Option<Prefetch> {
         let distance = if tuning.has(Mechanism::LinearPrefetch) { tuning.linear_distance } else { 0 };
         self.is_linear.then(|| Prefetch {

@@ -13,9 +13,9 @@ pub(crate) struct SmallArray {
 }
 
 impl SmallArray {
-    /// Most elements; more are left to loops and their kernels.
+    /// Maximum elements; more are left to loops and their kernels.
     const MOST: u64 = 32;
-    /// Most bytes of a padded destination: clearing all of it should take no longer than the moves.
+    /// Maximum bytes of a padded destination: clearing all of it should take no longer than the moves.
     const LONGEST: u64 = 4096;
 
     /// The moves, if they are few and of whole, unconverted bytes.

@@ -453,7 +453,7 @@ impl Line<'_> {
     }
 }
 
-/// The cause of a window's buffers, and its padding.
+/// Why a window has its buffers, and its padding.
 fn in_words(window: &Window) -> String {
     let mut axes: Vec<usize> = window.operand.index.iter().flatten().copied().collect();
     axes.sort_unstable();

@@ -21,12 +21,12 @@ pub(crate) fn freed(saving: Saving) -> Option<String> {
     })
 }
 
-/// The bytes held after changes, with their certainty: `16.00 GiB or more`.
+/// The bytes held after changes, with their certainty: `at least 16.00 GiB`.
 pub(crate) fn left(count: u64, is_bound: bool, is_estimate: bool) -> String {
     let left = bytes(count);
     match (is_bound, is_estimate) {
         (_, true) => format!("about {left}"),
-        (true, false) => format!("{left} or more"),
+        (true, false) => format!("at least {left}"),
         (false, false) => left,
     }
 }

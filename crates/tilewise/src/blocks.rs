@@ -13,7 +13,7 @@ pub(crate) struct Block {
     pub(crate) level: usize,
 }
 
-/// Most blocks that are accepted, more than any handwritten layout has; each block may cost a tile with one size per
+/// Maximum number of blocks that are accepted, more than any handwritten layout has; each block may cost a tile with one size per
 /// block.
 pub(crate) const MOST_BLOCKS: usize = 64;
 

@@ -265,7 +265,7 @@ fn order_in_words(layout: &Layout, letter: impl Fn(usize) -> Option<char>) -> St
     }
 }
 
-/// Most axes that are named one by one; beyond that, only their number is given.
+/// Maximum number of axes that are named one by one; beyond that, only their number is given.
 const MOST_NAMED: usize = 8;
 
 /// Describes a tile with `*`: the merged axes, the blocks cut from them, and the joined blocks of the tile before.

@@ -3,7 +3,7 @@
 use crate::{Relation, equivalence::inverse};
 use alloc::{vec, vec::Vec};
 
-/// Most dimensions whose orders are tried one by one.
+/// Maximum number of dimensions whose orders are tried one by one.
 const MOST_DIMENSIONS: usize = 7;
 
 /// A chain of transposes and reshapes, in any order, from one array to another: the dimensions of both are products of the

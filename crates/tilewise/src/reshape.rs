@@ -11,13 +11,13 @@ use crate::{
 use alloc::{format, string::ToString, vec, vec::Vec};
 use core::fmt;
 
-/// Most orders tried for one choice of tiles.
+/// Maximum number of orders tried for one choice of tiles.
 const MAX_ORDERS: usize = 10_000;
 
 /// Rows of the tallest tile that a TPU packs: 8 sublanes of four one-byte elements each.
 const MOST_ROWS: u64 = 32;
 
-/// Most dimensions under a tile whose orders are tried.
+/// Maximum number of dimensions under a tile whose orders are tried.
 const MAX_COVERED: usize = 8;
 
 /// The layouts that make a reshape free, or the obstacles if there aren't any. Made by [`Shape::free_reshape`].

@@ -7,7 +7,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use core::cmp::Reverse;
 
-/// Most factors for which views are looked for: each cut between two factors doubles the number of views.
+/// Maximum number of factors for which views are looked for: each cut between two factors doubles the number of views.
 const MOST_FACTORS: usize = 9;
 
 /// A row-major array with the bytes of another, which a kernel can take without a copy.

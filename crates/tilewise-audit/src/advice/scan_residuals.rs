@@ -22,7 +22,7 @@ pub(crate) struct ScanResiduals {
     carry_bytes: u64,
 }
 
-/// Most segments that are tried: a text may claim any number of trips.
+/// Maximum number of segments that are tried: a text may claim any number of trips.
 const MOST_SEGMENTS: u64 = 4096;
 
 /// Segments of a loop, each behind a checkpoint: the carry stays of each, and the stacks of one at a time.

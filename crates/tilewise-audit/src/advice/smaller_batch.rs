@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 use std::iter::successors;
 use tilewise_hlo::dataflow::AxisId;
 
-/// Most equal parts of a batch of which one is worth naming.
+/// Maximum number of equal parts of a batch of which one is worth naming.
 const MOST_PARTS: u64 = 4;
 
 /// No batch has as few samples.

@@ -74,7 +74,7 @@ impl<'m> ProgramModel<'m> {
         false
     }
 
-    /// The arrays that this one updates: each of its elements is made of the same elements of these.
+    /// The arrays that this one updates: each element derives from theirs at the same index.
     fn updated(&self, position: Position) -> Vec<Position> {
         let op = self.flow.op_at(position);
         let Some(instruction) = self.flow.instruction(op) else { return Vec::new() };

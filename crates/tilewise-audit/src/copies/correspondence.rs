@@ -2,7 +2,7 @@
 
 use tilewise::{BitcastAs, Layout, Relation, Shape, tpu};
 
-/// Most dimensions whose orders are tried one by one.
+/// Maximum number of dimensions whose orders are tried one by one.
 const MOST_DIMENSIONS: usize = 6;
 
 /// A mapping from an array's elements to another's: a permutation of the dimensions, then a row-major reshape.

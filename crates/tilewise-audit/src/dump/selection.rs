@@ -381,7 +381,7 @@ mod tests {
                 &["module_1.f.sm_8.0_gpu_after_optimizations.txt"],
                 &[("other files", 1), (stages, 1)],
             ),
-            // The user's own names: folders before their subfolders; the same name in two folders is two programs.
+            // User-chosen names sort folders before their subfolders; one name in two folders is two programs.
             (
                 &[
                     ("d-e/m.hlo", Program),

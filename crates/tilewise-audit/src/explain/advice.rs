@@ -23,7 +23,7 @@ const FEW: u64 = 1024;
 /// Smaller sizes stand for too much else.
 const TELLING: u64 = 32;
 
-/// Most recommendations: readers stop here.
+/// Maximum number of recommendations: readers stop here.
 const MOST: usize = 4;
 
 /// Advice on a message of a program that ran out of memory.
@@ -239,7 +239,7 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {
             told.is_option(server.tokens_flag())
         }
-        // The same flag, with the command of another server.
+        // That flag again, with the command of another server.
         (Finding::Cache(CacheFinding::LongRequests(None)), Some(told)) => {
             message.server.is_some_and(|server| server != Server::Vllm && told.is_option(server.memory_flag()))
         }

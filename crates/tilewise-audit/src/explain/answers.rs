@@ -11,7 +11,7 @@ use crate::{
 };
 use tilewise_oom::{Form, Framework, Message, OomVerdict, UntiledMachine};
 
-/// Most bytes that are too few to matter.
+/// Maximum bytes that are too few to matter.
 const SMALL: u64 = 1 << 20;
 
 /// Advice on a message of one of these families; `None` for others.

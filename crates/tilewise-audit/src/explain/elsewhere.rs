@@ -321,9 +321,16 @@ fn whole_array(message: &Message) -> WholeArray {
     parameters.or_else(|| message.product.clone().map(WholeArray::Product)).unwrap_or(WholeArray::Unknown)
 }
 
+/// The size of an array's first dimension, behind that of `pmap`, of which a device has one.
+fn rows(row: &Allocation) -> Option<u64> {
+    let dimensions = row.shape.as_ref()?.dimensions();
+    let is_mapped = row.op_name().contains("pmap(") && dimensions.first()?.bound() == Some(1);
+    dimensions.get(usize::from(is_mapped))?.bound()
+}
+
 fn transform(op_name: &str) -> Option<Transform> {
     // The names of operations in TensorFlow's `GradientTape`.
-    let signs = [("vmap(", Transform::Map), ("jvp(", Transform::Gradient), ("gradient_tape/", Transform::Gradient)];
+    let signs = [("jvp(", Transform::Gradient), ("gradient_tape/", Transform::Gradient), ("vmap(", Transform::Map)];
     signs.into_iter().find_map(|(sign, transform)| op_name.contains(sign).then_some(transform))
 }
 
@@ -346,7 +353,7 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
         LargestBuffer {
             owner: line.or(name),
             bytes: row.taken_bytes(),
-            rows: row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound()),
+            rows: rows(row),
             is_random: is_random(row.op_name()),
             transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
         }

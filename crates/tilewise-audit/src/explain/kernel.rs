@@ -177,6 +177,7 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
             (false, false) => Some(false),
         },
         is_setting: is_scoped,
+        is_of_pallas: framework == Framework::Jax || message.named.pallas,
     };
     Some(Recommendation::new(Finding::KernelLimit(finding), Target::Kernel, Some(framework)))
 }

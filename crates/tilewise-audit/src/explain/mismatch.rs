@@ -132,7 +132,7 @@ fn with_layout_of_size(shape: &Shape, bytes: Option<u64>, printed: bool) -> Opti
     tiled.iter().all(|other| minor(other) == minor(first)).then(|| first.clone()).or_else(as_printed)
 }
 
-/// Most dimensions whose orders are all tried.
+/// Maximum number of dimensions whose orders are all tried.
 const MOST_DIMENSIONS: usize = 4;
 
 /// All orders of `rank` dimensions, row-major first.

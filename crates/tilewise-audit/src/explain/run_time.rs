@@ -58,7 +58,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
         advice.push(padded.saving(Saving::AtMost(padding)));
     }
-    let shrink = Shrink::of(&message.budget(), message.form);
+    // The request for an array tells nothing of all that a step takes.
+    let shrink = Shrink::of(&message.budget(), message.form).filter(|_| asker == Some(Asker::Program));
     let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker, shrink });
     advice.push(new(finding, Target::Value));
     advice.extend(last);
@@ -90,6 +91,8 @@ pub(super) fn whole_state(message: &Message) -> Option<RunTimeFinding> {
 fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     /// Bytes left in addition to those missing: the next program may need more.
     const MARGIN: u64 = 256 << 20;
+    /// Hundredths below a value that was tried.
+    const STEP: u64 = 5;
 
     let mut statistics = message.others.iter().filter(|other| other.form == Form::ServerStatistics).peekable();
     let is_program = message.facts.text("verb") == Some("reserve");
@@ -117,6 +120,8 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     // The weights stay in memory: a lower flag leaves no room for them.
     #[expect(clippy::cast_precision_loss, reason = "a percentage")]
     let is_enough = |percent: u64| filled.is_some_and(|[_, limit]| percent as f64 / 100.0 * limit > weights);
+    let tried = message.job.memory_percent_in_vain.unwrap_or(100).saturating_sub(STEP);
+    let percent = percent.map(|percent| percent.min(tried));
     Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| is_enough(*percent)) })
 }
 

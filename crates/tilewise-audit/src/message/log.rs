@@ -9,7 +9,7 @@ use std::{
 use tilewise_hlo::DECOMPRESSION_LIMIT;
 use tilewise_oom::{Message, Scanner};
 
-/// Most bytes of a log that is read whole; longer ones are read piece by piece.
+/// Maximum bytes of a log that is read whole; longer ones are read piece by piece.
 const LARGE: u64 = 4 << 20;
 
 /// The message in a log file of any size, plain or gzip. Of a plain file the last `limit` bytes are read, from the end,
@@ -157,7 +157,7 @@ fn wide_unit(bytes: &[u8]) -> Option<Unit> {
     Some(if odd >= even { u16::from_le_bytes } else { u16::from_be_bytes })
 }
 
-/// Most bytes read of a stream that isn't text, which may be endless.
+/// Maximum bytes read of a stream that isn't text, which may be endless.
 const NOISE: u64 = 64 << 20;
 
 /// Whether the first bytes aren't text. A log may begin with zeros, or hold some control or invalid bytes.

@@ -108,7 +108,7 @@ struct Facts<'f> {
     of_words: HashSet<AxisId>,
     /// Axes that occur in two dimensions of one array.
     paired: HashSet<AxisId>,
-    /// Axes of a product that only one of its operands has.
+    /// A dot's axes that only one operand has.
     multiplied: HashSet<AxisId>,
     /// Axes of exponentials.
     of_exponentials: HashSet<AxisId>,
@@ -367,7 +367,7 @@ fn paired(flow: &Dataflow) -> HashSet<AxisId> {
     paired
 }
 
-/// Axes of a product that only one of its operands has.
+/// A dot's axes that only one operand has.
 fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
     let products = flow.module().instructions();
     let products = products.filter(|at| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution));

@@ -22,7 +22,7 @@ pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
 
 /// Whether `is` holds for an instruction, or for one that it fuses.
 pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<'_>) -> bool) -> bool {
-    /// Most levels of nested fusions: a scatter's are three deep.
+    /// Maximum levels of nested fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
     let mut front = vec![*instruction];
     for _ in 0..DEPTH {

@@ -153,7 +153,7 @@ pub(crate) type Traced = (Option<String>, Option<SourceLine>);
 pub(crate) struct Tracer(HashMap<OpId, Option<Traced>>);
 
 impl Tracer {
-    /// Most readers or callers that are searched.
+    /// Maximum number of readers or callers that are searched.
     const NEAR: usize = 16;
 
     /// As [`traced`]; an instruction with neither name nor line gets those of its first reader that has any, or else of

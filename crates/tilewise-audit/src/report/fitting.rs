@@ -29,7 +29,7 @@ pub struct FittingSize {
 
 /// Smallest size of an axis that isn't known to be the batch.
 const LEAST: u64 = 64;
-/// Most devices that are named.
+/// Maximum number of devices that are named.
 const MOST_DEVICES: u64 = 1024;
 
 impl Report {

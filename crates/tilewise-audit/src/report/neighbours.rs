@@ -33,7 +33,7 @@ pub struct Neighbour {
     pub depth: i32,
 }
 
-/// Most instructions of one depth that are listed.
+/// Maximum number of instructions of one depth that are listed.
 const MOST: usize = 6;
 
 impl Report {

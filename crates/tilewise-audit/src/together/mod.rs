@@ -121,7 +121,7 @@ pub struct LoadedProgram {
     pub decides: bool,
     /// Bytes that dropping it frees.
     pub freed_bytes: u64,
-    /// Number of additional pages that fit without it; `None` without pages, a limit or other programs.
+    /// Extra pages that fit without this program; `None` if there are no pages, limit or other programs.
     pub costs_pages: Option<u64>,
 }
 

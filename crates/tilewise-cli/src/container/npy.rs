@@ -28,7 +28,7 @@ const TYPES: [(&str, ElementType); 14] = [
     ("c16", C128),
 ];
 
-/// Most bytes of a header: NumPy's own are far shorter.
+/// Maximum bytes of a header: NumPy's own are far shorter.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 pub(super) fn read(mut file: impl Read, length: u64) -> Result<Stored, Failure> {

@@ -22,7 +22,7 @@ use tokio::{
     sync::{Semaphore, oneshot},
 };
 
-/// Most processes at once: each compiler takes a core and a GB.
+/// Maximum number of processes at once: each compiler takes a core and a GB.
 const AT_ONCE: usize = 2;
 
 /// Bytes kept of a program's prints.

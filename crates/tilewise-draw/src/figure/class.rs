@@ -20,7 +20,7 @@ pub(crate) enum Class {
     Inner,
     /// and of one inside that.
     Deepest,
-    /// A line around a map, and of a double border in the legend.
+    /// The outline of a map; in the legend, a line of a double border.
     Outline,
     /// The double border of tiles that a later tile joins, and the middle between its lines.
     Joined,

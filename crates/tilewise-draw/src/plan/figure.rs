@@ -32,7 +32,7 @@ const LABELS: f64 = 16.0;
 /// A rectangle with shorter sides has no border, which would cover all of it.
 const BORDERED: f64 = 4.0;
 
-/// Most characters of an instruction's name.
+/// Maximum characters of an instruction's name.
 const LONGEST_NAME: usize = 60;
 
 /// The distance that the cut through resident memory extends beyond the profile, on either side.

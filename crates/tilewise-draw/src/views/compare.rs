@@ -13,7 +13,7 @@ use crate::{
 use std::collections::HashMap;
 use tilewise::Tiled;
 
-/// Offsets in the strips that lines join.
+/// Offsets in each of the strips that lines connect.
 const STRIP: u64 = 16;
 
 /// The most rows and columns drawn, so that two arrays fit side by side.

@@ -74,7 +74,7 @@ enum Alike {
     BoundsAndType,
 }
 
-/// Most bytes of text of a shape whose bounds are computed: each of its users reads it again.
+/// Maximum bytes of text of a shape whose bounds are computed: each of its users reads it again.
 const LONGEST_SHAPE: usize = 4096;
 
 struct Check<'f> {

@@ -98,7 +98,7 @@ fn minor_axes(classes: &Classes, all: &[u32]) -> impl Iterator<Item = (usize, u6
 /// Unites nodes with the same number of an axis's first places: a dimension padded at the end is restored once that is
 /// cut off.
 fn unite_beginnings(beginnings: &[(u32, u32)], classes: &mut Classes) {
-    /// Most rounds: united nodes may unite others, as in padding of padding.
+    /// Maximum number of rounds: united nodes may unite others, as in padding of padding.
     const ROUNDS: usize = 4;
     for _ in 0..ROUNDS {
         let mut known: HashMap<(Vec<u32>, u64), u32> = HashMap::default();

@@ -7,7 +7,7 @@ use crate::{CallRole, Instruction, Opcode};
 
 use super::{Body, BodyId, Dataflow, OpId, Position, Slot, Table};
 
-/// Most positions, or instructions, that one query looks at: the one limit on how far values are followed.
+/// Maximum number of positions, or instructions, that one query looks at: the one limit on how far values are followed.
 /// [`Dataflow::origin`] and [`Dataflow::executions`], which are computed for all at once, have no limit.
 pub const REACH: usize = 256;
 
@@ -86,7 +86,7 @@ impl Origins {
         for position in flow.all_positions().ids() {
             let mut at = position;
             let end = loop {
-                // Known, or met on this way: then it is a cycle, which no compiler prints.
+                // Known, or already on this path: a cycle, which no compiler prints.
                 if let Some(end) = origins[at] {
                     break end;
                 }

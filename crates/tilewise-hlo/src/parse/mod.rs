@@ -431,7 +431,7 @@ impl<'s> Parser<'s> {
         let Some((brace, _)) = open.within else {
             let read = self.attributes(end, true);
             open.record.attributes = Span::new(end, read.unwrap_or(end));
-            // Whatever follows the brace.
+            // It ends, whatever follows the brace.
             self.close_computation(open);
             return read;
         };

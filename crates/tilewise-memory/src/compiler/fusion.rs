@@ -33,7 +33,7 @@ struct FusedBody {
 struct Fused {
     opcode: Opcode,
     operands: Vec<usize>,
-    /// The instructions that read it, each once, in the order of the text.
+    /// The instruction's users, each once, in text order.
     users: Vec<usize>,
     shape: Option<Shape>,
 }

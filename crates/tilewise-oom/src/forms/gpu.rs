@@ -147,7 +147,7 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
         message.entries.push(entry);
     }
     let facts = &mut message.facts;
-    // Until 2.0 PyTorch printed all that it reserves.
+    // Before 2.0 PyTorch printed all that it reserved.
     let in_pool = facts.take_size("in_pool").zip(facts.size("held"));
     let cached = in_pool.map(|(all, held)| all.bytes().saturating_sub(held.bytes()));
     facts.0.extend(cached.map(|bytes| Fact { name: "cached", value: FactValue::Size(PrintedSize::exact(bytes)) }));

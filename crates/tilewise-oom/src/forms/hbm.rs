@@ -112,10 +112,10 @@ pub(super) const RULES: &[Rule] = &[
     OTHER,
 ];
 
-/// Most bytes between the sizes and `[shape =`.
+/// Maximum bytes between the sizes and `[shape =`.
 const NEAR_SHAPE: usize = 207;
 
-/// Most bytes of an allocation's properties: a tag is at most an instruction's text.
+/// Maximum bytes of an allocation's properties: a tag is at most an instruction's text.
 const LONGEST_PROPERTIES: usize = 16 << 10;
 
 /// `:: #allocation3 [shape = '…', space=…, size = 0x…, scoped, tag = '…'] :: OWNER`

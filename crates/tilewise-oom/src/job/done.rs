@@ -29,6 +29,8 @@ const SIGNS: [(Done, &[&str]); 5] = [
             "gradient_checkpointing true",
             "gradient_checkpointing: true",
             "gradient_checkpointing_enable(",
+            "activation_checkpointing=True",
+            "activation_checkpointing: True",
         ],
     ),
     (Done::ExpandableSegments, &["expandable_segments:True", "expandable_segments: True"]),
@@ -48,10 +50,23 @@ impl Done {
     pub(crate) fn all(text: &str) -> Vec<Self> {
         let is_made = |sign: &&str| text.match_indices(*sign).any(|(at, _)| !text[..at].ends_with(HINT));
         let made = SIGNS.iter().filter(|(done, signs)| {
-            signs.iter().any(is_made) && (*done != Self::CutGraph || !cuts_now_and_then(text, signs))
+            let is_told = *done == Self::Recomputed && is_on(text, "activation checkpointing");
+            (is_told || signs.iter().any(is_made)) && (*done != Self::CutGraph || !cuts_now_and_then(text, signs))
         });
         made.map(|(done, _)| *done).collect()
     }
+}
+
+/// Whether a list of options in prose has this one on: `compile True, activation checkpointing and offloading True`.
+fn is_on(text: &str, option: &str) -> bool {
+    /// Words up to its value.
+    const WORDS: usize = 3;
+    text.match_indices(option).any(|(at, _)| {
+        let behind = text[at + option.len()..].split_whitespace().take(WORDS);
+        behind
+            .map(|word| word.trim_end_matches(['.', ',']))
+            .any(|word| ["True", "true", "on", "enabled"].contains(&word))
+    })
 }
 
 /// Whether code of a text cuts the graph only under a condition on the number of the step, as where gradients are accumulated:
@@ -83,6 +98,8 @@ mod tests {
         let set = format!("export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n{hint}");
         assert_eq!(Done::all(&set), [Done::ExpandableSegments]);
         assert_eq!(Done::all("remat_policy=full xm.mark_step()"), [Done::Recomputed, Done::CutGraph]);
+        let prose = "compile True, activation checkpointing and offloading True.";
+        assert_eq!((Done::all(prose), Done::all("activation checkpointing off")), (vec![Done::Recomputed], vec![]));
         let rare = "loss.backward()\nif step % 8 == 0:\n    xm.mark_step()\n";
         assert_eq!(Done::all(rare), []);
         assert_eq!(Done::all(&format!("{rare}xm.mark_step()")), [Done::CutGraph]);

@@ -64,6 +64,8 @@ pub struct Job {
     pub pool: PoolSettings,
     /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
     pub is_compiled_elsewhere: bool,
+    /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
+    pub memory_percent_in_vain: Option<u64>,
     /// The folder that it dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
 }
@@ -89,6 +91,7 @@ impl Job {
             pool: PoolSettings::of(text),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
+            memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
             dump: dump_of(text),
         }
     }

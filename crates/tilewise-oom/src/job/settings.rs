@@ -49,7 +49,7 @@ const OF_SERVERS: [&str; 6] = [
     "max_model_len",
 ];
 
-/// Most settings of a server that are named.
+/// Maximum number of settings of a server that are named.
 const MOST_OF_SERVERS: usize = 2;
 
 /// The elements of all samples, if both a batch and a length are known.

@@ -1,6 +1,6 @@
 //! The setting that a program's own error or warning tells to change: ``Try increasing `gpu_memory_utilization` ``.
 
-use super::{SEARCHED, pool_settings::assigned};
+use super::{SEARCHED, pool_settings::assigned, trials};
 use crate::text::{tail, word};
 use crate::traceback::Frame;
 
@@ -38,6 +38,9 @@ const BETWEEN: usize = 3;
 /// Lines that an error goes on in, each of which is indented.
 const MORE: usize = 4;
 
+/// Maximum number of errors that are read, the last first.
+const MOST: usize = 32;
+
 /// A count that can't be lowered by much.
 const SMALL: f64 = 4.0;
 
@@ -46,8 +49,8 @@ impl Told {
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = tail(text, SEARCHED);
         let lines: Vec<&str> = text.lines().collect();
-        (0..lines.len()).rev().find_map(|at| {
-            let error = said(lines[at])?;
+        let errors = (0..lines.len()).rev().filter_map(|at| Some((at, said(lines[at])?)));
+        errors.take(MOST).find_map(|(at, error)| {
             // An error that another lack of memory follows is of an earlier run.
             let is_over = |line: &&str| line.contains("out of memory") || line.contains("OutOfMemory");
             if lines[at + 1..].iter().any(is_over) {
@@ -137,6 +140,20 @@ fn setting(line: &str, start: usize, end: usize) -> Option<&str> {
     is_of_program.then_some(name)
 }
 
+/// The lowest percentage of a flag for a part of which a sentence tells that it failed, too: `With --gpu-memory-utilization 0.95
+/// it died with the same message.`
+pub(super) fn percent_in_vain(text: &str, flag: &str) -> Option<u64> {
+    let bare = flag.trim_start_matches('-');
+    let (text, written) = (tail(text, SEARCHED), bare.replace('-', "_"));
+    let names = [Some(bare), Some(&*written).filter(|name| *name != bare)];
+    let places = names.into_iter().flatten().flat_map(|name| text.match_indices(name));
+    let failed =
+        places.map(|(at, name)| (at, at + name.len())).filter(|(at, end)| trials::is_told_in_vain(text, *at, *end));
+    let parts = failed.filter_map(|(_, end)| value(&text[end..])?.parse::<f64>().ok());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
+    parts.filter(|part| (0.01..=1.0).contains(part)).map(|part| (part * 100.0).round() as u64).min()
+}
+
 /// A number behind a setting's name: `=0.7`, ` 24050`.
 fn value(behind: &str) -> Option<&str> {
     let plain = || {
@@ -159,6 +176,14 @@ mod tests {
         let told = Told::of_warning(text, &at(89)).map(|told| (told.name, told.value));
         assert_eq!(told, Some(("TORCH_AOTRITON".to_owned(), Some("1".to_owned()))));
         assert_eq!(Told::of_warning(text, &at(90)), None);
+    }
+
+    #[test]
+    fn parts_that_failed_too() {
+        let of = |text: &str| percent_in_vain(text, "--gpu-memory-utilization");
+        let flags = "serve --gpu-memory-utilization 0.98 --x=1\n\n";
+        assert_eq!(of(&format!("{flags}With gpu_memory_utilization=0.95 it died with the same message.")), Some(95));
+        assert_eq!(of(&format!("{flags}With --gpu-memory-utilization 0.83 it starts.")), None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use super::SEARCHED;
 use crate::text::{tail, word};
 
-/// Most bytes of a sentence on each side of its word for a batch.
+/// Maximum bytes of a sentence on each side of its word for a batch.
 const NEAR: usize = 160;
 
 /// Ends of sentences.
 const ENDS: [&str; 5] = [". ", "? ", "! ", ".\n", "\n\n"];
 
 /// Outcomes of a trial that changed nothing.
-const IN_VAIN: [&str; 20] = [
+const IN_VAIN: [&str; 19] = [
     "nothing help",
     "none help",
     "no matter",
@@ -25,7 +25,6 @@ const IN_VAIN: [&str; 20] = [
     "no effect",
     "no difference",
     "no success",
-    "unchanged",
     "independent of",
     "even with",
     "even at",
@@ -34,8 +33,9 @@ const IN_VAIN: [&str; 20] = [
 ];
 
 /// Words behind `same` where that is an outcome: of a script that is the same nothing was tried.
-const SAME: [&str; 14] = [
-    "with", "for", "at", "if", "when", "even", "error", "thing", "result", "number", "bytes", "oom", "problem", "issue",
+const SAME: [&str; 15] = [
+    "message", "with", "for", "at", "if", "when", "even", "error", "thing", "result", "number", "bytes", "oom",
+    "problem", "issue",
 ];
 
 /// Words behind `still` where the trial failed.
@@ -57,6 +57,11 @@ pub(super) fn are_in_vain(log: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether the sentence around this place tells that something ended the same.
+pub(super) fn is_told_in_vain(text: &str, start: usize, end: usize) -> bool {
+    is_in_vain(&sentence(text, start, end).0.to_ascii_lowercase())
 }
 
 /// The sentence around a word, and its end.

@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     Colon,
 }
 
-/// Most bytes of an instruction: those in messages are shorter, most of them cut by the compiler itself.
+/// Maximum bytes of an instruction: those in messages are shorter, most of them cut by the compiler itself.
 const LONGEST_INSTRUCTION: usize = 16 << 10;
 
 const MEMORIES: [&str; 6] = ["hbm", "vmem", "smem", "cmem", "sflag", "host"];

@@ -1,6 +1,6 @@
 //! Line prefixes of loggers, schedulers and people.
 
-/// Most prefixes of a line.
+/// Maximum number of prefixes of a line.
 const MOST: usize = 8;
 
 /// The line without its prefixes: blanks, times, levels, processes, places in source files, quotation and comment

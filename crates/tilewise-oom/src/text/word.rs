@@ -1,6 +1,6 @@
 //! Words of a text, and separators between them.
 
-/// Most bytes between two words of one sentence: a line end and the next line's prefix.
+/// Maximum bytes between two words of one sentence: a line end and the next line's prefix.
 const LONGEST_SEPARATOR: usize = 256;
 
 /// Whether a character is part of a word.

@@ -27,6 +27,9 @@ fn long_texts_take_linear_time() {
 fn repetition_of_anything_takes_linear_time() {
     for unit in [
         "Ran out of memory in memory space hbm ",
+        "Ran out of memory in memory space hbm. Used ",
+        "Error: lower foo_bar 2",
+        "same batch ",
         "Ran out of memory on HBM",
         "Ran ",
         "RanRan",

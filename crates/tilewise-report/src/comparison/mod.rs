@@ -120,7 +120,7 @@ impl Amount {
 pub enum Outcome {
     /// No relevant difference.
     Same,
-    /// It holds less, or the compiler recomputes less.
+    /// Less memory is held, or less is recomputed.
     Better,
     /// It holds, copies or sends more than is [allowed](Allowed), the compiler recomputes more, or it fits no more.
     Worse,

@@ -89,7 +89,7 @@ impl Walk<'_> {
                 }
                 arguments.iter().for_each(|argument| self.node(argument));
             }
-            // The parts of an item with a meaning of its own aren't named again.
+            // If an item has a meaning of its own, its parts aren't named again.
             _ if self.item(node).is_some() => self.letters_of(node),
             Kind::Binary(_, left, right) => {
                 self.node(left);

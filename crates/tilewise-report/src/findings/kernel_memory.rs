@@ -154,7 +154,7 @@ fn window(finding: &BlockFinding) -> Words {
     }
 }
 
-pub(super) fn limit(finding: &KernelLimit, about: &Recommendation) -> Words {
+pub(super) fn limit(finding: &KernelLimit) -> Words {
     let raised = finding.raised;
     let most = match finding.cap {
         Some(cap) => honoured(cap),
@@ -170,8 +170,8 @@ pub(super) fn limit(finding: &KernelLimit, about: &Recommendation) -> Words {
         printed(&finding.limit),
         if finding.is_setting { "is" } else { "may be" },
     ));
-    match (about.framework, finding.is_kernel) {
-        (Some(Framework::Jax), Some(true)) => words.code(
+    match finding.is_kernel {
+        Some(true) if finding.is_of_pallas => words.code(
             PALLAS_TPU,
             format!(
                 "params = pltpu.CompilerParams(vmem_limit_bytes={raised})  # pallas_call(…, compiler_params=params)"

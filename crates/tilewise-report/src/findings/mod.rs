@@ -227,7 +227,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::Memory(finding) => memory::words(finding, about),
         Finding::RunTime(finding) => run_time::words(finding, about),
         Finding::Block(finding) => kernel_memory::block(finding, about),
-        Finding::KernelLimit(finding) => kernel_memory::limit(finding, about),
+        Finding::KernelLimit(finding) => kernel_memory::limit(finding),
         Finding::Mosaic(finding) => mosaic::words(finding),
         Finding::Mismatch(finding) => mismatch::words(finding),
         Finding::Donation(finding) => donation::words(*finding),

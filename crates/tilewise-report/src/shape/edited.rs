@@ -204,7 +204,7 @@ fn apply(shape: &Shape, text: &str) -> Result<Shape, Failure> {
             if edit.value.is_empty() { edit.name.to_owned() } else { format!("{}={}", edit.name, edit.value) };
         return Err(Failure::new("syntax", format!("`{text}`: write `{example}`")));
     }
-    // The span would be one of the value, and the shape is the input.
+    // The span would lie in the value, but the shape is the input.
     (edit.apply)(shape, value).map_err(|failure| failure.about("the edit", text))
 }
 

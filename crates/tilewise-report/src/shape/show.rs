@@ -59,7 +59,7 @@ struct Operation {
     operands: Vec<Operand>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    /// The computation that it calls.
+    /// The called computation.
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<String>,
 }

@@ -202,7 +202,7 @@ fn bytes_after(changes: &[PlannedChange<'_>], report: &Report) -> Option<u64> {
     changes.last().map_or(Some(report.memory_bounds.at_least_bytes()), |last| last.bytes_after)
 }
 
-/// The bytes missing after all changes, in a sentence; `None` if they are enough.
+/// The bytes that are short after all changes, as a sentence; `None` if none are.
 pub(super) fn shortfall(
     changes: &[PlannedChange<'_>],
     has_remedies: bool,

@@ -344,7 +344,8 @@ fn kernel_call(advice: &Recommendation, explanation: &Explanation) -> Option<Str
     }
     let named = explanation.allocations.iter().find_map(|row| {
         let around = row.entry.operator.as_ref()?.op_name()?.strip_suffix("/pallas_call")?.rsplit('/').next()?;
-        around.strip_prefix("jit(")?.strip_suffix(')').map(str::to_owned)
+        // JAX calls what it compiles `main`.
+        around.strip_prefix("jit(")?.strip_suffix(')').filter(|name| *name != "main").map(str::to_owned)
     });
     named.map(|function| format!("the `pallas_call` in `{function}`"))
 }

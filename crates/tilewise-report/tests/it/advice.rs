@@ -176,11 +176,22 @@ ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
 }"#;
     let found = advice(text);
     assert_eq!((kind(&found[0]), found[0].saving), (("donate", "argument"), Saving::AtMost(4 * MIB)));
-    assert_eq!(code(&found[0]).as_deref(), Some("step = jax.jit(step, donate_argnames=(\"params\",))"));
+    assert_eq!(
+        code(&found[0]).as_deref(),
+        Some(
+            "step = jax.jit(step, donate_argnames=(\"params\",))  # or above its `def`: @functools.partial(jax.jit, donate_argnames=(\"params\",))"
+        )
+    );
     // The library that jitted it says so in the table of files, and takes models that `jax.jit` does not.
     for (file, expected) in [
-        ("equinox/_jit.py", "step = eqx.filter_jit(step, donate=\"all\")"),
-        ("flax/nnx/transforms/compilation.py", "step = nnx.jit(step, donate_argnames=(\"params\",))"),
+        (
+            "equinox/_jit.py",
+            "step = eqx.filter_jit(step, donate=\"all\")  # or above its `def`: @eqx.filter_jit(donate=\"all\")",
+        ),
+        (
+            "flax/nnx/transforms/compilation.py",
+            "step = nnx.jit(step, donate_argnames=(\"params\",))  # or above its `def`: @functools.partial(nnx.jit, donate_argnames=(\"params\",))",
+        ),
     ] {
         let text = text.replacen("\n\n", &format!("\n\nFileNames\n1 \"/site-packages/{file}\"\n\n"), 1);
         assert_eq!(code(&advice(&text)[0]).as_deref(), Some(expected));
@@ -227,7 +238,12 @@ ENTRY main (w: f32[1024,1024], x: f32[1024,1024]) -> f32[1024,1024] {
 }"#;
     let found = advice(text);
     assert_eq!(kind(&found[0]), ("donate", "argument"));
-    assert_eq!(code(&found[0]).as_deref(), Some("run = jax.jit(run, donate_argnames=(\"state\",))"));
+    assert_eq!(
+        code(&found[0]).as_deref(),
+        Some(
+            "run = jax.jit(run, donate_argnames=(\"state\",))  # or above its `def`: @functools.partial(jax.jit, donate_argnames=(\"state\",))"
+        )
+    );
 }
 
 /// A program most of whose peak has rows of the input, with an operation in its midst.

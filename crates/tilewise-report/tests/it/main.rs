@@ -5,6 +5,7 @@ mod batches;
 mod comparison;
 mod copies;
 mod documents;
+mod jobs;
 mod joins;
 mod kernels;
 mod layers;

@@ -341,49 +341,6 @@ fn what_a_text_shows_is_told() {
     assert_eq!(first_change(&global).0, "If devices share `GLOBAL_BATCH` (2048): give each its part");
 }
 
-/// What an inference stacks in a loop is a cache, and a length that the text names is no vocabulary.
-#[test]
-fn a_cache_is_kept_for_no_gradient() {
-    let array = |number: u64, size: &str, name: &str, shape: &str| {
-        format!(
-            "  {number}. Size: {size}\n     Operator: op_name=\"pjit(generate)/jit(main)/while/body/{name}\" source_file=\"llama.py\" \
-             source_line=514\n     Shape: {shape}\n     Unpadded size: {size}\n     ==========================\n"
-        )
-    };
-    let cache = array(1, "16.00G", "dynamic_update_slice", "f32[32,2,131072,4,128]{4,2,3,1,0:T(8,128)}");
-    let scores = array(2, "2.62G", "dot_general", "f32[1,4,1344,131072]{3,2,1,0:T(8,128)}");
-    let refused = "Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G.\n\n  Largest program \
-                   allocations in hbm:\n";
-    let (task, screen) = first_change(&format!("max_sequence_length=131072\n{refused}{cache}{scores}"));
-    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 91750", "{screen}");
-    assert!(!screen.contains("vocabulary"), "{screen}");
-    let trained = format!("python train.py\n{refused}{cache}");
-    assert!(first_change(&trained).0.starts_with("Recompute"));
-}
-
-/// A small request tells little of what a model takes that the text counts.
-#[test]
-fn the_whole_model_is_told_of() {
-    let asked = |words: &str| {
-        format!(
-            "TPU v2-8, training\n  Total params: 573,228,546\n{words}Failed to allocate request for 64.00MiB (67108864B) on device ordinal 0"
-        )
-    };
-    let (task, screen) = first_change(&asked("batch size 8 -> 2, nothing helps\n"));
-    assert_eq!(task, "If each device holds the whole model: divide it, or train a part of it (LoRA)");
-    assert!(screen.contains("0.6 billion parameters take 8.54 GiB") && !screen.contains("truncated"), "{screen}");
-    assert_ne!(first_change(&asked("with LoRA\n")).0, task);
-}
-
-/// Two refusals of servers before anything is allocated.
-#[test]
-fn servers_refuse_what_they_would_set_aside() {
-    let sglang = "sglang: mem_fraction_static=0.88\nRuntimeError: Not enough memory. Please try to increase --mem-fraction-static.";
-    assert_eq!(first_change(sglang).0, "Raise `--mem-fraction-static` (0.88 now), as the error says");
-    let swap = "ValueError: Too large swap space. 4.00 GiB out of the 4.30 GiB total CPU memory is allocated for the swap space.";
-    assert!(first_change(swap).1.contains("--swap-space 1"));
-}
-
 /// One failure has one answer, though the text tells of it in two wordings; what a comment warns of did not happen.
 #[test]
 fn one_failure_is_told_once() {

@@ -138,7 +138,7 @@ pub(super) fn of_program(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
     Ok(layout)
 }
 
-/// Most names in a pattern, more than einops takes.
+/// Maximum number of names in a pattern, more than einops takes.
 const MOST_NAMES: usize = 256;
 
 /// The axes of one side, each as the names it is made of.

@@ -46,7 +46,7 @@ pub enum Notation {
     Einops,
 }
 
-/// Most tiles × axes of a derivation that is written: each step names the bounds of every axis.
+/// Maximum number of tiles × axes of a derivation that is written: each step names the bounds of every axis.
 const LONGEST: usize = 100_000;
 
 impl Notation {

@@ -10,7 +10,7 @@ use super::pieces::{Group, Place, Progression, undecided};
 use crate::{Error, Tiled};
 use alloc::{vec, vec::Vec};
 
-/// Most nodes on one level; more are refused.
+/// Maximum number of nodes on one level; more are refused.
 const MOST_NODES: usize = 1 << 13;
 
 /// A node's number; children have larger numbers than their parents, but for [`ELEMENT`].

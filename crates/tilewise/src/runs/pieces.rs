@@ -50,7 +50,7 @@ pub(super) enum Place {
     Axis { axis: usize, weight: u64 },
 }
 
-/// Most pieces; more are refused. Only a `*` whose merged dimensions a tile cuts across has more.
+/// Maximum number of pieces; more are refused. Only a `*` whose merged dimensions a tile cuts across has more.
 const MOST_PIECES: usize = 1 << 12;
 
 /// The pieces of a slice that takes one progression of values along each dimension.

@@ -49,7 +49,7 @@ enum Division {
 /// A part of an array: its first index, and the limit behind its last, along each dimension.
 type Part = (Vec<u64>, Vec<u64>);
 
-/// Most devices, more than any machine has: a bound on the work that a text can cause.
+/// Maximum number of devices, more than any machine has: a bound on the work that a text can cause.
 const MOST_DEVICES: u64 = 1 << 20;
 
 impl Sharding {

@@ -78,7 +78,7 @@ impl ShardCopy {
     }
 }
 
-/// Most copies; more are refused.
+/// Maximum number of copies; more are refused.
 const MOST_COPIES: usize = 1 << 20;
 
 impl Resharding {

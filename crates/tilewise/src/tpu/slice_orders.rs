@@ -18,7 +18,7 @@ pub struct SliceOrder {
     pub physical_bytes: u64,
 }
 
-/// Most dimensions whose orders are all tried.
+/// Maximum number of dimensions whose orders are all tried.
 const MOST_DIMENSIONS: usize = 6;
 
 /// Every order of an array's dimensions, with the tiles that a TPU of this generation then gives it, and the runs of a slice: the fewest runs

@@ -116,6 +116,8 @@ pub struct KernelLimit {
     pub is_kernel: Option<bool>,
     /// Whether the limit is surely a setting.
     pub is_setting: bool,
+    /// Whether Pallas's parameters of the kernel set it, whatever the framework.
+    pub is_of_pallas: bool,
 }
 
 /// A kernel that can't be compiled.

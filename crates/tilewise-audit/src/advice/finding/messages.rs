@@ -337,7 +337,7 @@ impl Asker {
     /// The origin of a request while weights are made or loaded.
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
         match (message.occasion()?, message.server) {
-            (Occasion::Load, Some(_)) => Some(Self::ServedWeights),
+            (Occasion::Load | Occasion::Weights, Some(_)) => Some(Self::ServedWeights),
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
                 Some(Self::Load { is_restored: code.is_some_and(|code| code.contains("restore(")) })

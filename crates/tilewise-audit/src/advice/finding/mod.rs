@@ -56,7 +56,7 @@ pub enum Finding {
     AttentionScores(AttentionScores),
     /// A loop reads a cache and stacks up the next one beside it.
     StackedCache(StackedCache),
-    /// Arguments, by their names, are returned unchanged.
+    /// Arguments, by name, that are returned unchanged.
     ReturnedArguments(Vec<String>),
     /// A loop stacks up results that are only returned.
     StackedSteps(StackedSteps),

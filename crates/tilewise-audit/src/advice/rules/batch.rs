@@ -24,10 +24,10 @@ use tilewise_hlo::{Instruction, Opcode};
 /// Parts in the code, if no more are needed: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
 
-/// Most parts tried if no usual number of parts divides the batch.
+/// Maximum number of parts tried if no usual number of parts divides the batch.
 const MOST_EACH: u64 = 64;
 
-/// Most parts that are worth advising.
+/// Maximum number of parts that are worth advising.
 const MOST_PARTS: u64 = 1024;
 
 /// A batch, and the buffer sizes of its parts.

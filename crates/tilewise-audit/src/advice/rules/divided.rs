@@ -11,7 +11,7 @@ use foldhash::HashSet;
 use tilewise_hlo::Opcode;
 use tilewise_memory::Machine;
 
-/// Most devices to share them: a larger slice is seldom at hand.
+/// Maximum number of devices to share them: a larger slice is seldom at hand.
 const MOST: u64 = 256;
 
 /// The weights and the optimizer's state, divided between the fewest devices with which the program fits, or between those

@@ -255,11 +255,14 @@ fn may_be_logits(array: &dyn ArrayFact) -> bool {
     let bounds = array.bounds();
     let [.., before, last] = bounds else { return false };
     let name = array.op_name();
+    // In TensorFlow the gradient of a product's second factor, which is the weight.
+    let is_of_weight = name.ends_with("MatMul_grad/MatMul_1");
     let is_of_loss = ["softmax", "entropy", "nll_loss"].iter().any(|sign| name.contains(sign));
     let are_places = bounds.len() > 2 || *before >= TOKENS || is_of_loss && *before >= PLACES;
     array.element_type().kind() == ElementKind::Float
         && *last >= VOCABULARY
         && before != last
+        && !is_of_weight
         && are_places
         && (is_named(&name) || name.is_empty() || name.ends_with("dot_general"))
 }

@@ -68,7 +68,7 @@ ENTRY main {
 }"#;
 
 impl Looped<'_> {
-    /// Its advice on a TPU v5e of 64 MiB.
+    /// The advice for a v5e with 64 MiB.
     pub(super) fn advice(&self) -> Vec<Recommendation> {
         let Self { steps, matrix, turn, start, end } = self;
         let (steps, shape) = (steps.to_string(), |rows: &str| format!("f32[{rows}{matrix}]"));

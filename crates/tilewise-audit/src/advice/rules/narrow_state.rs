@@ -11,7 +11,7 @@ use crate::program::{Purpose, is_name, name, root};
 use foldhash::HashMap;
 use tilewise::{ElementType, Shape};
 
-/// Most keys that are named.
+/// Maximum number of keys that are named.
 const MOST_KEYS: usize = 2;
 
 /// The first of these states whose narrowing is enough, with the bytes freed; `enough` gives those of a proposal that is

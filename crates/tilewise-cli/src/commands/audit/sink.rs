@@ -27,7 +27,7 @@ pub(super) struct Sink<'a> {
 }
 
 enum Destination<'a> {
-    /// Standard output, for people or as JSON: plans without their programs and errors have lines of their own there.
+    /// Standard output, for people or as JSON: errors, and plans without programs, have lines of their own there.
     Items,
     /// Standard output, bytes as they are.
     Raw,

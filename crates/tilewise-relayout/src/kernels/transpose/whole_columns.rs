@@ -13,7 +13,7 @@ use crate::{
 };
 use core::mem::MaybeUninit;
 
-/// Most rows of such a transpose.
+/// Maximum rows of such a transpose.
 pub(super) const MOST_ROWS: usize = 256;
 
 /// How many bytes ahead of use a row is prefetched, if rows are prefetched in turn.

@@ -1,0 +1,80 @@
+//! The job beside a message: trials, phases, a model's size, memory that others hold.
+
+use crate::screen::first_change;
+
+/// The stacks of an inference's loop are a cache, and a length that the text names is no vocabulary.
+#[test]
+fn a_cache_is_kept_for_no_gradient() {
+    let array = |number: u64, size: &str, name: &str, shape: &str| {
+        format!(
+            "  {number}. Size: {size}\n     Operator: op_name=\"pjit(generate)/jit(main)/while/body/{name}\" source_file=\"llama.py\" \
+             source_line=514\n     Shape: {shape}\n     Unpadded size: {size}\n     ==========================\n"
+        )
+    };
+    let cache = array(1, "16.00G", "dynamic_update_slice", "f32[32,2,131072,4,128]{4,2,3,1,0:T(8,128)}");
+    let scores = array(2, "2.62G", "dot_general", "f32[1,4,1344,131072]{3,2,1,0:T(8,128)}");
+    let refused = "Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G.\n\n  Largest program \
+                   allocations in hbm:\n";
+    let (task, screen) = first_change(&format!("max_sequence_length=131072\n{refused}{cache}{scores}"));
+    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 91750", "{screen}");
+    assert!(!screen.contains("vocabulary"), "{screen}");
+    let trained = format!("python train.py\n{refused}{cache}");
+    assert!(first_change(&trained).0.starts_with("Recompute"));
+}
+
+/// A small request tells little of what a model takes that the text counts.
+#[test]
+fn the_whole_model_is_told_of() {
+    let asked = |words: &str| {
+        format!(
+            "TPU v2-8, training\n  Total params: 573,228,546\n{words}Failed to allocate request for 64.00MiB (67108864B) on device ordinal 0"
+        )
+    };
+    let (task, screen) = first_change(&asked("batch size 8 -> 2, nothing helps\n"));
+    assert_eq!(task, "If each device holds the whole model: divide it, or train a part of it (LoRA)");
+    assert!(screen.contains("0.6 billion parameters take 8.54 GiB") && !screen.contains("truncated"), "{screen}");
+    assert_ne!(first_change(&asked("with LoRA\n")).0, task);
+}
+
+/// Two refusals of servers before anything is allocated.
+#[test]
+fn servers_refuse_what_they_would_set_aside() {
+    let sglang = "sglang: mem_fraction_static=0.88\nRuntimeError: Not enough memory. Please try to increase --mem-fraction-static.";
+    assert_eq!(first_change(sglang).0, "Raise `--mem-fraction-static` (0.88 now), as the error says");
+    let swap = "ValueError: Too large swap space. 4.00 GiB out of the 4.30 GiB total CPU memory is allocated for the swap space.";
+    assert!(first_change(swap).1.contains("--swap-space 1"));
+}
+
+/// A server whose weights find no room has no cache yet, and a part of the memory that failed isn't told again.
+#[test]
+fn phases_and_trials_of_servers() {
+    let load = "vllm serve M\n  File \"/workspace/vllm/linear.py\", line 190, in create_weights\n    weight = Parameter(torch.empty(n))\n\
+                RuntimeError: Bad StatusOr access: RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 896.00M. That \
+                was not possible. There are 295.08M free.";
+    assert_eq!(first_change(load).0, "Load a checkpoint of fewer bits, or over more devices");
+    let serve = |more: &str| {
+        format!(
+            "vllm serve M --gpu-memory-utilization 0.98\nInit model | hbm=[(7.42, 94.75)]GiB\nInit kv-cache | hbm=[(92.86, 94.75)]GiB\n\
+             RESOURCE_EXHAUSTED: E0101: RuntimeProgramAllocationFailure: Error loading program 'jit__f': Attempting to allocate 1.13G. That \
+             was not possible. There are 528.72M free.\n\n{more}"
+        )
+    };
+    assert!(first_change(&serve("")).1.contains("--gpu-memory-utilization 0.95"));
+    let failed = serve("With --gpu-memory-utilization 0.95 it died with the same message.");
+    assert!(first_change(&failed).1.contains("--gpu-memory-utilization 0.90"));
+}
+
+/// A pool of a few MiB is what others left of a GPU; a kernel's own limit is set where it is called.
+#[test]
+fn what_others_left_and_what_a_kernel_sets() {
+    let pool = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 6.00MiB\nLimit:                        49283072\nInUse:        \
+                                45907968\njaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to \
+                allocate 6291456 bytes.";
+    assert!(first_change(pool).0.starts_with("See which processes"), "{}", first_change(pool).1);
+    let kernel = "torch_xla v6e pltpu vmem_limit_bytes=x\nRan out of memory in memory space vmem while allocating on stack for %k.1 = \
+                  bf16[1024,4096]{1,0} custom-call(bf16[1024,8192]{1,0} %x), custom_call_target=\"tpu_custom_call\", \
+                  metadata={op_name=\"jit(k)/jit(main)/pallas_call\"}. Scoped allocation with size 54.61M and limit 46.01M exceeded scoped \
+                  vmem limit by 8.60M.";
+    let screen = first_change(kernel).1;
+    assert!(screen.contains("CompilerParams(vmem_limit_bytes=57671680)") && !screen.contains("in `main`"), "{screen}");
+}
