@@ -283,7 +283,9 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     };
     // Apple's GPUs have no such tool, and their memory is the host's.
     let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
-    let processes = Some(TorchProcesses).filter(|_| beside().unwrap_or(!is_of_apple));
+    // No other process would leave room for more than there is.
+    let is_possible = asked.zip(message.capacity.as_ref()).is_none_or(|(asked, all)| asked <= all.bytes());
+    let processes = Some(TorchProcesses).filter(|_| is_possible && beside().unwrap_or(!is_of_apple));
     // Smaller batches don't free the memory of others.
     let is_of_others = || {
         let all = message.capacity.as_ref()?.bytes();

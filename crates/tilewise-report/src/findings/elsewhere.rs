@@ -159,7 +159,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Let attention keep no scores: take a fused kernel")
         .code(
             None,
-            "model = AutoModelForCausalLM.from_pretrained(name, attn_implementation='flash_attention_2')\n\
+            "attn_implementation='flash_attention_2'  # in from_pretrained; or 'sdpa', which needs no other package\n\
              # or flex_attention = torch.compile(flex_attention)",
         ),
         ElsewhereFinding::Whole(WholeArray::Logits) => Words::new(

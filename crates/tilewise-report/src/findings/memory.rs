@@ -23,7 +23,10 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::Settings { settings, shrink } => {
             // Temporaries grow in proportion at most.
             let left = shrink.map(|shrink| 100 - shrink.percent.min(100));
-            let most = |setting: &Setting| left.map(|left| setting.value.saturating_mul(left) / 100).filter(|to| *to > 0);
+            let most = |setting: &Setting| {
+                let to = setting.value.saturating_mul(left?) / 100;
+                Some(whole_tiles(setting, to)).filter(|to| *to > 0)
+            };
             let each = |setting: &Setting| match most(setting) {
                 Some(to) => format!("`{}` from {} to {to}", setting.name, setting.value),
                 None => format!("`{}` ({})", setting.name, setting.value),
@@ -195,6 +198,12 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
 }
 
 const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
+
+/// A value rounded down to whole tiles of a TPU, 8 × 128, where it is of several: a batch to rows, a length to lanes.
+fn whole_tiles(setting: &Setting, value: u64) -> u64 {
+    let tile = if setting.is_of_batch() { 8 } else { 128 };
+    if value > 2 * tile { value / tile * tile } else { value }
+}
 
 /// Advice to read the program's dump, which shows more than a message.
 pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, about: &Recommendation) -> Words {

@@ -88,9 +88,9 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .task("Move the array in parts, or free the old one as it moves")
         .jax(about, JAX, "y = jax.device_put(x, sharding, donate=True)  # x can't be read afterwards"),
         RunTimeFinding::Kept(Kept::Checkpoint(name)) => Words::new(format!(
-            "Load `{name}` to the host, and drop it once the model and the optimizer have theirs: on the device it is a second copy of the state,              which stays as long as its name"
+            "Load `{name}` to the host, and drop it once the model and the optimizer have theirs: on the device it is a second copy of the state, which stays as long as its name"
         ))
-        .task(format!("Load `{name}` to the host: `torch.load` in the text keeps it"))
+        .task(format!("Load `{name}` to the host: on the device it stays beside the model"))
         .code(
             "import torch",
             format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # after the last load_state_dict"),

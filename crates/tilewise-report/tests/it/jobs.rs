@@ -16,7 +16,7 @@ fn a_cache_is_kept_for_no_gradient() {
     let refused = "Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G.\n\n  Largest program \
                    allocations in hbm:\n";
     let (task, screen) = first_change(&format!("max_sequence_length=131072\n{refused}{cache}{scores}"));
-    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 91750", "{screen}");
+    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 91648", "{screen}");
     assert!(!screen.contains("vocabulary"), "{screen}");
     let trained = format!("python train.py\n{refused}{cache}");
     assert!(first_change(&trained).0.starts_with("Recompute"));

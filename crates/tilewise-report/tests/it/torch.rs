@@ -117,7 +117,10 @@ fn an_error_that_comes_late() {
 fn arrays_that_code_keeps() {
     let full = of_torch("20.00 MiB", "0.10 MiB", "22.50 GiB", "0.10 GiB");
     let code = "state = torch.load(path, map_location=device)\nmodel.load_state_dict(state['model'])\n";
-    assert_eq!(first_change(&format!("{code}{full}")).0, "Load `state` to the host: `torch.load` in the text keeps it");
+    assert_eq!(
+        first_change(&format!("{code}{full}")).0,
+        "Load `state` to the host: on the device it stays beside the model"
+    );
     let code = "ran for 3 hours\nfor x in loader:\n    feats.append(model(x))\n";
     assert_eq!(first_change(&format!("{code}{full}")).0, "Keep on the host what `feats` collects in a loop");
 }
