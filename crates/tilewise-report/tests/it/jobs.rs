@@ -59,7 +59,7 @@ fn phases_and_trials_of_servers() {
              was not possible. There are 528.72M free.\n\n{more}"
         )
     };
-    assert!(first_change(&serve("")).1.contains("--gpu-memory-utilization 0.95"));
+    assert!(first_change(&serve("")).1.contains("--gpu-memory-utilization 0.97"));
     let failed = serve("With --gpu-memory-utilization 0.95 it died with the same message.");
     assert!(first_change(&failed).1.contains("--gpu-memory-utilization 0.90"));
 }
