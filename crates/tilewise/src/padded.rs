@@ -59,8 +59,7 @@ impl Tiled {
         Self::of_array(&array).ok().filter(|new| new.tiled_elements() == self.tiled_elements())
     }
 
-    /// The array with each dimension that the first tile pads extended to its padded bound; `None` if memory's bounds
-    /// change.
+    /// The array with each bound that the first tile pads rounded up to its padded bound; `None` if physical bounds change.
     fn grown(&self) -> Option<Self> {
         let mut bounds = self.logical_dimensions().to_vec();
         for axis in self.padded_axes() {

@@ -9,7 +9,7 @@ use crate::text::tail;
 pub struct Model {
     /// Number of its parameters.
     pub parameters: u64,
-    /// Whether the text speaks of training.
+    /// Whether the text speaks of training it, and not of adapters alone.
     pub is_trained: bool,
 }
 

@@ -77,7 +77,8 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
             })
         };
         let name = array.op_name();
-        // Without a gradient, a stack is a cache or a result. In a loop of the forward pass, an array of more than two dimensions is stacked over its steps.
+        // Without a gradient, a stack is a cache or a result. In a loop of the forward pass, an array of more than two
+        // dimensions is stacked over its steps.
         let is_stack = || array.bounds().len() > 2 && name.contains("jvp(");
         name.contains("transpose(jvp") || is_of_loop(&name) && (is_differentiated && stacks() || is_stack())
     };

@@ -6,7 +6,7 @@ use tilewise_memory::Machine;
 
 /// A loop of `steps` turns over a matrix and an array `ALL` of one for each turn, in lines of HLO text. `turn` makes `y`, the next
 /// matrix, and `kept`, the next array, out of `x` and `stack`; `start` is the first array; `end` is made of `w`, the loop's tuple,
-/// and `e`, its array. `ONE` stands for the shape of a matrix.
+/// and `e`, its array. A matrix's shape replaces `ONE`.
 pub(super) struct Looped<'a> {
     pub(super) steps: u64,
     pub(super) matrix: &'a str,
