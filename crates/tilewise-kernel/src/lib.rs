@@ -7,6 +7,7 @@
 //!   scratch and prefetched array, the totals, and the [`KernelFit`] against the [`Limits`] of that generation.
 //! - [`Window::unsupported`] says why the compiler refuses a block, with the nearest one that it takes.
 //! - [`PaddedBlock`] is one block with the padding of its tiles.
+//! - A [`View`] is an array's bytes as a kernel can read them instead of a copy.
 //!
 //! Errors are [`tilewise::Error`]s: a kernel's text has shapes in it.
 //!
@@ -33,6 +34,7 @@ mod kernel;
 mod limits;
 mod notation;
 mod rules;
+mod view;
 
 pub use block::PaddedBlock;
 pub use budget::{Allocation, Budget, BufferCause, KernelFit, Window};
@@ -40,3 +42,4 @@ pub use kernel::{Array, Kernel, Memory, Operand, Scratch};
 pub use limits::{Limits, vmem_bytes};
 pub use notation::parts;
 pub use rules::Unsupported;
+pub use view::{View, ViewAccess, ViewPart};

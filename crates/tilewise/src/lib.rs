@@ -53,7 +53,6 @@ mod tiled;
 pub mod tpu;
 mod tree;
 mod unchanged_dimensions;
-mod views;
 mod visible;
 mod walk;
 pub mod xla;
@@ -86,7 +85,6 @@ pub use tile_cover::JoinedTiles;
 pub use tile_format::TileFormat;
 pub use tiled::Tiled;
 pub use unchanged_dimensions::OneSizedDimensions;
-pub use views::{View, ViewAccess, ViewPart};
 pub use visible::{visible, visible_lines};
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.

@@ -162,23 +162,27 @@ impl Rearrangement {
         factors.iter().map(|factor| self.size(*factor)).fold(1, u64::saturating_mul)
     }
 
-    /// The first array's factors, in this order of its dimensions.
-    pub(crate) fn factors_in(&self, order: &[usize]) -> Vec<usize> {
+    /// The first array's factors, in this order of its dimensions: numbers for [`Self::size`] and [`Self::place`].
+    #[must_use]
+    pub fn factors_in(&self, order: &[usize]) -> Vec<usize> {
         order.iter().filter_map(|at| self.from.get(*at)).flatten().copied().collect()
     }
 
-    /// The second array's factors.
-    pub(crate) fn operand_factors(&self) -> Vec<usize> {
+    /// The second array's factors, major → minor.
+    #[must_use]
+    pub fn operand_factors(&self) -> Vec<usize> {
         self.to.iter().flatten().copied().collect()
     }
 
     /// The size of a factor.
-    pub(crate) fn size(&self, factor: usize) -> u64 {
+    #[must_use]
+    pub fn size(&self, factor: usize) -> u64 {
         self.sizes.get(factor).copied().unwrap_or(1)
     }
 
     /// The dimension of the second array that has a factor, and the product of the factors below it in that dimension.
-    pub(crate) fn place(&self, factor: usize) -> Option<(usize, u64)> {
+    #[must_use]
+    pub fn place(&self, factor: usize) -> Option<(usize, u64)> {
         self.to.iter().enumerate().find_map(|(dimension, factors)| {
             let at = factors.iter().position(|other| *other == factor)?;
             Some((dimension, self.product(factors.get(at + 1..)?)))

@@ -3,8 +3,9 @@
 use super::words;
 use crate::style::bytes;
 use serde::Serialize;
-use tilewise::{Shape, View, ViewAccess, ViewPart};
+use tilewise::Shape;
 use tilewise_audit::{KernelArray, KernelSide, Remedy};
+use tilewise_kernel::{View, ViewAccess, ViewPart};
 
 /// The answer where no view of an array is free.
 pub(crate) const NO_VIEW: &str = "no view of these bytes is free";

@@ -1,7 +1,8 @@
 //! Operands of another element type than the array that they are made of: rows packed into words, or words read as rows.
 
 use crate::RemedyWords;
-use tilewise::{ElementKind, ElementType, Rearrangement, Shape, View, ViewAccess, tpu::Generation};
+use tilewise::{ElementKind, ElementType, Rearrangement, Shape, tpu::Generation};
+use tilewise_kernel::{View, ViewAccess};
 
 /// The way from an array to a kernel's operand: transposes and reshapes, and packing between types of other widths.
 ///
@@ -49,12 +50,12 @@ impl Reading {
     pub(crate) fn is_free(&self, array: &Shape, generation: Generation) -> bool {
         let is_itself =
             |view: &View| view.access == ViewAccess::IndexMap && view.shape.dimensions() == self.operand.dimensions();
-        self.packing.is_none() && self.rearrangement.views(array, generation).iter().any(is_itself)
+        self.packing.is_none() && View::of(array, &self.rearrangement, generation).iter().any(is_itself)
     }
 
     /// Views that avoid a copy of the array, the least change of the kernel first.
     pub(crate) fn views(&self, array: &Shape, generation: Generation) -> Vec<RemedyWords> {
-        let mut views = self.rearrangement.views(array, generation);
+        let mut views = View::of(array, &self.rearrangement, generation);
         // Only rows of one block are packed.
         let last = if self.packing.is_some() { ViewAccess::Lanes } else { ViewAccess::Split };
         views.retain(|view| view.access <= last);

@@ -3,13 +3,14 @@
 use super::follow::{User, Way, array, rearranged, within_user};
 use crate::advice::Recommendation;
 use tilewise::{
-    BitcastAs, Rearrangement, Shape, View, ViewAccess,
+    BitcastAs, Rearrangement, Shape,
     tpu::{self, Generation},
 };
 use tilewise_hlo::{
     Opcode,
     dataflow::{Dataflow, OpId, Position},
 };
+use tilewise_kernel::{View, ViewAccess};
 
 /// A change that avoids the copies of a kernel's operand or result.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,11 +118,11 @@ fn cheapest(
     generation: Generation,
 ) -> Option<Remedy> {
     let own_bounds = rearrangement.bounds();
-    let mut views: Vec<View> = rearrangement.views(array, generation);
+    let mut views: Vec<View> = View::of(array, rearrangement, generation);
     if fixed == Fixed::No {
         // A computed value can be written in another order: row-major, or with the last two dimensions exchanged.
         let others = other_orders(array, generation);
-        views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
+        views.extend(others.iter().flat_map(|other| View::of(other, rearrangement, generation)));
     }
     // The operand itself is copied: the same array in other tiles, or its bytes in its own order, doesn't avoid the
     // copy.
@@ -141,7 +142,7 @@ fn cheapest(
         return view.map(Remedy::View);
     }
     let own_bytes = array.as_array()?.sizes().ok()?.physical_bytes;
-    let stored = rearrangement.stored(&operand, own_bytes.saturating_add(own_bytes / 8), generation);
+    let stored = View::stored(&operand, rearrangement, own_bytes.saturating_add(own_bytes / 8), generation);
     let least = view.as_ref().map_or(ViewAccess::Regrouped, |view| view.access);
     let stored =
         stored.into_iter().find(|view| view.access < least && view.shape.bounds() != array.bounds()).and_then(|view| {
