@@ -72,7 +72,7 @@ const SIGNS: [(&[&str], Framework); 9] = [
         ],
         Framework::TensorFlow,
     ),
-    (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
+    (&["/job:tpu_worker", "/job:localservice", "PyTorch/XLA", "pytorch/xla", "Pytorch/XLA"], Framework::TorchXla),
     // Names beside a message.
     (&["import jax", "jax.", "JAX_", "XLA_PYTHON_CLIENT", "XLA_CLIENT_MEM", "flax", "axtext"], Framework::Jax),
 ];

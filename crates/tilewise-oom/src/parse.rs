@@ -67,12 +67,14 @@ impl Message {
             let has_cause = facts.has("prefill") && log.contains("was the direct cause of the following exception");
             facts.0.extend(has_cause.then(|| Fact { name: "cause", value: FactValue::Text("exception".to_owned()) }));
             let is_untiled = matches!(form.rule().judged, Judged::Elsewhere(_)) && message.entries.is_empty();
+            let in_function = message.in_function.or(job.occasion);
             let product = message.used.as_ref().filter(|_| is_untiled).and_then(|used| Product::of(log, used));
             let mut job = job.clone();
             job.told = job.told.or_else(|| Told::of_warning(&text, message.requested_at.as_ref()?));
             Self {
                 form,
                 facts,
+                in_function,
                 framework,
                 server,
                 job,

@@ -34,6 +34,8 @@ pub struct Recommendation {
     pub finding: Finding,
     /// The line to edit, if it isn't the array's: the call of a layer or of the gradient, or the jitted function.
     pub edited: Option<EditedLine>,
+    /// Whether a smaller batch is ruled out: by the text beside a message, or since another change names the batch already.
+    pub is_batch_ruled_out: bool,
     /// The framework whose code to show, that of the program; `None` if unknown.
     pub framework: Option<Framework>,
 }
@@ -69,7 +71,19 @@ impl Recommendation {
     pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
         let change = finding.change();
         let (array, saving, listed_bytes, parts, scores) = (None, Saving::Unknown, None, None, None);
-        Self { change, target, array, saving, listed_bytes, parts, scores, finding, edited: None, framework }
+        Self {
+            change,
+            target,
+            array,
+            saving,
+            listed_bytes,
+            parts,
+            scores,
+            finding,
+            edited: None,
+            is_batch_ruled_out: false,
+            framework,
+        }
     }
 
     /// The arguments that have the batch, as the program calls them, each with the batch's dimension number, for a step

@@ -88,16 +88,10 @@ impl Proposal {
     /// The recommendation, with the bytes that it frees.
     pub(crate) fn recommendation(self, evidence: &dyn Evidence, bytes_saved: u64) -> Recommendation {
         Recommendation {
-            change: self.finding.change(),
-            target: self.target,
             array: self.about,
             saving: (self.saving)(bytes_saved),
-            listed_bytes: None,
             parts: self.parts,
-            edited: None,
-            scores: None,
-            finding: self.finding,
-            framework: evidence.framework(),
+            ..Recommendation::new(self.finding, self.target, evidence.framework())
         }
     }
 }

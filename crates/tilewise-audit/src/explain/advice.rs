@@ -14,7 +14,8 @@ use crate::{
 };
 use tilewise::Shape;
 use tilewise_oom::{
-    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Server, Setting,
+    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Run, Section, Server,
+    Setting,
 };
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
@@ -86,7 +87,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     // A loop that nothing cuts runs all its steps as one program.
     if framework == Framework::TorchXla
         && !listing.message.job.done.contains(&Done::CutGraph)
-        && listing.message.raised_at.is_some()
+        && (listing.message.raised_at.is_some() || listing.message.job.has_run)
     {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
@@ -126,8 +127,21 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
             },
             Target::Process,
         ));
+        let sizes = sizes_of_inputs(listing).filter(|_| lacks == MessageLacks::Change);
+        advice.extend(sizes.map(|sizes| new(MemoryFinding::SmallerInputs(sizes), Target::Argument)));
     }
     advice
+}
+
+/// The sizes of the largest array inside the program, but for its last one, which is most often of features: one or two.
+fn sizes_of_inputs(listing: Listing<'_>) -> Option<Vec<u64>> {
+    let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    let largest = inside.max_by_key(|row| row.taken_bytes())?;
+    let bounds: Vec<u64> =
+        largest.shape.as_ref()?.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    let (_, leading) = bounds.split_last()?;
+    let sizes: Vec<u64> = leading.iter().copied().filter(|size| *size >= TELLING).take(2).collect();
+    (!sizes.is_empty()).then_some(sizes)
 }
 
 /// Puts the job's own settings before a step that only looks for a cause, unless arguments take half of the memory. Of a
@@ -176,10 +190,11 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     if advice.first().is_some_and(is_of_kernel) && !of_kernel.is_empty() {
         let shrink = Shrink::of(&budget, message.form);
-        let finding = Finding::Memory(MemoryFinding::Settings { settings: of_kernel, shrink });
+        let finding = Finding::Memory(MemoryFinding::Settings { settings: of_kernel, shrink, is_trained: false });
         advice.insert(1, Recommendation::new(finding, Target::Argument, message.framework));
         return advice;
     }
+    let is_trained = message.job.run == Some(Run::Training);
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -187,6 +202,9 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
             shrink.take()
         }
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. })) => None,
+        Some(Finding::Elsewhere(
+            ElsewhereFinding::TorchCheckpoint | ElsewhereFinding::TorchLess { is_last_of_many: false, .. },
+        )) => None,
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(largest), .. }))
             if !largest.is_random && largest.transform.is_none() =>
         {
@@ -202,7 +220,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     let finding = Finding::Memory(match samples {
         Some(elements) => MemoryFinding::FewSamples { elements },
-        None => MemoryFinding::Settings { settings, shrink: required },
+        None => MemoryFinding::Settings { settings, shrink: required, is_trained },
     });
     // A setting names the batch of this step.
     let is_of_batch = |piece: &Recommendation| {
@@ -212,6 +230,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         )
     };
     advice.retain(|piece| !is_of_batch(piece));
+    let names_batch = message.job.settings.iter().any(|setting| setting.is_of_batch() && is_lowerable(&setting));
+    advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out |= names_batch);
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
 }
@@ -228,6 +248,15 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
         advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::TorchGrowth)));
         let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
         advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
+    }
+    advice
+}
+
+/// Puts the version first with which a job ran, where its text compares it with one that fails.
+pub(super) fn with_worked(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    if let Some(worked) = message.job.worked.clone() {
+        let finding = Finding::RunTime(RunTimeFinding::Worked(worked));
+        advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
     }
     advice
 }

@@ -19,7 +19,7 @@ use tilewise_oom::{
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
         Smaller { .. }
-        | TorchCheckpoint { .. }
+        | TorchCheckpoint
         | TorchLess { .. }
         | Whole(_)
         | TorchSave
@@ -41,10 +41,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
-        matches!(
-            finding,
-            Smaller { largest: None, .. } | ServerPrograms { .. } | TorchCheckpoint { .. } | TorchLess { .. }
-        )
+        matches!(finding, Smaller { largest: None, .. } | ServerPrograms { .. } | TorchCheckpoint | TorchLess { .. })
     };
     let is_there = |finding: &ElsewhereFinding| is_of_batch(finding) || matches!(finding, OldArrays { .. });
     let asker = Asker::of_weights(listing.message).filter(|_| found.iter().any(is_there));
@@ -134,8 +131,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {
             let mut found = [OldArrays { percent: Some(percent), has_run: message.job.has_run }, smaller(listing)];
-            // A large request finds no room in an empty pool either, and a listed array is of the program's own.
-            if message.asks_much() || matches!(found[1], Smaller { largest: Some(_), .. }) {
+            // A large request finds no room in an empty pool either, and a listed array is of the program's own, unless
+            // steps found room for it before.
+            let is_listed = matches!(found[1], Smaller { largest: Some(_), .. }) && !message.job.has_run;
+            if message.asks_much() || is_listed {
                 found.reverse();
             }
             found.into()
@@ -236,9 +235,10 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     const PIECES: u64 = 16;
     /// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
     const OF_LIBRARIES: u64 = 10;
+    /// Other processes that take less than this part of a GPU don't matter: 1 in 50.
+    const OF_OTHERS: u64 = 50;
 
     let message = listing.message;
-    let is_batch_ruled_out = message.job.is_batch_ruled_out;
     if let Some(rank) = message.job.rank_on_first {
         return vec![TorchRank(rank)];
     }
@@ -260,12 +260,8 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let are_graphs = fact("graphs").zip(asked).is_some_and(|(graphs, asked)| graphs >= asked);
             ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture) }
         }
-        (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => {
-            TorchCheckpoint { is_batch_ruled_out }
-        }
-        (None, run) => {
-            TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many, is_batch_ruled_out }
-        }
+        (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
+        (None, run) => TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many },
     };
     // Pieces that are joined don't make more memory, and a few are always free.
     let is_much = cached.zip(fact("held")).is_none_or(|(cached, held)| cached > held / PIECES);
@@ -278,8 +274,14 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
     let beside = || {
         let all = message.capacity.as_ref()?.bytes();
-        let own = fact("held")?.saturating_add(cached.unwrap_or(0));
-        Some(all.saturating_sub(free?).saturating_sub(own) > all / OF_LIBRARIES)
+        let taken = all.saturating_sub(free?);
+        match fact("own") {
+            Some(own) => Some(taken.saturating_sub(own) > all / OF_OTHERS),
+            None => {
+                let own = fact("held")?.saturating_add(cached.unwrap_or(0));
+                Some(taken.saturating_sub(own) > all / OF_LIBRARIES)
+            }
+        }
     };
     // Apple's GPUs have no such tool, and their memory is the host's.
     let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
@@ -360,5 +362,5 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
             transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
         }
     });
-    Smaller { largest, is_batch_ruled_out: listing.message.job.is_batch_ruled_out }
+    Smaller { largest }
 }

@@ -1,7 +1,7 @@
 //! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
-    advice::{advice, with_kept, with_settings, with_told},
+    advice::{advice, with_kept, with_settings, with_told, with_worked},
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
@@ -64,8 +64,10 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
         message.entries.iter().map(|entry| Allocation::of(entry, memory_space, tiles)).collect();
     let listing = Listing { message: &message, allocations: &allocations, generation };
     let mismatch = (message.verdict() == OomVerdict::InputMismatch).then(|| mismatch(&message));
-    let advice = with_settings(answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing)), listing);
-    let advice = with_told(with_kept(advice, &message), &message);
+    let mut advice = answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing));
+    advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out = message.job.is_batch_ruled_out);
+    let advice = with_settings(advice, listing);
+    let advice = with_worked(with_told(with_kept(advice, &message), &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
     let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }

@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
             "Allocator {allocator:name} ran out of memory trying to allocate {used:size} … caller indicates that this is not a failure",
             "failed to allocate {used:size} from device[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
             "Failed to allocate device memory of {used:size}[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
-            "could not allocate pinned {pinned:name} memory of size {used:count}",
+            "could not allocate pinned {pinned:name} [memory] of size {used:count}",
             "failed to alloc {used:count} bytes on {pinned:name}[ CUDA_ERROR_OUT_OF_MEMORY]",
         ],
         ..Rule::new(Form::GpuRetry, Warning, GPU, "gpu")
@@ -107,6 +107,7 @@ pub(super) const RULES: &[Rule] = &[
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",
             "+has a total (capacity|capacty) of {capacity:size}",
+            "+Including non PyTorch memory this process has {own:size} memory in use",
             "+with {graphs:size} allocated in private pools",
             "+Free memory Total memory {free:count} {capacity:count}",
             "+memory_limit_ ({pool:size}|{pool:count}) available (size|bytes) ({ungrown:size}|{ungrown:count})",

@@ -94,6 +94,8 @@ pub(super) const RULES: &[Rule] = &[
             "To serve at least one request with …  max seq len {wanted:number}[, {used:size} KV cache is needed[, which is larger than the available KV cache memory {limit:size}]]",
             "max seq len {wanted:number} is larger than the maximum number of tokens that can be stored in [the] KV cache {length:number}",
             "No available memory for the cache blocks",
+            // vLLM: `Worker.determine_num_available_blocks`
+            "the rest of the memory reserved for KV Cache is {lacking:below_zero}",
             "weights leave no [GPU] memory for the KV cache",
             "Not enough memory Please try to increase mem fraction static",
             // Text Generation Inference: `warmup` in server/text_generation_server/models/flash_causal_lm.py

@@ -21,6 +21,8 @@ pub use settings::Setting;
 pub use told::{Told, Way};
 
 use crate::framework::Framework;
+use crate::occasion::Occasion;
+use crate::prose::{self, Worked};
 use crate::server::Server;
 use crate::text::{tail, word};
 
@@ -66,6 +68,10 @@ pub struct Job {
     pub is_compiled_elsewhere: bool,
     /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
     pub memory_percent_in_vain: Option<u64>,
+    /// A version of a package with which it ran, where the text compares it with one that fails.
+    pub worked: Option<Worked>,
+    /// Its work as it failed, in the words of the text's own sentences.
+    pub(crate) occasion: Option<Occasion>,
     /// The folder that it dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
 }
@@ -74,10 +80,17 @@ impl Job {
     /// The job of a log; `text` is the log without what surrounds its messages.
     pub(crate) fn of(log: &str, text: &str, server: Option<Server>, framework: Option<Framework>) -> Self {
         let (settings, grows) = (settings::of(text, server), growth::grows(log));
+        let lower = tail(log, SEARCHED).to_ascii_lowercase();
+        let has_run = grows || turns::have_run(log);
+        // There is no step while weights are made or loaded.
+        let is_possible = |work: &Occasion| match work {
+            Occasion::Load | Occasion::Weights => !has_run && !lower.contains(".backward("),
+            _ => true,
+        };
         Self {
-            is_batch_ruled_out: settings::has_batch_of_one(&settings) || trials::are_in_vain(log),
+            is_batch_ruled_out: settings::has_batch_of_one(&settings) || trials::are_batches_in_vain(&lower),
             settings,
-            has_run: grows || turns::have_run(log),
+            has_run,
             grows,
             host_limit: host_limit(log),
             kept: Kept::of(log),
@@ -88,10 +101,12 @@ impl Job {
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
             names_jax: framework == Some(Framework::Torch) && names_jax(text),
-            pool: PoolSettings::of(text),
+            pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
+            worked: Worked::of(&lower),
+            occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }
     }

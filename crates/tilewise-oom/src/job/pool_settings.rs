@@ -1,5 +1,6 @@
 //! The settings of the memory that a process takes of a GPU.
 
+use super::trials;
 use crate::text::word;
 
 /// The settings of the memory that a process takes of a GPU, where the text shows them.
@@ -8,6 +9,8 @@ use crate::text::word;
 pub struct PoolSettings {
     /// The variable that limits the pool, and its value, a part of the GPU's memory: `XLA_PYTHON_CLIENT_MEM_FRACTION`, `.10`.
     pub fraction: Option<(String, String)>,
+    /// Whether other limits were tried in vain.
+    pub is_fraction_in_vain: bool,
     /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
     pub unpooled: Option<(String, String)>,
     /// Bytes of one GPU that TensorFlow set aside in this process, by its own word.
@@ -15,7 +18,7 @@ pub struct PoolSettings {
 }
 
 impl PoolSettings {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str, lower: &str) -> Self {
         let set = |is: fn(&str) -> bool| {
             word::all(text).find_map(|(start, end)| {
                 let name = &text[start..end];
@@ -27,6 +30,7 @@ impl PoolSettings {
         Self {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
                 .filter(is_fraction),
+            is_fraction_in_vain: trials::is_tried(lower, "client_mem_fraction"),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
             tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
         }
@@ -37,7 +41,7 @@ impl PoolSettings {
     pub fn small_fraction(&self) -> Option<(&str, &str)> {
         /// A part that JAX takes without a setting.
         const DEFAULT: f64 = 0.75;
-        let (name, value) = self.fraction.as_ref().filter(|_| self.unpooled.is_none())?;
+        let (name, value) = self.fraction.as_ref().filter(|_| self.unpooled.is_none() && !self.is_fraction_in_vain)?;
         value.parse::<f64>().is_ok_and(|part| part < DEFAULT).then_some((name, value))
     }
 }
@@ -65,11 +69,12 @@ mod tests {
 
     #[test]
     fn settings_of_the_pool() {
-        let of = |text: &str| PoolSettings::of(text);
+        let of = |text: &str| PoolSettings::of(text, &text.to_ascii_lowercase());
         let small = |text: &str| of(text).small_fraction().map(|(name, value)| format!("{name} {value}"));
         let name = "XLA_PYTHON_CLIENT_MEM_FRACTION";
         assert_eq!(small(&format!("export {name}=.10\n")), Some(format!("{name} .10")));
         assert_eq!(small(&format!("os.environ[\"{name}\"] = \"0.3\"")), Some(format!("{name} 0.3")));
+        assert_eq!(small(&format!("I also tried {name}=0.5, but it crashes.")), None);
         assert_eq!(small("`XLA_CLIENT_MEM_FRACTION=0.9`"), None);
         assert_eq!(small(&format!("{name} is not set")), None);
         let opened = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 21736 MB memory:  -> device: 0";

@@ -1,16 +1,18 @@
 //! Batches that were tried in vain.
 
-use super::SEARCHED;
-use crate::text::{tail, word};
+use crate::text::word;
 
 /// Maximum bytes of a sentence on each side of its word for a batch.
 const NEAR: usize = 160;
+
+/// Maximum number of places of a name that are read.
+const MOST: usize = 64;
 
 /// Ends of sentences.
 const ENDS: [&str; 5] = [". ", "? ", "! ", ".\n", "\n\n"];
 
 /// Outcomes of a trial that changed nothing.
-const IN_VAIN: [&str; 19] = [
+const IN_VAIN: [&str; 25] = [
     "nothing help",
     "none help",
     "no matter",
@@ -30,6 +32,12 @@ const IN_VAIN: [&str; 19] = [
     "even at",
     "even for",
     "even a batch",
+    "however small",
+    "however low",
+    "however few",
+    "any batch",
+    "all batch sizes",
+    "whatever batch",
 ];
 
 /// Words behind `same` where that is an outcome: of a script that is the same nothing was tried.
@@ -41,22 +49,66 @@ const SAME: [&str; 15] = [
 /// Words behind `still` where the trial failed.
 const STILL: [&str; 8] = ["oom", "ooms", "out", "runs", "fails", "crashes", "dies", "the"];
 
-/// Whether a sentence on batches tells that they ended the same: `Same with batch_size 64, 16 and 4.`
-pub(super) fn are_in_vain(log: &str) -> bool {
-    let lower = tail(log, SEARCHED).to_ascii_lowercase();
+/// Words for a trial; a text that ends in an error tells how it ended.
+const TRIED: [&str; 5] = ["tried", "tries", "attempted", "without success", "already"];
+
+/// Outcomes of a trial that helped.
+const HELPED: [&str; 4] = ["works", "worked", "helps", "helped"];
+
+/// Lines from a list's item up to the sentence before the list.
+const ITEMS: usize = 12;
+
+/// Whether a sentence on batches tells that they ended the same, `Same with batch_size 64, 16 and 4`, or that the batch is of
+/// one sample. `lower` is in lower case.
+pub(super) fn are_batches_in_vain(lower: &str) -> bool {
     let batches = word::all(&lower).filter(|(start, end)| lower[*start..*end].contains("batch"));
     let mut past = 0;
     for (start, end) in batches {
         // A sentence is read once.
         if start >= past {
-            let (sentence, behind) = sentence(&lower, start, end);
-            if is_in_vain(sentence) {
+            let (sentence, behind) = sentence(lower, start, end);
+            if is_in_vain(sentence) || is_of_one(sentence) {
                 return true;
             }
             past = behind;
         }
     }
     false
+}
+
+/// Whether a sentence has the batch as one sample: `batch size 1`, `a batch size of one`, `batch_size to 1`.
+fn is_of_one(sentence: &str) -> bool {
+    const BETWEEN: [&str; 9] = ["size", "sizes", "of", "to", "is", "was", "at", "as", "with"];
+    let words: Vec<(usize, usize)> = word::all(sentence).collect();
+    let of = |at: usize| words.get(at).map_or("", |(start, end)| &sentence[*start..*end]);
+    (0..words.len()).filter(|at| ["batch", "batch_size", "batchsize", "batches"].contains(&of(*at))).any(|at| {
+        let mut next = at + 1;
+        while BETWEEN.contains(&of(next)) {
+            next += 1;
+        }
+        let behind = words.get(next).map_or("", |(_, end)| &sentence[*end..]);
+        // A counter of batches has no word for their size.
+        let is_size = of(at) != "batch" || next > at + 1;
+        let is_whole = !behind.starts_with(['/', 'k', '-'])
+            && !behind[..behind.len().min(2)].ends_with(|c: char| c.is_ascii_digit());
+        is_size && is_whole && ["1", "one"].contains(&of(next))
+    })
+}
+
+/// Whether the text tells that what has this name was tried: in its sentence, or in the one before the list that it is in.
+/// `lower` is in lower case.
+pub(super) fn is_tried(lower: &str, name: &str) -> bool {
+    let is_tried =
+        |text: &str| TRIED.iter().any(|word| text.contains(word)) && !HELPED.iter().any(|word| text.contains(word));
+    lower.match_indices(name).take(MOST).any(|(at, _)| {
+        let (sentence, _) = sentence(lower, at, at + name.len());
+        if is_in_vain(sentence) || is_tried(sentence) {
+            return true;
+        }
+        let mut before = lower[..at].rsplit('\n');
+        let is_item = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit() || "-*•".contains(c));
+        before.next().is_some_and(is_item) && before.take(ITEMS).find(|line| !is_item(line)).is_some_and(is_tried)
+    })
 }
 
 /// Whether the sentence around this place tells that something ended the same.
@@ -87,7 +139,27 @@ fn is_in_vain(sentence: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::are_in_vain;
+    use super::{are_batches_in_vain, is_tried};
+
+    fn are_in_vain(text: &str) -> bool {
+        are_batches_in_vain(&text.to_ascii_lowercase())
+    }
+
+    #[test]
+    fn settings_that_were_tried() {
+        let name = "mem_fraction";
+        for text in [
+            "also tried mem_fraction=0.7 with memory growth. whatever i set, it crashes.",
+            "tried so far without success:\n1. preallocate=false\n2. mem_fraction at .20 and .50",
+            "mem_fraction=0.5 doesn't help",
+        ] {
+            assert!(is_tried(text, name), "{text}");
+        }
+        for text in ["export mem_fraction=.5", "i tried mem_fraction=.9 and it works", "steps:\n- mem_fraction=.5", ""]
+        {
+            assert!(!is_tried(text, name), "{text}");
+        }
+    }
 
     #[test]
     fn batches_that_ended_the_same() {
@@ -97,6 +169,10 @@ mod tests {
             "always 24046MiB no matter how small I make the batch (tried 4096, 1024)",
             "lowered per-device batch size from 6 to 3, but it still runs out of space",
             "I went down to batch 1, same",
+            "Batch size 1: stops at the 48th iteration",
+            "I use a batch size of one",
+            "with batch_size to 1 already",
+            "goes out of memory however small I make the batch",
             "A smaller batch doesn't help",
             "I reduced the batch size (16 -> 8 -> 2 per replica), restarted the kernel, nothing helps.",
         ] {
@@ -108,6 +184,9 @@ mod tests {
             "batch_size 16 still fits. It is the same error as in #12.",
             "Same here.\n\nbatch_size=8",
             "é batch é",
+            "batch size 16",
+            "batch 1/300 loss 2.1",
+            "batch size 1.5k",
             "",
         ] {
             assert!(!are_in_vain(text), "{text}");

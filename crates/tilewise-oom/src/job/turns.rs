@@ -22,7 +22,7 @@ const SEVERAL: [&str; 16] = [
 /// Whether a text tells of steps that ran before the failure: `step 1200`, `Epoch 3/10`, `after a few iterations`.
 pub(super) fn have_run(text: &str) -> bool {
     let text = tail(text, SEARCHED);
-    if text.lines().any(is_bar_of_steps) {
+    if text.lines().any(is_bar_of_steps) || has_rising_counts(text) {
         return true;
     }
     let words: Vec<(usize, usize)> = word::all(text).collect();
@@ -34,6 +34,12 @@ pub(super) fn have_run(text: &str) -> bool {
         let is_turn = TURNS.contains(&singular);
         if !is_turn && !HOURS.contains(&singular) {
             return false;
+        }
+        // `the 48th iteration`
+        let is_ordinal =
+            |word: &str| word.strip_suffix("th").is_some_and(|count| count.parse::<u64>().is_ok_and(|count| count > 1));
+        if is_turn && at > 0 && is_ordinal(&lower(at - 1)) {
+            return true;
         }
         if singular == name && is_turn {
             // `step 12` and `step: 12`, in a line of a log; `batch 32` and `epoch=10` are settings, `time: 12` is a clock's.
@@ -47,6 +53,34 @@ pub(super) fn have_run(text: &str) -> bool {
         is_past && is_counted
     })
 }
+
+/// Lines of one form whose counts rise, from which on steps ran.
+const RISING: usize = 2;
+
+/// Whether counts out of a total rise from line to line, `Rendering chunk 12960/129599`, and not of what is loaded first.
+fn has_rising_counts(text: &str) -> bool {
+    let mut last: Option<(&str, &str, u64)> = None;
+    let mut rising = 1;
+    for line in text.lines().filter(|line| !LOADED.iter().any(|word| line.contains(word))) {
+        let Some((before, behind)) = line.split_once('/') else { continue };
+        let start = before
+            .rfind(|c: char| !c.is_ascii_digit())
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let all = &behind[..behind.bytes().take_while(u8::is_ascii_digit).count()];
+        let Some(done) = before[start..].parse::<u64>().ok().filter(|_| !all.is_empty()) else { continue };
+        let words = before[..start].trim();
+        let is_rising = last.is_some_and(|(name, total, count)| (name, total) == (words, all) && done > count);
+        rising = if is_rising && !words.is_empty() { rising + 1 } else { 1 };
+        if rising > RISING {
+            return true;
+        }
+        last = Some((words, all, done));
+    }
+    false
+}
+
+/// Words for what comes before steps, without their first letters, which may be capitals.
+const LOADED: [&str; 7] = ["oad", "etch", "Map", "okeniz", "shard", "Generating", "ompil"];
 
 /// Whether a line of a log counts what a job repeats: `step=1100`, `Evaluation  [  10/2500]`.
 pub(super) fn counts_turns(line: &str) -> bool {
@@ -65,9 +99,6 @@ pub(super) fn counts_turns(line: &str) -> bool {
 /// Whether a line is a bar of steps of which some are done, `1/300 [12:22<61:42:17, 742.93s/it]`, and not of what is loaded
 /// first.
 fn is_bar_of_steps(line: &str) -> bool {
-    /// Words for what comes before steps, without their first letters, which may be capitals.
-    const LOADED: [&str; 7] = ["oad", "etch", "Map", "okeniz", "shard", "Generating", "ompil"];
-
     let Some((before, behind)) = line.split_once(" [").filter(|(_, behind)| behind.contains('<')) else { return false };
     let is_timed = ["s/it]", "it/s]", "s/it,", "it/s,"].iter().any(|unit| behind.contains(unit));
     let count = before.rsplit(' ').next().and_then(|count| count.split_once('/'));
@@ -99,6 +130,8 @@ mod tests {
             "it ran about 7 hours",
             "the same allocation having succeeded sixty times",
             "  0%|          | 1/300 [12:22<61:42:17, 742.93s/it]",
+            "Rendering chunk 0/129599\nRendering chunk 12960/129599\nRendering chunk 64800/129599",
+            "it stops at the 48th iteration",
         ] {
             assert!(have_run(text), "{text}");
         }
@@ -113,6 +146,8 @@ mod tests {
             "batch 32",
             "Epoch 1/10",
             "step_12",
+            "chunk 1/3\nchunk 2/3",
+            "Loading shard 1/9\nLoading shard 2/9\nLoading shard 3/9",
             "step 0",
             "",
         ] {

@@ -87,6 +87,13 @@ pub(super) fn room(message: &Message) -> [String; 2] {
             "It runs the largest program once before it sizes the cache, and reports any exception there as a lack of memory.".to_owned(),
         ];
     }
+    if let Some(lacking) = message.facts.size("lacking") {
+        return [
+            format!("A server has no memory for its KV cache: {} are lacking.", printed(lacking)),
+            "The cache gets what weights and the largest program leave of the server's part of the memory: they take more than all of it."
+                .to_owned(),
+        ];
+    }
     let wanted = message.facts.number("wanted");
     let headline = match (&message.used, &message.limit) {
         (Some(used), Some(limit)) => format!(

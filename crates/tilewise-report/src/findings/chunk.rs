@@ -370,7 +370,7 @@ fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
         0 | 1 => String::new(),
         count => format!("; {count} listed arrays have it"),
     };
-    let (condition, short) = if finding.is_batch_ruled_out {
+    let (condition, short) = if about.is_batch_ruled_out {
         ("counts what is independent", "if these are independent")
     } else {
         ("is your batch", "if that is your batch")

@@ -96,9 +96,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("If other processes use the device: see what they hold")
         .code(None, PROCESSES),
-        ElsewhereFinding::Smaller { largest, is_batch_ruled_out } => {
-            smaller::words(largest.as_ref(), *is_batch_ruled_out, about)
-        }
+        ElsewhereFinding::Smaller { largest } => smaller::words(largest.as_ref(), about),
         ElsewhereFinding::NoFailure => Words::new(
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, tries again with less memory. Other processes may hold the rest",
@@ -119,8 +117,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 _ => words.code(None, "free -m"),
             }
         }
-        ElsewhereFinding::TorchCheckpoint { is_batch_ruled_out } => {
-            let (fewer, task) = if *is_batch_ruled_out {
+        ElsewhereFinding::TorchCheckpoint => {
+            let (fewer, task) = if about.is_batch_ruled_out {
                 ("shorter or smaller inputs", "Put checkpoints around the layers, or take shorter inputs")
             } else {
                 ("fewer samples at once", "Take fewer samples at once, or put checkpoints around the layers")
@@ -129,8 +127,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 .task(task)
                 .code("import torch", "y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)  # in place of y = layer(x)")
         }
-        ElsewhereFinding::TorchLess { run, is_last_of_many, is_batch_ruled_out } => {
-            let fewer = if *is_batch_ruled_out { "" } else { "fewer samples, " };
+        ElsewhereFinding::TorchLess { run, is_last_of_many } => {
+            let fewer = if about.is_batch_ruled_out { "" } else { "fewer samples, " };
             let less = format!("{fewer}shorter or smaller inputs, or parts of them one after the other");
             let (words, mut code) = if *is_last_of_many {
                 let words = Words::new(format!(
@@ -140,7 +138,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 let printed = "print(torch.cuda.memory_allocated() >> 20, 'MiB')  # before each batch\n";
                 (words.task("See whether batches leave memory taken; if none does, take smaller ones"), printed.to_owned())
             } else {
-                let task = if *is_batch_ruled_out {
+                let task = if about.is_batch_ruled_out {
                     smaller::PARTS_OF_INPUTS
                 } else {
                     "Take fewer samples at once, or shorter or smaller inputs"
@@ -243,13 +241,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         ),
         ElsewhereFinding::TorchSave => Words::new(
-            "Save each device's own part, or gather the state on the host, on one rank: whole on each device, it has no room beside the \
-             training's",
+            "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
+             device, as where a state is gathered or converted from 8 bits, has no room beside the training's",
         )
-        .task("Save each device's own part, or gather the state on the host")
+        .task("Save each device's own part, adapters alone, or gather on the host")
         .code(
             "from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict",
-            "options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # FSDP1: FullStateDictConfig(True, True)\n\
+            "model.save_pretrained(path)  # a PEFT model: its adapters alone\n\
+             options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # sharded; FSDP1: FullStateDictConfig(True, True)\n\
              state = get_model_state_dict(model, options=options)",
         ),
         ElsewhereFinding::ServerPrograms { server, is_capture } => {

@@ -5,7 +5,7 @@ use super::{
     code::{DUMP, JAX, SHARDING},
     words::quoted,
 };
-use crate::style::{bytes, percent, share};
+use crate::style::{bytes, grouped, percent, share};
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{MemoryFinding, MessageLacks, Shrink},
@@ -20,11 +20,11 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
             lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
         }
-        MemoryFinding::Settings { settings, shrink } => {
-            // Temporaries grow in proportion at most.
-            let left = shrink.map(|shrink| 100 - shrink.percent.min(100));
+        MemoryFinding::Settings { settings, shrink, is_trained } => {
+            // Temporaries grow in proportion at most; where the reduction is unknown, half is the usual next try.
+            let left = shrink.map_or(50, |shrink| 100 - shrink.percent.min(100));
             let most = |setting: &Setting| {
-                let to = setting.value.saturating_mul(left?) / 100;
+                let to = setting.value.saturating_mul(left) / 100;
                 Some(whole_tiles(setting, to)).filter(|to| *to > 0)
             };
             let each = |setting: &Setting| match most(setting) {
@@ -38,8 +38,17 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             .task(lower);
             match shrink {
                 Some(shrink) => words.caveat(to_shrink(*shrink)),
+                None if *is_trained && settings.iter().any(Setting::is_of_batch) => words.caveat(ADD_UP),
                 None => words,
             }
+        }
+        MemoryFinding::SmallerInputs(sizes) => {
+            let sizes = sizes.iter().map(|size| grouped(*size)).collect::<Vec<_>>().join(" or ");
+            Words::new(format!(
+                "Lower a size of the inputs, if {sizes} is one, of the largest array that the message lists: samples, a length, rows, pixels. \
+                 What the program makes grows with it"
+            ))
+            .task(format!("If {sizes} is a size of your inputs: lower it"))
         }
         MemoryFinding::ScoresBesideKernel => Words::new(
             "Update the library of the attention kernel, or take another kernel: the text shows a blockwise one, which holds no scores, and \
@@ -197,6 +206,9 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
     Words::new(format!("Take fewer samples, or shorter ones, at once{kept}: {why}")).task(task)
 }
 
+/// The way to train with a smaller batch and keep the step.
+const ADD_UP: &str = "Twice the `gradient_accumulation_steps`, or as your trainer calls it, keeps the step: gradients of smaller batches add up";
+
 const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
 
 /// A value rounded down to whole tiles of a TPU, 8 × 128, where it is of several: a batch to rows, a length to lanes.
@@ -210,7 +222,7 @@ pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, ab
     // A dump in a bucket is copied first.
     let remote = dump.filter(|folder| folder.contains("://"));
     // Whoever runs a program that somebody else wrote can do no more than try smaller inputs.
-    let is_blind = dump.is_none() && lacks == MessageLacks::Arrays;
+    let is_blind = dump.is_none() && lacks == MessageLacks::Arrays && !about.is_batch_ruled_out;
     let (sentence, task) = match dump {
         Some(_) => ("Run `tilewise audit` on the job's own dump", "See in the job's own dump what owns the peak"),
         None if is_blind => (DUMP_IT, "Dump the program, and see its peak; or try smaller inputs"),

@@ -207,8 +207,11 @@ pub(super) fn sentence(message: &Message) -> String {
              more."
         }
         Reason::Small => "The request was small; what was there before, of this process or another, holds the memory.",
-        Reason::Taken => {
+        Reason::Taken if message.framework == Some(Framework::Jax) => {
             "Nearly all of the GPU's memory is taken: one process of JAX leaves a quarter free, so another one is there."
+        }
+        Reason::Taken => {
+            "The pool got little of the GPU's memory, or nearly all of that is taken: another process, or an earlier run, holds the rest."
         }
         Reason::Workers => "The node's workers fill it together, and Ray ended one of them.",
         Reason::Results => "The results found no room beside what was there before, of this process or another.",

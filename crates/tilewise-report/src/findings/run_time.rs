@@ -10,7 +10,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
 };
-use tilewise_oom::{Framework, Kept, Message, PrintedSize, Server, Way};
+use tilewise_oom::{Framework, Kept, Message, PrintedSize, Server, Way, Worked};
 
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
@@ -80,6 +80,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let now = told.value.as_ref().map(|value| format!(" ({value} now)")).unwrap_or_default();
             Words::new(format!("{verb} `{}`{now}, as the error says", told.name))
         }
+        RunTimeFinding::Worked(Worked { package, version, .. }) => Words::new(format!(
+            "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
+        ))
+        .task(format!("Install `{package}` {version} again, which the text says works"))
+        .code(None, format!("pip install {package}=={version}")),
         RunTimeFinding::Move => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \
@@ -180,6 +185,16 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
         )
         .task("Make the array in its parts: one device holds it whole")
         .jax(about, JAX, "a = jax.jit(lambda: jnp.zeros(shape), out_shardings=sharding)()"),
+        Asker::Load { .. } if about.framework == Some(Framework::Torch) => Words::new(
+            "Load the weights in fewer bits, or keep a part of them on the host: the memory ran out while a model was loaded, before any batch. \
+             Nothing else of the job lies there yet, so that smaller batches don't help",
+        )
+        .task("Load the weights in fewer bits, or a part on the host")
+        .code(
+            None,
+            "quantization_config=BitsAndBytesConfig(load_in_8bit=True)  # in from_pretrained; of transformers or diffusers\n\
+             # or pipe.enable_model_cpu_offload(); of a trainer its own option, as base_model_precision",
+        ),
         Asker::Load { is_restored } => {
             let words = Words::new(
             "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \

@@ -18,7 +18,7 @@ pub(super) const PARTS_OF_INPUTS: &str = "Take shorter or smaller inputs, or par
 /// Fewer rows than these are channels or parts of something.
 const FEW: u64 = 8;
 
-pub(super) fn words(largest: Option<&LargestBuffer>, is_batch_ruled_out: bool, about: &Recommendation) -> Words {
+pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> Words {
     // Samples and layers are a guess about a program of which nothing is known.
     if largest.is_none() && about.framework != Some(Framework::TensorFlow) {
         return look_inside(MessageLacks::Arrays, NO_ARRAYS, None, about);
@@ -55,7 +55,9 @@ pub(super) fn words(largest: Option<&LargestBuffer>, is_batch_ruled_out: bool, a
              samples, rays or tokens",
             grouped(rows)
         ),
-        None if is_batch_ruled_out => "shorter or smaller inputs, or parts of them one after the other".to_owned(),
+        None if about.is_batch_ruled_out => {
+            "shorter or smaller inputs, or parts of them one after the other".to_owned()
+        }
         None => "fewer samples at once".to_owned(),
     };
     let recomputed = match about.framework {
@@ -73,7 +75,7 @@ pub(super) fn words(largest: Option<&LargestBuffer>, is_batch_ruled_out: bool, a
     match (transform, rows) {
         (Some(Transform::Map), _) => words.task("Map over parts, one after the other").code(JAX, MAP),
         (Some(Transform::Gradient), _) => {
-            let fewer = if is_batch_ruled_out { "" } else { ", or take fewer samples at once" };
+            let fewer = if about.is_batch_ruled_out { "" } else { ", or take fewer samples at once" };
             words.task(format!("Keep less for the gradient{fewer}")).jax(
                 about,
                 JAX,
@@ -81,7 +83,7 @@ pub(super) fn words(largest: Option<&LargestBuffer>, is_batch_ruled_out: bool, a
             )
         }
         (_, Some(rows)) => words.task(format!("Take fewer than {} at once, if these are independent", grouped(rows))),
-        (_, None) if is_batch_ruled_out => words.task(PARTS_OF_INPUTS),
+        (_, None) if about.is_batch_ruled_out => words.task(PARTS_OF_INPUTS),
         (_, None) => words.task("If a dimension is your batch: take fewer samples at once"),
     }
 }

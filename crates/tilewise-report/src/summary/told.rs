@@ -22,12 +22,21 @@ fn of_torch(message: &Message) -> Option<Vec<PeakCause>> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     let (capacity, free, held) = (message.capacity.as_ref()?.bytes(), fact("free")?, fact("held")?);
     let (cached, graphs) = (fact("cached").unwrap_or(0), fact("graphs").unwrap_or(0));
-    let others = capacity.saturating_sub(free).saturating_sub(held).saturating_sub(cached);
+    let taken = capacity.saturating_sub(free);
+    // Newer messages tell this process's own part from that of others.
+    let own = fact("own").unwrap_or(taken).min(taken);
+    let beside = own.saturating_sub(held).saturating_sub(cached);
+    let libraries = if fact("own").is_some() {
+        "the CUDA context and libraries of this process"
+    } else {
+        "other processes, the CUDA context and libraries"
+    };
     let parts = [
         ("tensors", held.saturating_sub(graphs), "tensors of this process"),
         ("graphs", graphs, "private pools of this process, such as those of CUDA graphs"),
         ("cached", cached, "free pieces that PyTorch's allocator keeps"),
-        ("others", others, "other processes, the CUDA context and libraries"),
+        ("others", beside, libraries),
+        ("others", taken - own, "other processes"),
     ];
     let cause = |(kind, bytes, sentence): (_, u64, &str)| PeakCause {
         share: Some(share(bytes, capacity)),

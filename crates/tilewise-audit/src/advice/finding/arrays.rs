@@ -325,8 +325,6 @@ pub struct LargeDimension {
     pub keys: Vec<String>,
     /// Whether its origin is known: the input, or the program itself.
     pub is_known: bool,
-    /// Whether the text beside a message rules out a smaller batch.
-    pub is_batch_ruled_out: bool,
     /// Number of arrays that have it.
     pub arrays: usize,
     /// A smaller batch with which the program fits.

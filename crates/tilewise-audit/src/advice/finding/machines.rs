@@ -39,8 +39,6 @@ pub enum ElsewhereFinding {
     Smaller {
         /// Its largest buffer, if the message lists any.
         largest: Option<LargestBuffer>,
-        /// Whether a smaller batch is ruled out.
-        is_batch_ruled_out: bool,
     },
     /// Most listed bytes are of floats of 64 bits.
     Doubles,
@@ -51,18 +49,13 @@ pub enum ElsewhereFinding {
     /// The host pins no more memory.
     Pinned,
     /// PyTorch keeps much for the backward pass.
-    TorchCheckpoint {
-        /// Whether a smaller batch is ruled out.
-        is_batch_ruled_out: bool,
-    },
+    TorchCheckpoint,
     /// A job of PyTorch's takes less at once.
     TorchLess {
         /// Whether it trains, if that is known.
         run: Option<Run>,
         /// Whether the request is a small part of what the process holds, of which some may be of earlier batches.
         is_last_of_many: bool,
-        /// Whether a smaller batch is ruled out.
-        is_batch_ruled_out: bool,
     },
     /// One array is too large by itself.
     Whole(WholeArray),
@@ -181,7 +174,7 @@ pub enum Transform {
 impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
-            Self::Smaller { .. } | Self::TorchCheckpoint { .. } => Change::Checkpoint,
+            Self::Smaller { .. } | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. }

@@ -3,7 +3,7 @@
 use crate::advice::change::Change;
 use tilewise::ElementType;
 use tilewise_oom::{
-    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told,
+    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told, Worked,
 };
 
 /// A program that doesn't fit.
@@ -27,7 +27,11 @@ pub enum MemoryFinding {
         settings: Vec<Setting>,
         /// The required reduction of temporaries; `None` if unknown.
         shrink: Option<Shrink>,
+        /// Whether the job trains, so that gradients of several batches can be added up.
+        is_trained: bool,
     },
+    /// Sizes of the largest listed array that may be those of inputs.
+    SmallerInputs(Vec<u64>),
     /// Whole attention scores are made, though the text shows a blockwise kernel.
     ScoresBesideKernel,
     /// An array of one device has all samples of a batch that the text calls global.
@@ -179,6 +183,8 @@ pub enum RunTimeFinding {
     Kept(Kept),
     /// The error itself tells to change a setting.
     Told(Told),
+    /// The job ran with this version of a package.
+    Worked(Worked),
     /// Another resource than memory ran out.
     OtherResource(Resource),
     /// A check inside the compiler failed.
@@ -321,7 +327,9 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
-            Self::Settings { .. } | Self::UncutGraph | Self::ScoresBesideKernel => Change::Chunk,
+            Self::Settings { .. } | Self::SmallerInputs(_) | Self::UncutGraph | Self::ScoresBesideKernel => {
+                Change::Chunk
+            }
             Self::GlobalBatch(_) | Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. }
@@ -354,6 +362,7 @@ impl RunTimeFinding {
         match self {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
+            Self::Worked(_) => Change::None,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,

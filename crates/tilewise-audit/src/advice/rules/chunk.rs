@@ -49,7 +49,6 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         gradient_of: if program.module.source().contains("equinox/_ad.py") { Library::Equinox } else { Library::Jax },
         keys: batch.keys(program),
         is_known: true,
-        is_batch_ruled_out: false,
         arrays: batch.buffers.len(),
         is_made: batch.is_made,
         joint: batch
@@ -106,7 +105,6 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         gradient_of: Library::Jax,
         keys: Vec::new(),
         is_known: false,
-        is_batch_ruled_out: message.listing.message.job.is_batch_ruled_out,
         arrays: split().count(),
         is_made: false,
         joint: None,
