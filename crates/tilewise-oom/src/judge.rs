@@ -134,7 +134,14 @@ impl Message {
         if ["loaded", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
             return Some(OomVerdict::Reservation);
         }
-        if self.warned_of_rematerialization().is_some_and(|warning| warning.facts.has("below_zero")) {
+        // The target is the memory less arguments and results.
+        let leaves_nothing = |warning: &Self| match warning.form {
+            Form::Rematerialization => {
+                warning.facts.has("below_zero") || warning.limit.as_ref().is_some_and(|limit| limit.bytes() == 0)
+            }
+            other => other == Form::GpuArguments,
+        };
+        if self.others.iter().any(leaves_nothing) {
             return Some(OomVerdict::Arguments);
         }
         let used = self.used.as_ref()?;
@@ -245,7 +252,8 @@ impl Message {
     }
 
     /// Rematerialization's warning in the same text. Its target is the memory less arguments and results.
-    fn warned_of_rematerialization(&self) -> Option<&Self> {
+    #[must_use]
+    pub fn warned_of_rematerialization(&self) -> Option<&Self> {
         self.others.iter().find(|other| other.form == Form::Rematerialization)
     }
 

@@ -89,6 +89,15 @@ impl Occasion {
         log.lines().rev().take(LINES).find_map(of_line)
     }
 
+    /// A load that the last lines of a text call: `model = Model.from_preset('x')`.
+    pub(crate) fn of_last_call(text: &str) -> Option<Self> {
+        /// Lines between the call and a message.
+        const LINES: usize = 3;
+        let lines = text.lines().rev().map(str::trim).filter(|line| line.len() < 400 && !line.is_empty());
+        let found = lines.take(LINES).find_map(|line| calls(line).find_map(Self::of_function));
+        found.filter(|work| *work == Self::Load)
+    }
+
     /// The occasion that a function's name shows, with its class: `TrainState.create`.
     fn of_function(path: &str) -> Option<Self> {
         let name = path.rsplit('.').next().unwrap_or(path);

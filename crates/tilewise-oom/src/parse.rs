@@ -344,7 +344,9 @@ fn set_frames(message: &mut Message, text: &str, start: usize) {
     let frames = Frame::of_error(text, start, message.form.level() == Level::Error);
     // A killed process has no traceback, and its launcher's tells nothing.
     let of_log = || Occasion::of_log(&text[..start]).filter(|_| message.form == Form::Host);
-    message.in_function = Occasion::of(&frames).or_else(of_log);
+    // Without a traceback the last line before the message may be the call that failed.
+    let of_call = || Occasion::of_last_call(&text[..start]).filter(|_| frames.is_empty());
+    message.in_function = Occasion::of(&frames).or_else(of_log).or_else(of_call);
     // The backward pass is one call, which shows none of its operations.
     let is_operation = |frame: &&Frame| !frame.is_own() && frame.code.is_some() && !frame.file.contains("autograd");
     let is_of_torch = message.quote.as_ref().is_some_and(|quote| quote.contains("Tried to allocate"));

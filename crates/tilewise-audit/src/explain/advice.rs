@@ -179,6 +179,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let settings: Vec<Setting> = message.job.settings.iter().filter(is_lowerable).cloned().collect();
     let samples =
         message.job.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
+    // Where a state is divided already, a part of it may be less than what a batch makes.
+    let samples = samples.filter(|_| !message.job.done.contains(&Done::Sharded));
     if settings.is_empty() || !is_made {
         return advice;
     }
@@ -284,6 +286,11 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         _ => false,
     };
     let at = usize::from(advice.first().is_some_and(is_sure));
+    let exhausted = told.as_ref().filter(|told| told.is_exhausted).and(message.server);
+    if let Some(server) = exhausted {
+        let finding = Finding::Cache(CacheFinding::NoPart(server));
+        return vec![Recommendation::new(finding, Target::Process, message.framework)];
+    }
     let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
     let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
     advice.splice(at..at, found);
@@ -300,11 +307,12 @@ fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<Memory
         // A job that needs less has divided it already.
         message.budget().used_bytes.is_some_and(|used| (used / 2..=used).contains(&model.bytes()))
     } else {
-        // A small request tells little of what is held, and a model of several devices' size is divided.
+        // A small request tells little of what is held; a sharded model may be of several devices' size.
         let is_request = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
         let all = memory_of_device(message).filter(|_| is_request && model.is_trained);
+        let most = if message.job.done.contains(&Done::Sharded) { 2 } else { u64::MAX };
         let asked = message.used.as_ref().map_or(0, PrintedSize::bytes);
-        all.is_some_and(|all| asked < all / 8 && (all / 4 * 3..=all.saturating_mul(2)).contains(&model.bytes()))
+        all.is_some_and(|all| asked < all / 8 && (all / 4 * 3..=all.saturating_mul(most)).contains(&model.bytes()))
     };
     is_whole.then_some(MemoryFinding::WholeModel(model))
 }

@@ -261,7 +261,11 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture) }
         }
         (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
-        (None, run) => TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many },
+        (None, run) => {
+            // Batches that ran before needed as much.
+            let is_last_of_many = is_last_of_many || message.job.has_run;
+            TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many }
+        }
     };
     // Pieces that are joined don't make more memory, and a few are always free.
     let is_much = cached.zip(fact("held")).is_none_or(|(cached, held)| cached > held / PIECES);

@@ -85,6 +85,7 @@ pub(super) const RULES: &[Rule] = &[
             "*CUDNN_STATUS_ALLOC_FAILED",
             "*CUBLAS_STATUS_ALLOC_FAILED",
             "*BufferAssignment OOM Debugging",
+            "*BFCAllocator dump for GPU_0_bfc",
             "*BufferAssignment stats",
             "*Sum Total of in use chunks {pool_used:size}",
             "*Buffer {:number} Size {:size}",

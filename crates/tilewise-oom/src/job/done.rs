@@ -14,10 +14,12 @@ pub enum Done {
     CutGraph,
     /// Attention is blockwise.
     BlockwiseAttention,
+    /// Weights or a state are divided between devices.
+    Sharded,
 }
 
 /// Signs of each, in settings, commands and code.
-const SIGNS: [(Done, &[&str]); 5] = [
+const SIGNS: [(Done, &[&str]); 6] = [
     (
         Done::Recomputed,
         &[
@@ -35,6 +37,10 @@ const SIGNS: [(Done, &[&str]); 5] = [
     ),
     (Done::ExpandableSegments, &["expandable_segments:True", "expandable_segments: True"]),
     (Done::UnifiedMemory, &["TF_FORCE_UNIFIED_MEMORY"]),
+    (
+        Done::Sharded,
+        &["fsdp", "FSDP", "FullySharded", "fully_shard", "zero_stage", "zero3", "ZeRO-3", "deepspeed", "DeepSpeed"],
+    ),
     (Done::BlockwiseAttention, &["flash_attention(", "splash_attention", "make_flash_attention"]),
     (
         Done::CutGraph,

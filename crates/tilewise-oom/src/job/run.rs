@@ -29,6 +29,7 @@ impl Run {
                     "train.py",
                     "train_",
                     "fine-tun",
+                    "fine tun",
                     "finetun",
                     "autograd",
                 ],

@@ -14,6 +14,8 @@ pub struct Told {
     pub way: Way,
     /// Its value, if the text has one; of one that is to be set, the value to be.
     pub value: Option<String>,
+    /// Whether the text tells that a value further that way ran out of memory: no value is left.
+    pub is_exhausted: bool,
 }
 
 /// The way to change a setting.
@@ -77,10 +79,12 @@ impl Told {
                     places.filter_map(|at| value(&text[at..])).last()
                 };
                 let value = values(bare).or_else(|| values(&bare.replace('-', "_")));
+                let is_exhausted = way == Way::Raise && value.is_some_and(|value| is_exhausted(text, bare, value));
                 // A fraction is no count.
                 let is_small = |value: &str| value.parse::<f64>().is_ok_and(|count| (1.0..=SMALL).contains(&count));
                 let is_done = way == Way::Lower && value.is_some_and(is_small);
-                (!is_done).then(|| Self { name: name.to_owned(), way, value: value.map(str::to_owned) })
+                let value = value.map(str::to_owned);
+                (!is_done).then(|| Self { name: name.to_owned(), way, value, is_exhausted })
             })
         })
     }
@@ -113,9 +117,21 @@ impl Told {
                 name: name.to_owned(),
                 way: Way::Set,
                 value: Some(value.to_owned()),
+                is_exhausted: false,
             })
         })
     }
+}
+
+/// Whether a line with a higher value of this setting tells of a lack of memory: `--mem-fraction-static 0.85 -> CUDA out of memory`.
+fn is_exhausted(text: &str, name: &str, now: &str) -> bool {
+    let Ok(now) = now.parse::<f64>() else { return false };
+    text.match_indices(name).take(MOST).any(|(at, _)| {
+        let rest = &text[at + name.len()..];
+        let line = rest.lines().next().unwrap_or_default();
+        let tells = ["out of memory", "OutOfMemory", "OOM", "oom"].iter().any(|sign| line.contains(sign));
+        tells && value(rest).and_then(|value| value.parse::<f64>().ok()).is_some_and(|value| value > now)
+    })
 }
 
 /// The sentence of an error, behind its name: of prose that speaks of one, and of Python's own `raise`, nothing is.
@@ -207,6 +223,8 @@ mod tests {
         assert_eq!(of(prefill).as_deref(), Some("lower --max-batch-prefill-tokens 24050"));
         let weights = "ValueError: Weights leave no memory under --mem-fraction-static=0.88.\n  Raise --mem-fraction-static to at least 0.91";
         assert_eq!(of(weights).as_deref(), Some("raise --mem-fraction-static 0.88"));
+        let both = "--mem-fraction-static 0.85 -> CUDA out of memory\n--mem-fraction-static 0.84\nRuntimeError: try to increase --mem-fraction-static";
+        assert_eq!(Told::of(both).map(|told| told.is_exhausted), Some(true));
         // Two requests aren't many.
         let two = "--max_num_seqs 2 --gpu_memory_utilization 0.95\nRuntimeError: try lowering `max_num_seqs` or `gpu_memory_utilization`";
         assert_eq!(of(two).as_deref(), Some("lower gpu_memory_utilization 0.95"));

@@ -20,6 +20,12 @@ pub(super) fn words(finding: CacheFinding) -> Words {
              memory (`--mem-fraction-static`)",
         )
         .task("Run fewer requests at once (`--max-running-requests`), or use smaller pages"),
+        CacheFinding::NoPart(server) => Words::new(format!(
+            "Divide the model between more devices, or load weights of fewer bits: a larger `{}` leaves programs no memory, a smaller one leaves the \
+             cache none. A second, smaller model, as for speculative decoding, takes its part of the same memory",
+            server.memory_flag()
+        ))
+        .task("Divide the model between more devices, or load smaller weights"),
         CacheFinding::WarmUp(_) => Words::new(
             "Look at the exception before it: the server reports whatever fails in its warm-up as a lack of memory. Take fewer tokens if the GPUs \
              are full as it warms up",

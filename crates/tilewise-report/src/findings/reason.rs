@@ -232,7 +232,17 @@ fn too_large(message: &Message) -> String {
     let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
     let asked = row("temporaries").zip(message.used.as_ref()).filter(|(made, asked)| made.bytes() >= asked.bytes() / 2);
     let Some((temporaries, _)) = asked else {
-        return "The request itself is too large.".to_owned();
+        // The compiler's warning tells of the whole program.
+        let warned = message.warned_of_rematerialization();
+        let figures = warned.and_then(|warning| warning.used.as_ref().zip(warning.limit.as_ref()));
+        return match figures.filter(|(made, limit)| made.bytes() > limit.bytes()) {
+            Some((made, limit)) => format!(
+                "The program is too large: it makes {} beside its arguments, which leave {}, as the compiler's warning says.",
+                printed(made),
+                printed(limit)
+            ),
+            None => "The request itself is too large.".to_owned(),
+        };
     };
     let total = message.usage.as_ref().map(|usage| &usage.total);
     let whole = total.filter(|total| total.bytes() > temporaries.bytes() / 4 * 5);

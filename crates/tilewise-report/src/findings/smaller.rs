@@ -45,7 +45,8 @@ pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> 
         .jax(
             about,
             JAX,
-            "with jax.default_device(jax.devices('cpu')[0]):  # around the initialisation\n    params = init(key)",
+            "jax.config.update('jax_threefry_partitionable', True)  # where devices share the array; the default since JAX 0.5\n\
+             with jax.default_device(jax.devices('cpu')[0]):  # or, on one device, around the initialisation\n    params = init(key)",
         );
     }
     let rows = rows.filter(|rows| *rows >= FEW);
@@ -73,6 +74,15 @@ pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> 
     };
     let words = Words::new(format!("Make the program smaller: {how}{start}"));
     match (transform, rows) {
+        (Some(Transform::Map), Some(rows)) if rows <= 64 => {
+            let batch = (1..=rows / 2).rev().find(|part| rows % part == 0).unwrap_or(1);
+            words.task(format!("Map over parts of the {rows}, one after the other")).code(
+                JAX,
+                format!(
+                    "ys = jax.lax.map(f, xs, batch_size={batch})  # in place of jax.vmap(f)(xs), of {rows} at once"
+                ),
+            )
+        }
         (Some(Transform::Map), _) => words.task("Map over parts, one after the other").code(JAX, MAP),
         (Some(Transform::Gradient), _) => {
             let fewer = if about.is_batch_ruled_out { "" } else { ", or take fewer samples at once" };

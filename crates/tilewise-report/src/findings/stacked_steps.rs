@@ -1,4 +1,4 @@
-//! Results that a loop stacks up: less of each step can be returned, or fewer steps at a time.
+//! Arrays that a loop stacks up: less of each step can be kept, or fewer steps at a time.
 
 use super::{
     Words,
@@ -6,37 +6,54 @@ use super::{
     words::at,
 };
 use crate::style::bytes;
-use tilewise_audit::{Recommendation, recommendation::finding::StackedSteps};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{OfStep, StackedSteps},
+};
 
 pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
-    let StackedSteps { steps, arrays, are_results, bytes: taken, source, .. } = finding;
-    if !are_results {
-        let stacks = if *arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
-        return Words::new(format!(
-            "Take of each step of the loop only what is read after the loop{}: it stacks up {stacks} over all {steps} steps, {}, of which little is \
-             made, such as a few places, a mean or a sum. Make that in the step",
-            at(source.as_ref()),
-            bytes(*taken)
+    let StackedSteps { steps, arrays, enough, bytes: taken, source, .. } = finding;
+    let of = |one: &str, all: &str| if *arrays == 1 { one.to_owned() } else { format!("{arrays} {all}") };
+    let (stacks, results) = (of("an array", "arrays"), of("a result", "results"));
+    let (place, taken) = (at(source.as_ref()), bytes(*taken));
+    match enough {
+        OfStep::Last => Words::new(format!(
+            "Keep only the last step's value of the loop{place}: it stacks up {stacks} over all {steps} steps, {taken}, of which the program reads \
+             the last alone. Carry that value from step to step, and stack nothing"
+        ))
+        .task(format!("Carry the last step's value: only that of {steps} steps is read"))
+        .jax(
+            about,
+            JAX,
+            "return carry, None  # at the end of the loop's step, in place of `return carry, y`; put y into the carry\n\
+             carry, _ = jax.lax.scan(step, carry, xs)  # and read it there, in place of ys[-1]",
+        ),
+        OfStep::Narrower(narrower) => Words::new(format!(
+            "Stack the `{narrower}` values of each step of the loop{place}, and convert them where they are read: it stacks up {results} over all {steps} \
+             steps, {taken}, each value of which is made from one of `{narrower}`"
+        ))
+        .task(format!("Stack the `{narrower}` values, and convert them where they are read"))
+        .jax(about, JAX, "return carry, raw  # raw: before `astype` and what is computed of each value; do that where it is read"),
+        OfStep::Made => Words::new(format!(
+            "Take of each step of the loop only what is read after the loop{place}: it stacks up {stacks} over all {steps} steps, {taken}, of which \
+             little is made, such as a few places, a mean or a sum. Make that in the step"
         ))
         .task(format!("Stack less of each of the loop's {steps} steps: only what is read"))
         .jax(
             about,
             JAX_AND_NUMPY,
             "return carry, jax.tree.map(jnp.mean, y)  # in place of `return carry, y`: what is made of it after the loop, here a mean",
-        );
+        ),
+        _ => Words::new(format!(
+            "Return less of each step of the loop{place}: it stacks up {results} over all {steps} steps, {taken}, which the program only returns. \
+             A mean, a last value or every tenth step takes little; or run fewer steps in a call, and take their results to the host"
+        ))
+        .task(format!("Return less of each of the loop's {steps} steps: only what is read"))
+        .jax(
+            about,
+            JAX,
+            "return carry, ys[0]  # at the end of the loop's step, in place of `return carry, ys`: only what is read, or a mean",
+        )
+        .caveat("or run fewer steps in a call, and take each call's results to the host"),
     }
-    let results = if *arrays == 1 { "a result".to_owned() } else { format!("{arrays} results") };
-    Words::new(format!(
-        "Return less of each step of the loop{}: it stacks up {results} over all {steps} steps, {}, which the program only returns. \
-         A mean, a last value or every tenth step takes little; or run fewer steps in a call, and take their results to the host",
-        at(source.as_ref()),
-        bytes(*taken)
-    ))
-    .task(format!("Return less of each of the loop's {steps} steps: only what is read"))
-    .jax(
-        about,
-        JAX,
-        "return carry, ys[0]  # at the end of the loop's step, in place of `return carry, ys`: only what is read, or a mean",
-    )
-    .caveat("or run fewer steps in a call, and take each call's results to the host")
 }

@@ -484,7 +484,7 @@ pub struct SmallerBatch {
     pub bytes_after: u64,
 }
 
-/// Arrays that a loop stacks up, which the program returns, or makes little of.
+/// Arrays that a loop stacks up, of which each step could give less.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackedSteps {
@@ -492,12 +492,26 @@ pub struct StackedSteps {
     pub steps: u64,
     /// Number of arrays.
     pub arrays: usize,
-    /// Whether they are results of the program.
-    pub are_results: bool,
+    /// What of each step is enough.
+    pub enough: OfStep,
     /// Bytes that they take.
     pub bytes: u64,
     /// The loop's line.
     pub source: Option<SourceLine>,
+}
+
+/// What of each step of a loop is enough, in place of all that it stacks up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OfStep {
+    /// Unknown: the program returns the stack.
+    Returned,
+    /// The values before their conversion from this type, from which the stack that the program returns is made.
+    Narrower(ElementType),
+    /// What is made of it behind the loop.
+    Made,
+    /// Nothing but the last step's value, which alone is read.
+    Last,
 }
 
 /// Small matrices that a loop stacks up, one for each step, each of which fills a tile of its own.

@@ -307,6 +307,8 @@ pub enum CacheFinding {
     LongRequests(Option<u64>),
     /// The running requests fill the cache.
     Full,
+    /// A larger part of the memory leaves no room for programs, a smaller one none for the cache.
+    NoPart(Server),
     /// The warm-up failed, which the server takes for a lack of memory; whether the text has another exception as its cause.
     WarmUp(bool),
 }

@@ -8,9 +8,9 @@ mod messages;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, FlatStack, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
-    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, PaddedColumns, PaddedHeads, Parameter, PickedRows,
-    PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch,
-    StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
+    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, OfStep, PaddedColumns, PaddedHeads, Parameter,
+    PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows,
+    SmallerBatch, StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -153,7 +153,9 @@ impl Finding {
             Self::KernelLimit(_) => Change::Limit,
             Self::Mismatch(MismatchFinding::OtherLayout) => Change::Order,
             Self::Mismatch(_) | Self::Placement(_) => Change::None,
-            Self::Cache(CacheFinding::PaddedHeads) | Self::ReplicatedState | Self::Replicated(_) => Change::Shard,
+            Self::Cache(CacheFinding::PaddedHeads | CacheFinding::NoPart(_))
+            | Self::ReplicatedState
+            | Self::Replicated(_) => Change::Shard,
             Self::Cache(CacheFinding::LongRequests(_) | CacheFinding::Full | CacheFinding::WarmUp(_)) => Change::Limit,
             Self::Elsewhere(finding) => finding.change(),
             Self::BufferAssignment => Change::Audit,

@@ -36,6 +36,16 @@ drawn {
   ROOT n = ALL convert(bits)
 }
 
+written {
+  of = ALL parameter(0)
+  z = u8[MATRIX]{1,0:T(8,128)(4,1)} parameter(1)
+  i = s32[] parameter(2)
+  zero = s32[] constant(0)
+  wide = ONE convert(z)
+  row = ROW bitcast(wide)
+  ROOT r = ALL dynamic-update-slice(of, row, i, zero, zero)
+}
+
 cond {
   c = (s32[], ONE, ALL) parameter(0)
   i = s32[] get-tuple-element(c), index=0

@@ -10,10 +10,11 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{Carry, any_fused, bounds, name, op_name, source_line},
+    program::{Carry, any_fused, bounds, count, elements, name, op_name, source_line},
 };
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
+use tilewise::ElementType;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::{Machine, Role};
 
@@ -153,6 +154,18 @@ impl<'m> Stack<'m> {
             element = element.operands().next()?.instruction()?;
         }
         Some(element)
+    }
+
+    /// The type of the values from which a step's slice of a written element is made one by one, if it is narrower than theirs.
+    pub(super) fn narrower(&self, number: usize) -> Option<ElementType> {
+        let next = self.carry.next().nth(number)?;
+        let writer = self.carry.writer(number, &next)?;
+        let bits = writer.shape().ok()?.element_type()?.bits();
+        let slice = elements(self.bounds(number)?.get(1..)?);
+        let of_slice = writer.operands().filter_map(|operand| operand.instruction());
+        let mut types = of_slice.filter(|at| count(at) == Some(slice)).map(|at| at.shape().ok()?.element_type());
+        let narrower = types.next()??;
+        (narrower.bits() < bits && types.next().is_none()).then_some(narrower)
     }
 
     /// Whether an array is this element, or its initial value.
