@@ -176,7 +176,7 @@ fn access(rearrangement: &Rearrangement, dimensions: &[Vec<ViewPart>]) -> ViewAc
         None => size(dimension) == 1,
     };
     let is = |parts: &[ViewPart], dimension: Option<usize>| parts.len() < 2 && ends(parts, dimension);
-    let folds = ends(lanes, own_lanes) && size(own_lanes) % LANES == 0;
+    let folds = ends(lanes, own_lanes) && size(own_lanes).is_multiple_of(LANES);
     if is(lanes, own_lanes) && is(rows, own_rows) {
         ViewAccess::IndexMap
     } else if folds && is(rows, own_rows) {
@@ -185,7 +185,7 @@ fn access(rearrangement: &Rearrangement, dimensions: &[Vec<ViewPart>]) -> ViewAc
         ViewAccess::Rows
     } else if is(lanes, own_rows) && ends(rows, own_lanes) {
         ViewAccess::Transposed
-    } else if ends(lanes, own_lanes) && product(lanes) % LANES == 0 {
+    } else if ends(lanes, own_lanes) && product(lanes).is_multiple_of(LANES) {
         ViewAccess::Split
     } else {
         ViewAccess::Regrouped

@@ -1,9 +1,9 @@
 //! Prices proposals by planning the program's memory again, and selects those worth showing.
 
 use super::{
-    change::{Change, Target},
+    change::Change,
     edited_line::{Stacks, edited_line},
-    finding::{Finding, GradientSums},
+    finding::{Finding, GradientSums, OfStep},
     message::MessageModel,
     program::{LiveArray, ProgramModel},
     recommendation::Recommendation,
@@ -48,11 +48,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     let all = |is: fn(&Proposal) -> bool| {
         freed(&priced.iter().map(|(_, proposal)| proposal).filter(|proposal| is(proposal)).collect::<Vec<_>>())
     };
-    let (others, carried) = (all(|proposal| !is_rewritten(proposal)), all(is_carried));
+    let (others, kept_whole) = (all(|proposal| !is_rewritten(proposal)), all(keeps_computation));
     let are_enough = program.is_too_large() && program.fits_without(others);
     let is_after = |proposal: &Proposal, said: u64| {
         is_rewritten(proposal) && (said <= others || are_enough)
-            || is_of_parts(proposal) && said / 2 <= carried && carried > 0
+            || is_of_parts(proposal) && said / 2 <= kept_whole && kept_whole > 0
     };
     // Stable: among equals, the earlier rule's proposals come first.
     priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.said)));
@@ -65,8 +65,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         // Bytes that better proposals free already don't count.
         let with = saved(&kept, &proposal);
         let more = with.saturating_sub(together);
-        let is_taken_apart =
-            matches!((proposal.finding.change(), proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
+        let is_taken_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let least = if is_taken_apart && program.fits_without(together) {
             program.total_bytes / WORTH_TAKING_APART
         } else {
@@ -134,9 +133,14 @@ fn keeps_apart(program: &ProgramModel<'_>, proposal: &Proposal, before: &Proposa
         || results().any(|bounds| donated.iter().any(|array| array.bounds == bounds))
 }
 
-/// Whether a cache is carried. That changes no computation, so it precedes parts that free up to twice its bytes.
-fn is_carried(proposal: &Proposal) -> bool {
-    matches!(&proposal.finding, Finding::StackedCache(_))
+/// Whether a change keeps the computation, such as a carried cache: it precedes parts that free up to twice its bytes.
+fn keeps_computation(proposal: &Proposal) -> bool {
+    match &proposal.finding {
+        // The caller may want all that is returned.
+        Finding::StackedSteps(stack) => stack.enough != OfStep::Returned,
+        Finding::ReturnedArguments(_) => false,
+        finding => matches!(finding.change(), Change::Carry | Change::Free),
+    }
 }
 
 fn is_of_parts(proposal: &Proposal) -> bool {

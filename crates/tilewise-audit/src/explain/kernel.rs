@@ -44,7 +44,7 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
         // The cap is only mentioned where no higher limit helps.
         block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)
     });
-    // Nobody chooses the blocks of the compiler's own operations.
+    // The compiler chooses the blocks of its own operations.
     let is_of_compiler = matches!(smaller.finding, Finding::Block(BlockFinding::Fusion { .. }));
     let (first, last) = if is_of_compiler { (raised, Some(smaller)) } else { (Some(smaller), raised) };
     first.into_iter().chain(last).collect()

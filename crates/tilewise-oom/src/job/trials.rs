@@ -61,7 +61,7 @@ const ITEMS: usize = 12;
 /// Whether a sentence on batches tells that they ended the same, `Same with batch_size 64, 16 and 4`, or that the batch is of
 /// one sample. `lower` is in lower case.
 pub(super) fn are_batches_in_vain(lower: &str) -> bool {
-    let batches = word::all(&lower).filter(|(start, end)| lower[*start..*end].contains("batch"));
+    let batches = word::all(lower).filter(|(start, end)| lower[*start..*end].contains("batch"));
     let mut past = 0;
     for (start, end) in batches {
         // A sentence is read once.

@@ -16,6 +16,7 @@ mod donation;
 mod elsewhere;
 mod flat_records;
 mod flat_stack;
+mod frozen_state;
 mod gathered_pages;
 mod gpu_kernels;
 mod graphs;
@@ -35,6 +36,7 @@ mod placement;
 mod reason;
 mod rematerialization;
 mod remedy;
+mod repeated;
 mod resharding;
 mod resource;
 mod returned_arguments;
@@ -218,6 +220,8 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::BatchedGraphs(finding) => graphs::words(finding, about),
         Finding::LargeDimension(finding) => chunk::words(finding, about),
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
+        Finding::Repeated(finding) => repeated::words(finding, about),
+        Finding::FrozenState(finding) => frozen_state::words(finding, about),
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::StackedSteps(finding) => stacked_steps::words(finding, about),
         Finding::FlatStack(finding) => flat_stack::words(finding, about),

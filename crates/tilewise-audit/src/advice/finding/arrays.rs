@@ -492,7 +492,7 @@ pub struct StackedSteps {
     pub steps: u64,
     /// Number of arrays.
     pub arrays: usize,
-    /// What of each step is enough.
+    /// The part of each step that is enough.
     pub enough: OfStep,
     /// Bytes that they take.
     pub bytes: u64,
@@ -500,7 +500,7 @@ pub struct StackedSteps {
     pub source: Option<SourceLine>,
 }
 
-/// What of each step of a loop is enough, in place of all that it stacks up.
+/// The part of each step of a loop that is enough, in place of all that it stacks up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OfStep {
@@ -508,7 +508,7 @@ pub enum OfStep {
     Returned,
     /// The values before their conversion from this type, from which the stack that the program returns is made.
     Narrower(ElementType),
-    /// What is made of it behind the loop.
+    /// The values that are made of it behind the loop.
     Made,
     /// Nothing but the last step's value, which alone is read.
     Last,
@@ -556,6 +556,34 @@ pub struct PickedRows {
     pub bytes: u64,
     /// The product's line.
     pub source: Option<SourceLine>,
+}
+
+/// Arrays that are repeated for a product, which could share what they repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repeated {
+    /// How often each element stands in them.
+    pub times: u64,
+    /// Number of arrays.
+    pub arrays: usize,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// The argument that is repeated; `None` if the program makes it.
+    pub of: Option<String>,
+    /// The line that repeats it.
+    pub source: Option<SourceLine>,
+}
+
+/// An optimizer's state for weights that a step returns unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrozenState {
+    /// The weights: branches of their tree, such as `params['base']`, or single arrays.
+    pub weights: Vec<String>,
+    /// The parameter of the Python function that holds the state.
+    pub holder: String,
+    /// Bytes of the state.
+    pub bytes: u64,
 }
 
 /// State in `f32` that is usual in `bf16`.

@@ -7,10 +7,10 @@ mod messages;
 
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
-    CutOffShapes, FlatRecords, FlatStack, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop, KernelColumns,
-    LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, OfStep, PaddedColumns, PaddedHeads, Parameter,
-    PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows,
-    SmallerBatch, StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
+    CutOffShapes, FlatRecords, FlatStack, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
+    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, OfStep, PaddedColumns, PaddedHeads,
+    Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
+    SampleGradients, ShuffledRows, SmallerBatch, StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -58,6 +58,10 @@ pub enum Finding {
     StackedCache(StackedCache),
     /// Arguments, by name, that are returned unchanged.
     ReturnedArguments(Vec<String>),
+    /// An array is repeated for a product.
+    Repeated(Repeated),
+    /// An optimizer has a state for weights that a step returns unchanged.
+    FrozenState(FrozenState),
     /// A loop stacks up results that are only returned.
     StackedSteps(StackedSteps),
     /// Small matrices that a loop stacks up.
@@ -142,9 +146,12 @@ impl Finding {
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
             Self::StackedCache(_) => Change::Carry,
-            Self::StackedSteps(_) | Self::MadeForSteps(_) | Self::PickedRows(_) | Self::ReturnedArguments(_) => {
-                Change::Free
-            }
+            Self::StackedSteps(_)
+            | Self::MadeForSteps(_)
+            | Self::PickedRows(_)
+            | Self::ReturnedArguments(_)
+            | Self::FrozenState(_)
+            | Self::Repeated(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

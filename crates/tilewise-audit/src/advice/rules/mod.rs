@@ -21,6 +21,7 @@ mod divided;
 mod donate;
 mod flat_records;
 mod flat_stacks;
+mod frozen_state;
 mod gathered_pages;
 mod graphs;
 mod in_parts;
@@ -38,6 +39,7 @@ mod overhead;
 mod padded_heads;
 mod picked_rows;
 mod pinned_order;
+mod repeated;
 mod repeated_layers;
 mod returned_arguments;
 mod sample_gradients;
@@ -61,6 +63,7 @@ const RULES: &[&dyn Rule] = &[
     &copied_weights::CopiedArguments,
     &flat_records::ReshapedRecords,
     &donate::ReturnedState,
+    &frozen_state::StateOfFrozenWeights,
     &narrow_rows::GatheredRows,
     &kept_rows::KeptRows,
     &gathered_pages::PagesOfACache,
@@ -70,6 +73,7 @@ const RULES: &[&dyn Rule] = &[
     &picked_rows::RowsPickedLate,
     &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,
+    &repeated::RepeatedOperands,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,

@@ -81,6 +81,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
         OfStep::Narrower(narrower) => {
             array.bytes / u64::from(array.element_type().bits() / narrower.bits().max(1)).max(1)
         }
+        OfStep::Last => 0,
         _ => array.bytes / steps,
     };
     let source = source_line(around);
