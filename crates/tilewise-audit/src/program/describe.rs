@@ -311,30 +311,39 @@ impl<'f> Facts<'f> {
     /// step.
     fn loops_along(&self, all: &[AxisId], opcode: Opcode) -> Option<Around> {
         let size = all.iter().map(|axis| self.axes.all()[*axis].size).fold(1, u64::saturating_mul);
-        let around = |axis: &AxisId| {
-            let events = self.axes.events(*axis).iter();
-            let mut mixed =
-                events.filter(|event| matches!(event.kind, EventKind::Mixed | EventKind::Ends(FactorKind::Mix)));
-            mixed.find_map(|event| {
-                let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
-                self.loops.get(&at.computation().index()).copied().filter(|around| around.trips == size)
-            })
-        };
+        let around = |axis: &AxisId| self.loops_of(*axis, opcode, size).next();
         all.iter().map(around).reduce(|one, other| one.filter(|_| one == other)).flatten()
     }
 
-    /// The name of axes that a loop goes along: layers, if it goes through weights, else steps.
+    /// The loops of `size` steps that read or fill arrays along an axis.
+    fn loops_of(&self, axis: AxisId, opcode: Opcode, size: u64) -> impl Iterator<Item = Around> {
+        let events = self.axes.events(axis).iter();
+        let mixed = events.filter(|event| matches!(event.kind, EventKind::Mixed | EventKind::Ends(FactorKind::Mix)));
+        mixed.filter_map(move |event| {
+            let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
+            self.loops.get(&at.computation().index()).copied().filter(|around| around.trips == size)
+        })
+    }
+
+    /// The name of axes that loops go along: layers, if one of them goes through weights, else steps.
     fn of_loop(&self, all: &[AxisId]) -> Option<AxisName> {
         let [read, filled] =
             [Opcode::DynamicSlice, Opcode::DynamicUpdateSlice].map(|opcode| self.loops_along(all, opcode));
-        let around = read.or(filled)?;
-        Some(if self.of_layers.contains(&around.body) { AxisName::Layers } else { AxisName::Steps })
+        // A forward pass fills what a backward pass reads.
+        let mut loops = [read, filled].into_iter().flatten().peekable();
+        loops.peek()?;
+        let is_of_layers = loops.any(|around| self.of_layers.contains(&around.body));
+        Some(if is_of_layers { AxisName::Layers } else { AxisName::Steps })
     }
 
     fn add_layers(&mut self) {
         let weights =
             self.arguments.iter().filter(|argument| !argument.is_input && argument.dimension == 0 && argument.rank > 1);
-        let bodies = weights.filter_map(|weight| self.loops_along(&weight.axes, Opcode::DynamicSlice));
+        // The backward pass is a loop of its own.
+        let bodies = weights.flat_map(|weight| match weight.axes[..] {
+            [axis] => self.loops_of(axis, Opcode::DynamicSlice, self.axes.all()[axis].size).collect::<Vec<_>>(),
+            _ => self.loops_along(&weight.axes, Opcode::DynamicSlice).into_iter().collect(),
+        });
         self.of_layers = bodies.map(|around| around.body).collect();
     }
 }
