@@ -125,7 +125,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             };
             Words::new(format!("Keep less for the backward pass: {fewer}, or checkpoints around the layers"))
                 .task(task)
-                .code("import torch", "y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)  # in place of y = layer(x)")
+                .code(
+                    "import torch",
+                    "model.gradient_checkpointing_enable()  # transformers, diffusers; of their scripts --gradient_checkpointing\n\
+                     # else y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) in place of y = layer(x)",
+                )
         }
         ElsewhereFinding::TorchLess { run, is_last_of_many } => {
             let fewer = if about.is_batch_ruled_out { "" } else { "fewer samples, " };

@@ -89,16 +89,30 @@ fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(Positi
     Some((operand, times))
 }
 
-/// Whether all that reads an array makes sums of its products, and nothing writes into it.
+/// Whether all that reads an array makes sums of its products, and nothing else of it: a fusion that joins it with other
+/// values needs the copy.
 fn is_read_by_products(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     let is_sum = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce);
+    let is_beside = |at: &Instruction<'_>| {
+        matches!(
+            at.opcode(),
+            Opcode::Concatenate
+                | Opcode::Pad
+                | Opcode::Add
+                | Opcode::Subtract
+                | Opcode::Select
+                | Opcode::Scatter
+                | Opcode::DynamicUpdateSlice
+        )
+    };
     let mut readers = program.flow.readers(array.position).peekable();
     let is_read = readers.peek().is_some();
     is_read
         && readers.all(|found| match found {
-            Use::Read(op) => program.flow.instruction(op).is_some_and(|reader| {
-                any_fused(&reader, is_sum) && !any_fused(&reader, |at| at.opcode() == Opcode::DynamicUpdateSlice)
-            }),
+            Use::Read(op) => program
+                .flow
+                .instruction(op)
+                .is_some_and(|reader| any_fused(&reader, is_sum) && !any_fused(&reader, is_beside)),
             _ => false,
         })
 }
