@@ -62,7 +62,13 @@ impl Quotes {
         let [(file, line, text, (mut gradient, [before, arguments, end]))] = <[_; 1]>::try_from(found).ok()?;
         let inputs: Vec<&str> = about.inputs().map(|(name, _)| name).collect();
         let given: Vec<&str> = arguments.split(", ").collect();
-        gradient.takes_batch = given.len() == inputs.len() + 1 && given.ends_with(&inputs);
+        let passes_all = given.len() == inputs.len() + 1 && given.ends_with(&inputs);
+        let behind = given.get(1..).unwrap_or_default();
+        let are_named = behind.iter().all(|name| is_name(name)) && inputs.iter().all(|input| behind.contains(input));
+        if !passes_all && are_named {
+            gradient.arguments = behind.to_vec();
+        }
+        gradient.takes_batch = passes_all || !gradient.arguments.is_empty();
         let code = gradient_in_parts(about, &gradient)?;
         let edit = gradient.takes_batch.then(|| LineEdit {
             file: file.to_owned(),
@@ -139,7 +145,8 @@ fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
     let (loss, options) = given.split_at(given.find(',').unwrap_or(given.len()));
     let arguments = behind.strip_prefix(")(").filter(|_| options.is_empty() || options == ", has_aux=True")?;
     let (arguments, end) = arguments.split_at(closing(arguments)?);
-    is_name(loss).then_some((TakenGradient { call, loss, options, takes_batch: true }, [before, arguments, end]))
+    let gradient = TakenGradient { call, loss, options, takes_batch: true, arguments: Vec::new() };
+    is_name(loss).then_some((gradient, [before, arguments, end]))
 }
 
 /// `step = jax.jit(step)` or `@jax.jit`, with the donated arguments.

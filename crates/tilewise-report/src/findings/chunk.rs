@@ -129,6 +129,8 @@ pub(crate) struct TakenGradient<'a> {
     pub(crate) options: &'a str,
     /// Whether the function takes the batch as an argument, instead of from its closure.
     pub(crate) takes_batch: bool,
+    /// The call's arguments behind the first, if others than the batch are among them; else empty.
+    pub(crate) arguments: Vec<&'a str>,
 }
 
 impl<'a> TakenGradient<'a> {
@@ -141,7 +143,7 @@ impl<'a> TakenGradient<'a> {
         let step = edited.and_then(|edited| edited.line.function.as_deref());
         let within = name.zip(step).and_then(|(name, step)| name.strip_prefix(step));
         let is_closure = within.is_some_and(|within| within.starts_with(".<locals>."));
-        Self { call, loss, options: "", takes_batch: !is_closure }
+        Self { call, loss, options: "", takes_batch: !is_closure, arguments: Vec::new() }
     }
 
     /// The name of the function in parts.
@@ -170,18 +172,22 @@ fn plain(
     }
     let (parts, arguments) = (about.parts.unwrap_or(2), names.join(", "));
     let (tree, star) = if names.len() == 1 { (names[0].to_owned(), "") } else { (format!("({arguments})"), "*") };
-    let TakenGradient { call, loss, options, takes_batch } = *taken;
+    let TakenGradient { call, loss, options, takes_batch, arguments: ref given } = *taken;
     let is_equinox = call.starts_with("eqx.");
     let (params, shapes) = if is_equinox { ("model", "eqx.filter_eval_shape") } else { ("params", "jax.eval_shape") };
-    let now = if takes_batch { format!("{params}, {arguments}") } else { params.to_owned() };
+    let all = if given.is_empty() { arguments.clone() } else { given.join(", ") };
+    let now = if takes_batch { format!("{params}, {all}") } else { params.to_owned() };
+    // Arguments that aren't of the batch are the same for each part.
+    let of_part = if given.is_empty() { String::new() } else { format!("lambda {params}, {arguments}: ") };
+    let call_of_part = if given.is_empty() { String::new() } else { format!("({params}, {all})") };
     let takes = match (takes_batch, note.is_empty()) {
         (true, _) => String::new(),
         (false, true) => format!("  # {loss}({params}, {arguments}) has to take the batch"),
         (false, false) => format!("; {loss}({params}, {arguments}) has to take the batch"),
     };
     Some(format!(
-        "def {}({params}, {arguments}):  # in place of {call}({loss}{options})({now})
-    f = {call}({loss}{options}){note}{takes}
+        "def {}({params}, {all}):  # in place of {call}({loss}{options})({now})
+    f = {of_part}{call}({loss}{options}){call_of_part}{note}{takes}
     parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
     zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)

@@ -22,10 +22,15 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         }
         MemoryFinding::Settings { settings, shrink, is_trained } => {
             // Temporaries grow in proportion at most; where the reduction is unknown, half is the usual next try.
-            let left = shrink.map_or(50, |shrink| 100 - shrink.percent.min(100));
             let most = |setting: &Setting| {
-                let to = setting.value.saturating_mul(left) / 100;
-                Some(whole_tiles(setting, to)).filter(|to| *to > 0)
+                let to = match shrink {
+                    Some(shrink) => {
+                        let left = 100 - shrink.percent.min(100);
+                        whole_tiles(setting, setting.value.saturating_mul(left) / 100)
+                    }
+                    None => setting.value / 2,
+                };
+                Some(to).filter(|to| *to > 0)
             };
             let each = |setting: &Setting| match most(setting) {
                 Some(to) => format!("`{}` from {} to {to}", setting.name, setting.value),
@@ -206,8 +211,9 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
     Words::new(format!("Take fewer samples, or shorter ones, at once{kept}: {why}")).task(task)
 }
 
-/// The way to train with a smaller batch and keep the step.
-const ADD_UP: &str = "Twice the `gradient_accumulation_steps`, or as your trainer calls it, keeps the step: gradients of smaller batches add up";
+/// The way to train with a smaller batch and as many samples in a step.
+const ADD_UP: &str =
+    "Raise `gradient_accumulation_steps`, or as your trainer calls it, as much: gradients of smaller batches add up";
 
 const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
 

@@ -212,23 +212,6 @@ pub struct RepeatedLayers {
     pub is_checkpointed: bool,
 }
 
-/// A cache whose old and new slices are in memory at once: a loop reads an old slice in each step and stacks up the new
-/// ones, or all slices are taken apart and stacked up again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StackedCache {
-    /// Names of the caches that are read; empty if unknown.
-    pub names: Vec<String>,
-    /// Number of the loop's steps, or of slices.
-    pub steps: u64,
-    /// The loop's line; `None` if unknown.
-    pub source: Option<SourceLine>,
-    /// Whether there is no loop.
-    pub is_unrolled: bool,
-    /// Whether it is donated, or isn't an argument.
-    pub is_donated: bool,
-}
-
 /// Logits of classes at each of many places, such as pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -482,64 +465,6 @@ pub struct SmallerBatch {
     pub to: u64,
     /// Bytes that the program then needs, or somewhat more.
     pub bytes_after: u64,
-}
-
-/// Arrays that a loop stacks up, of which each step could give less.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StackedSteps {
-    /// Number of steps.
-    pub steps: u64,
-    /// Number of arrays.
-    pub arrays: usize,
-    /// The part of each step that is enough.
-    pub enough: OfStep,
-    /// Bytes that they take.
-    pub bytes: u64,
-    /// The loop's line.
-    pub source: Option<SourceLine>,
-}
-
-/// The part of each step of a loop that is enough, in place of all that it stacks up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OfStep {
-    /// Unknown: the program returns the stack.
-    Returned,
-    /// The values before their conversion from this type, from which the stack that the program returns is made.
-    Narrower(ElementType),
-    /// The values that are made of it behind the loop.
-    Made,
-    /// Nothing but the last step's value, which alone is read.
-    Last,
-}
-
-/// Small matrices that a loop stacks up, one for each step, each of which fills a tile of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FlatStack {
-    /// Number of steps.
-    pub steps: u64,
-    /// The bounds of a step's matrix.
-    pub matrix: Vec<u64>,
-    /// Bytes of the stacks at the peak.
-    pub bytes: u64,
-    /// The loop's line.
-    pub source: Option<SourceLine>,
-}
-
-/// An array that a program makes for all steps of a loop before it, of which each step reads a slice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MadeForSteps {
-    /// Number of steps.
-    pub steps: u64,
-    /// Bytes of the arrays.
-    pub bytes: u64,
-    /// Whether it holds random numbers.
-    pub is_drawn: bool,
-    /// The loop's line.
-    pub source: Option<SourceLine>,
 }
 
 /// A product of whose rows few are read.

@@ -4,13 +4,14 @@ mod arrays;
 mod kernels;
 mod machines;
 mod messages;
+mod stacks;
 
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
-    CutOffShapes, FlatRecords, FlatStack, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
-    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, MadeForSteps, OfStep, PaddedColumns, PaddedHeads,
-    Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
-    SampleGradients, ShuffledRows, SmallerBatch, StackedCache, StackedSteps, UndonatedState, WideState, WideStateKind,
+    CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
+    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PickedRows,
+    PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows,
+    SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -18,6 +19,7 @@ pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
     ReplicatedArray, RunTimeFinding, Shrink,
 };
+pub use stacks::{FlatStack, MadeForSteps, OfStep, StackedCache, StackedSteps};
 
 use super::change::Change;
 

@@ -38,8 +38,9 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     }
     let is_of_frozen = |array: &&LiveArray<'_>| {
         let name = name(&array.instruction);
-        Purpose::of_argument(&name) == Purpose::OptimizerState
-            && frozen.iter().any(|weight| name.len() > path(weight).len() && name.ends_with(path(weight)))
+        // A deeper leaf of another weight may end alike.
+        let tree = |weight: &String| name.strip_suffix(path(weight)).filter(|tree| !tree.ends_with(']'));
+        Purpose::of_argument(&name) == Purpose::OptimizerState && frozen.iter().any(|weight| tree(weight).is_some())
     };
     let state: Vec<&LiveArray<'_>> = program.arguments().filter(is_of_frozen).collect();
     let largest = state.iter().max_by_key(|array| array.bytes)?;
@@ -100,6 +101,12 @@ ENTRY main (a.1: f32[1024,8192], b.1: f32[1024,8192], m.1: f32[1024,8192], n.1: 
             })
         };
         assert_eq!(advice("a.1"), Some((vec!["params['base']".to_owned()], 32 << 20)));
+        // The state of a deeper leaf is another weight's.
+        let deeper = text.replace("mu['base']['w']", "mu['lora']['base']['w']").replace("FIRST", "a.1");
+        assert!(!Program::parse(deeper).is_ok_and(|program| {
+            let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(100 << 20).run();
+            report.advice().iter().any(|one| matches!(one.finding, Finding::FrozenState(_)))
+        }));
         // Both are trained.
         assert_eq!(advice("b.2"), None);
     }
