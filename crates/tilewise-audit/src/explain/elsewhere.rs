@@ -173,9 +173,10 @@ fn are_doubles(listing: Listing<'_>) -> bool {
 }
 
 /// Adds the process's own settings of its pool. Where earlier steps ran, the program itself fits, so arrays that are still
-/// alive replace smaller inputs.
+/// alive replace smaller inputs. No setting makes room for more than the device has.
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
+        && message.reason() != Reason::Size
         && found.iter().any(|finding| matches!(finding, Smaller { .. } | OldArrays { .. }));
     if !is_of_pool {
         return found;
@@ -291,7 +292,8 @@ fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
     // No other process would leave room for more than there is.
     let is_possible = asked.zip(message.capacity.as_ref()).is_none_or(|(asked, all)| asked <= all.bytes());
-    let processes = Some(TorchProcesses).filter(|_| is_possible && beside().unwrap_or(!is_of_apple));
+    let processes = Some(TorchProcesses(message.job.largest_other.clone()))
+        .filter(|_| is_possible && beside().unwrap_or(!is_of_apple));
     // Smaller batches don't free the memory of others.
     let is_of_others = || {
         let all = message.capacity.as_ref()?.bytes();

@@ -4,7 +4,7 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
 };
-use tilewise_oom::{Form, Level, Message, Occasion, OomVerdict, PrintedSize, Server};
+use tilewise_oom::{Form, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Server};
 
 /// A smaller program finds a piece where less than this part of it is missing.
 const FEW_PERCENT: u64 = 30;
@@ -73,12 +73,13 @@ pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker != Asker::Array);
-    let rest = [
-        (Finding::RunTime(others), Target::Process),
-        (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process),
-    ];
+    let others = (Finding::RunTime(others), Target::Process);
+    let processes = (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process);
     let whole = whole_state(message).map(|finding| (Finding::RunTime(finding), Target::Argument));
-    whole.into_iter().chain(less).chain(rest).collect()
+    // Whoever asks for little finds a full device: what fills it tells more than the last request.
+    let is_last_straw = asker == Asker::Array && message.reason() != Reason::Results;
+    let (first, then) = if is_last_straw { (Some(others), less) } else { (less, Some(others)) };
+    whole.into_iter().chain(first).chain(then).chain([processes]).collect()
 }
 
 /// The state that a text shows as replicated beside an error; what is being made is divided as it is made.

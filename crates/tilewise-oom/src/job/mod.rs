@@ -5,6 +5,7 @@ mod growth;
 mod kept;
 mod model;
 mod pool_settings;
+mod processes;
 mod replicated;
 mod run;
 mod settings;
@@ -16,6 +17,7 @@ pub use done::Done;
 pub use kept::Kept;
 pub use model::Model;
 pub use pool_settings::PoolSettings;
+pub use processes::OtherProcess;
 pub use run::Run;
 pub use settings::Setting;
 pub use told::{Told, Way};
@@ -60,6 +62,8 @@ pub struct Job {
     pub replicated: Option<String>,
     /// The rank of the process that asks for memory of the first GPU, which is another rank's.
     pub rank_on_first: Option<u64>,
+    /// The largest of the other processes that the error lists.
+    pub largest_other: Option<OtherProcess>,
     /// Whether a text of PyTorch names JAX, or a library on top of it.
     pub names_jax: bool,
     /// The settings of the memory that the process takes of a GPU.
@@ -100,6 +104,7 @@ impl Job {
             model: Model::of(log),
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
+            largest_other: OtherProcess::largest(log),
             names_jax: framework == Some(Framework::Torch) && names_jax(text),
             pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
@@ -176,7 +181,7 @@ fn is_amount(value: &str) -> bool {
 fn rank_on_first(log: &str) -> Option<u64> {
     log.lines().filter(|line| line.contains(" GPU 0 has a total ")).find_map(|line| {
         let (rank, message) = line.split_once("[rank")?.1.split_once(']')?;
-        let others = message.matches(" Process ").count() + message.matches(" process ").count();
+        let others = OtherProcess::all(message).count();
         rank.parse().ok().filter(|rank| *rank > 0 && others > 1)
     })
 }

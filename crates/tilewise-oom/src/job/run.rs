@@ -16,7 +16,7 @@ pub enum Run {
 impl Run {
     pub(crate) fn of(text: &str) -> Option<Self> {
         /// Signs, the surest first.
-        const SIGNS: [(&[&str], Run); 3] = [
+        const SIGNS: [(&[&str], Run); 4] = [
             (&["no_grad(", "inference_mode("], Run::Inference),
             (
                 &[
@@ -36,6 +36,8 @@ impl Run {
                 Run::Training,
             ),
             (&["inference", "predict", ".generate("], Run::Inference),
+            // Prose, where nothing else tells.
+            (&["training", "Training"], Run::Training),
         ];
         let text = tail(text, SEARCHED).as_bytes();
         let has = |sign: &&str| memchr::memmem::find(text, sign.as_bytes()).is_some();

@@ -18,7 +18,8 @@ impl Setting {
     /// Whether it is a batch, rather than a length.
     #[must_use]
     pub fn is_of_batch(&self) -> bool {
-        self.name.to_ascii_lowercase().contains("batch")
+        let name = option(&self.name);
+        name.contains("batch") || is_named(&name, "bs")
     }
 }
 
@@ -26,9 +27,10 @@ impl Setting {
 const SEARCHED: usize = 64 << 10;
 
 /// Ends of the names of batches, and of lengths of samples.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "batch_size",
     "batch",
+    "bs",
     "seq_len",
     "seq_length",
     "sequence_length",
@@ -109,7 +111,7 @@ fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
         past = end;
         let name = &text[start..end];
         let lower = option(name);
-        let is_one = names.iter().any(|known| lower == *known || lower.ends_with(&format!("_{known}")));
+        let is_one = names.iter().any(|known| is_named(&lower, known));
         let Some(value) = is_one.then(|| value(&text[end..], lower.contains('_'))).flatten() else { continue };
         match found.iter_mut().find(|(setting, _)| setting.name == name) {
             Some((setting, is_only)) => *is_only &= setting.value == value,
@@ -133,6 +135,11 @@ fn end_of_name(text: &str, mut end: usize) -> usize {
 /// A name in lower case, with underscores.
 fn option(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
+}
+
+/// Whether a name is, or ends in, a known one: `per_device_batch_size`.
+fn is_named(name: &str, known: &str) -> bool {
+    name.strip_suffix(known).is_some_and(|before| before.is_empty() || before.ends_with('_'))
 }
 
 fn is_of_server(setting: &Setting) -> bool {
@@ -178,6 +185,7 @@ mod tests {
         );
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
+        assert_eq!(read("BS=256, train_bs = 8"), ["train_bs 8"]);
         assert_eq!(read("--per_device_batch_size=\"256\""), ["per_device_batch_size 256"]);
         assert_eq!(read("--batch-size 32 --max-length=512"), ["batch-size 32", "max-length 512"]);
         let server = of("--max-num-seqs 256 --chunked-prefill-size 2048 batch_size=8", Some(Server::Sglang));

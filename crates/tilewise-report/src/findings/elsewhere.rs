@@ -15,7 +15,7 @@ use tilewise_audit::{
     recommendation::finding::{ElsewhereFinding, WholeArray},
 };
 use tilewise_oom::{
-    Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
+    Form, Framework, Message, Occasion, OomVerdict, OtherProcess, PrintedSize, Product, Reason, Server, UntiledMachine,
 };
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
@@ -284,7 +284,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
             .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before PyTorch 2.1: max_split_size_mb:512"),
-        ElsewhereFinding::TorchProcesses => {
+        ElsewhereFinding::TorchProcesses(Some(OtherProcess { number, size, .. })) => Words::new(format!(
+            "End process {number}, or choose another GPU: it holds {} of this one, and may be left from an earlier run",
+            printed(size)
+        ))
+        .task(format!("See what process {number} is: it holds {} of this GPU", printed(size)))
+        .code(None, format!("ps -o user,etime,args -p {number}  # on the host; if it is yours, and done: kill {number}")),
+        ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
         ElsewhereFinding::HostPool { gigabytes, asked } => {

@@ -69,6 +69,12 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
              is of a convolution, with {columns} numbers a row, and {WHY}"
         ))
         .task("Fold neighbouring positions into the channels (space to depth)"),
+        RowOperation::Product { rows, columns } => Words::new(format!(
+            "Multiply the {rows} × {columns} matrices{place} by sums of elementwise products: the compiler pads each matrix that `@` or `einsum` \
+             makes to tiles, and has the many matrices along the lanes where nothing multiplies them as matrices"
+        ))
+        .task(format!("Multiply the {rows} × {columns} matrices elementwise, and add up"))
+        .jax(about, NUMPY, "c = jnp.sum(a[..., :, :, None] * b[..., None, :, :], axis=-2)  # in place of c = a @ b"),
         _ => Words::new(format!(
             "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there on: it \
              has rows of {columns}, and {WHY}; another layout requested inside the program is undone"

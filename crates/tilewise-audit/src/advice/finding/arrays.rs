@@ -144,6 +144,13 @@ pub enum RowOperation {
     KeptRow,
     /// They are channels of a convolution.
     Convolution,
+    /// They are small matrices, and a product's results.
+    Product {
+        /// Rows of a matrix.
+        rows: u64,
+        /// Columns of a matrix.
+        columns: u64,
+    },
     /// Unknown.
     Unknown,
 }

@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Occasion, OomVerdict, Product, Reason, Run, Server};
+use tilewise_oom::{Occasion, OomVerdict, OtherProcess, Product, Reason, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,8 +94,8 @@ pub enum ElsewhereFinding {
     },
     /// PyTorch's allocator holds free pieces.
     TorchFragmented,
-    /// Other processes hold the memory that PyTorch asks for.
-    TorchProcesses,
+    /// Other processes hold the memory that PyTorch asks for; the largest, where the error lists them.
+    TorchProcesses(Option<OtherProcess>),
     /// The pool of pinned host memory is full.
     HostPool {
         /// The pool's limit in gigabytes; `None` if the message has no figure.

@@ -44,6 +44,7 @@ mod repeated_layers;
 mod returned_arguments;
 mod sample_gradients;
 mod shuffled_rows;
+mod small_products;
 mod stacked_cache;
 mod stacked_steps;
 
@@ -66,6 +67,7 @@ const RULES: &[&dyn Rule] = &[
     &frozen_state::StateOfFrozenWeights,
     &narrow_rows::GatheredRows,
     &kept_rows::KeptRows,
+    &small_products::ProductsOfSmallMatrices,
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
