@@ -43,6 +43,7 @@ const SIGNS: [(&[&str], Framework); 9] = [
             "torch.cuda.",
             "torch.OutOfMemoryError",
             "out of memory. Tried to allocate",
+            "Error: CUDA out of memory",
             "MPS backend out",
             "when calling `cublas",
             "triton.runtime.",

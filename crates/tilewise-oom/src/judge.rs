@@ -184,6 +184,14 @@ impl Message {
         self.used.as_ref().is_some_and(|used| used.bytes() > SMALL_POOL)
     }
 
+    /// Whether one request is for more than a quarter of the device, or of today's largest GPU where no size is known: what
+    /// one array takes, rather than the last of many.
+    #[must_use]
+    pub fn asks_for_a_quarter(&self) -> bool {
+        let all = self.capacity.as_ref().map_or(LARGEST_GPU, PrintedSize::bytes);
+        self.used.as_ref().is_some_and(|used| used.bytes() > all / 4)
+    }
+
     /// Whether a host was asked for more memory than any has, so that the size itself is damaged.
     pub(crate) fn has_damaged_size(&self) -> bool {
         /// Bytes that no host has.

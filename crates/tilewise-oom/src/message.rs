@@ -99,6 +99,8 @@ pub struct Named {
     pub kernel: bool,
     /// A kernel of Pallas.
     pub pallas: bool,
+    /// A kernel whose code the text has.
+    pub kernel_code: bool,
 }
 
 impl Named {
@@ -108,6 +110,7 @@ impl Named {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
+            kernel_code: ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Occasion {
     pub(crate) fn of_log(log: &str) -> Option<Self> {
         /// Lines that are looked at: the end of a process is logged by others, too.
         const LINES: usize = 40;
-        const SIGNS: [(&str, Occasion); 7] = [
+        const SIGNS: [(&str, Occasion); 10] = [
             ("aving checkpoint", Occasion::Save),
             ("async save", Occasion::Save),
             ("aving model", Occasion::Save),
@@ -84,6 +84,9 @@ impl Occasion {
             ("oading safetensors", Occasion::Load),
             ("oading weights", Occasion::Load),
             ("oading state", Occasion::Load),
+            ("apturing cuda", Occasion::Capture),
+            ("apturing CUDA", Occasion::Capture),
+            ("apture cuda graph", Occasion::Capture),
         ];
         let of_line = |line: &str| SIGNS.iter().find(|(sign, _)| line.contains(sign)).map(|(_, work)| *work);
         log.lines().rev().take(LINES).find_map(of_line)

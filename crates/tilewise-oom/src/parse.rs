@@ -343,7 +343,8 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
 fn set_frames(message: &mut Message, text: &str, start: usize) {
     let frames = Frame::of_error(text, start, message.form.level() == Level::Error);
     // A killed process has no traceback, and its launcher's tells nothing.
-    let of_log = || Occasion::of_log(&text[..start]).filter(|_| message.form == Form::Host);
+    let is_of_form = |work: &Occasion| message.form == Form::Host || *work == Occasion::Capture;
+    let of_log = || Occasion::of_log(&text[..start]).filter(is_of_form);
     // Without a traceback the last line before the message may be the call that failed.
     let of_call = || Occasion::of_last_call(&text[..start]).filter(|_| frames.is_empty());
     message.in_function = Occasion::of(&frames).or_else(of_log).or_else(of_call);

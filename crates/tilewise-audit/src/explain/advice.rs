@@ -6,7 +6,7 @@ use crate::{
         Change, Recommendation, Target,
         finding::{
             Asker, BlockFinding, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding,
-            Shrink,
+            Shrink, WholeArray,
         },
         of_message,
     },
@@ -35,7 +35,12 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
         OomVerdict::Spills => kernel::spills(listing, framework),
         OomVerdict::KernelMemory => kernel::of(listing, framework),
         OomVerdict::Reservation | OomVerdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
-        OomVerdict::Unknown => vec![run_time::unknown(message)],
+        OomVerdict::Unknown => {
+            let mut advice = of_message(listing);
+            advice.truncate(MOST);
+            advice.push(run_time::unknown(message));
+            advice
+        }
         _ if message.memory_space.as_deref() == Some("host") => {
             let budget = message.budget();
             let bytes = budget.used_bytes;
@@ -205,7 +210,9 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         }
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. })) => None,
         Some(Finding::Elsewhere(
-            ElsewhereFinding::TorchCheckpoint | ElsewhereFinding::TorchLess { is_last_of_many: false, .. },
+            ElsewhereFinding::TorchCheckpoint
+            | ElsewhereFinding::TorchLess { is_last_of_many: false, .. }
+            | ElsewhereFinding::Whole(WholeArray::Unknown),
         )) => None,
         Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(largest), .. }))
             if !largest.is_random && largest.transform.is_none() =>
@@ -254,6 +261,16 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
     advice
 }
 
+/// Puts the array first that a compiled function closes over.
+pub(super) fn with_closed_over(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let is_of_jax = matches!(message.framework, Some(Framework::Jax) | None);
+    if message.job.closes_over && is_of_jax && message.form.level() == Level::Error {
+        let finding = Finding::RunTime(RunTimeFinding::ClosedOver);
+        advice.insert(0, Recommendation::new(finding, Target::Argument, Some(Framework::Jax)));
+    }
+    advice
+}
+
 /// Puts the version first with which a job ran, where its text compares it with one that fails.
 pub(super) fn with_worked(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     if let Some(worked) = message.job.worked.clone() {
@@ -282,7 +299,7 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
     let is_sure = |piece: &Recommendation| match &piece.finding {
         Finding::Cache(CacheFinding::LongRequests(Some(_)) | CacheFinding::WarmUp(true))
         | Finding::RunTime(RunTimeFinding::ServerRoom { percent: Some(_), .. }) => true,
-        Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, is_capture: true }) => is_of_memory(*server),
+        Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, is_capture: true, .. }) => is_of_memory(*server),
         _ => false,
     };
     let at = usize::from(advice.first().is_some_and(is_sure));

@@ -12,9 +12,7 @@ use crate::{
     message::{Allocation, Listing},
 };
 use tilewise::ElementType;
-use tilewise_oom::{
-    Done, Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section, UntiledMachine,
-};
+use tilewise_oom::{Done, Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
@@ -24,6 +22,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | Whole(_)
         | TorchSave
         | TorchCollection
+        | HostCollection
         | TorchGrowth
         | HostGrowth
         | HostState(_)
@@ -41,7 +40,14 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
-        matches!(finding, Smaller { largest: None, .. } | ServerPrograms { .. } | TorchCheckpoint | TorchLess { .. })
+        matches!(
+            finding,
+            Smaller { largest: None, .. }
+                | ServerPrograms { .. }
+                | ServerBeside { .. }
+                | TorchCheckpoint
+                | TorchLess { .. }
+        )
     };
     let is_there = |finding: &ElsewhereFinding| is_of_batch(finding) || matches!(finding, OldArrays { .. });
     let asker = Asker::of_weights(listing.message).filter(|_| found.iter().any(is_there));
@@ -85,7 +91,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match message.form {
-        Form::SharedMemory => return vec![shared_memory(message), OtherKernel],
+        Form::SharedMemory => {
+            let other = Some(OtherKernel).filter(|_| !message.named.kernel_code);
+            return [shared_memory(message)].into_iter().chain(other).collect();
+        }
         Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
         Form::Autotuning => match message.operand() {
             // Whatever the algorithm, its operands have to be there.
@@ -116,7 +125,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
                 value,
                 job: message.facts.number("slurm_job"),
             });
-            let mut found: Vec<_> = occasion.map(HostState).into_iter().chain([limit]).collect();
+            let is_evaluated = matches!(message.occasion(), Some(Occasion::Evaluation | Occasion::Collection));
+            let collected = Some(HostCollection).filter(|_| is_evaluated);
+            let mut found: Vec<_> = occasion.map(HostState).into_iter().chain(collected).chain([limit]).collect();
             // A group has a limit, whatever the host has.
             if reason == Reason::Group {
                 found.reverse();
@@ -126,7 +137,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]
         }
-        _ if message.framework == Some(Framework::Torch) || is_of_runtime => torch(listing),
+        _ if message.framework == Some(Framework::Torch) || is_of_runtime => super::torch::findings(message),
         reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {
@@ -211,8 +222,7 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
     let percent = figures.map(|(used, limit)| limit.bytes().saturating_mul(100) / used.bytes().max(1));
     let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
-    let is_of_pallas = message.named.pallas;
-    SharedMemory { percent, fusion, is_of_pallas }
+    SharedMemory { percent, fusion, is_of_pallas: message.named.pallas, is_own: message.named.kernel_code }
 }
 
 /// The tenths of a GPU's memory that a process may take where it overflows into the host's; `None` where that is set already,
@@ -226,109 +236,6 @@ fn unified(message: &Message) -> Option<u64> {
     let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
     let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
     (is_possible && is_useful && tenths <= MOST).then_some(tenths)
-}
-
-/// Findings on PyTorch's own allocator.
-fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
-    /// A request of less than this part of a process's tensors is one of many: 1 in 8.
-    const MANY: u64 = 8;
-    /// Free pieces of less than this part of a process's tensors are always there: 1 in 16.
-    const PIECES: u64 = 16;
-    /// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
-    const OF_LIBRARIES: u64 = 10;
-    /// Other processes that take less than this part of a GPU don't matter: 1 in 50.
-    const OF_OTHERS: u64 = 50;
-
-    let message = listing.message;
-    if let Some(rank) = message.job.rank_on_first {
-        return vec![TorchRank(rank)];
-    }
-    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
-    let (asked, cached, free) = (message.used.as_ref().map(PrintedSize::bytes), fact("cached"), fact("free"));
-    // One array that fills a quarter of a device isn't what layers keep.
-    let is_whole = asked.zip(message.capacity.as_ref()).is_some_and(|(asked, all)| asked > all.bytes() / 4);
-    let is_last_of_many = asked.zip(fact("held")).is_some_and(|(asked, held)| asked < held / MANY);
-    // No backward pass follows an evaluation.
-    let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
-    let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
-    let less = match (message.server, run) {
-        _ if message.occasion() == Some(Occasion::Save) => TorchSave,
-        _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
-        _ if is_whole => Whole(whole_array(message)),
-        _ if message.job.grows => TorchGrowth,
-        (Some(server), _) => {
-            // Graphs lie beside what a server counted.
-            let are_graphs = fact("graphs").zip(asked).is_some_and(|(graphs, asked)| graphs >= asked);
-            ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture) }
-        }
-        (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
-        (None, run) => {
-            // Batches that ran before needed as much.
-            let is_last_of_many = is_last_of_many || message.job.has_run;
-            TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many }
-        }
-    };
-    // Pieces that are joined don't make more memory, and a few are always free.
-    let is_much = cached.zip(fact("held")).is_none_or(|(cached, held)| cached > held / PIECES);
-    let is_enough =
-        asked.is_none_or(|asked| cached.zip(free).is_none_or(|(cached, free)| cached.saturating_add(free) >= asked));
-    let joined = cached
-        .filter(|cached| *cached > 0 && is_much && is_enough && !message.job.done.contains(&Done::ExpandableSegments));
-    let is_most = joined.zip(asked).is_some_and(|(cached, asked)| cached >= asked);
-    // A server sizes its cache by what is free: pieces are what is left of that.
-    let joined = joined.filter(|_| is_most || message.server.is_none()).map(|_| TorchFragmented);
-    let beside = || {
-        let all = message.capacity.as_ref()?.bytes();
-        let taken = all.saturating_sub(free?);
-        match fact("own") {
-            Some(own) => Some(taken.saturating_sub(own) > all / OF_OTHERS),
-            None => {
-                let own = fact("held")?.saturating_add(cached.unwrap_or(0));
-                Some(taken.saturating_sub(own) > all / OF_LIBRARIES)
-            }
-        }
-    };
-    // Apple's GPUs have no such tool, and their memory is the host's.
-    let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
-    // No other process would leave room for more than there is.
-    let is_possible = asked.zip(message.capacity.as_ref()).is_none_or(|(asked, all)| asked <= all.bytes());
-    let processes = Some(TorchProcesses(message.job.largest_other.clone()))
-        .filter(|_| is_possible && beside().unwrap_or(!is_of_apple));
-    // Smaller batches don't free the memory of others.
-    let is_of_others = || {
-        let all = message.capacity.as_ref()?.bytes();
-        let own = fact("held")?.saturating_add(cached.unwrap_or(0));
-        Some(own < all.saturating_sub(free?) / 4)
-    };
-    let order = match () {
-        () if message.cause() == Some(OomVerdict::Reservation) || is_of_others() == Some(true) => {
-            [Some(JaxBeside).filter(|_| message.job.names_jax).or(processes), Some(less), None]
-        }
-        () if is_most && !message.job.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
-            [joined, Some(less), processes]
-        }
-        () => [Some(less), joined, processes],
-    };
-    order.into_iter().flatten().collect()
-}
-
-/// The contents of one large array that PyTorch asks for.
-fn whole_array(message: &Message) -> WholeArray {
-    let line = message.requested_at.as_ref().or(message.raised_at.as_ref());
-    let names = line.into_iter().flat_map(|frame| [Some(frame.function.as_str()), frame.code.as_deref()]);
-    if names.flatten().any(|name| ["attention", "attn", "sdpa"].iter().any(|sign| name.contains(sign))) {
-        return WholeArray::Scores;
-    }
-    if line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {
-        return WholeArray::Logits;
-    }
-    // A printed number of parameters has three digits.
-    let is_close = |bytes: u64, asked: u64| bytes.abs_diff(asked) <= asked / 100;
-    let parameters = message.job.model.zip(message.used.as_ref()).filter(|(model, asked)| {
-        [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
-    });
-    let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
-    parameters.or_else(|| message.product.clone().map(WholeArray::Product)).unwrap_or(WholeArray::Unknown)
 }
 
 /// The size of an array's first dimension, behind that of `pmap`, of which a device has one.

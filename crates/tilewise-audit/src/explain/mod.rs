@@ -8,6 +8,7 @@ mod kernel;
 mod mismatch;
 mod mosaic;
 mod run_time;
+mod torch;
 
 pub use explanation::{Explanation, explain};
 pub use mismatch::{Mismatch, MismatchCause};

@@ -70,8 +70,12 @@ pub struct Job {
     pub pool: PoolSettings,
     /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
     pub is_compiled_elsewhere: bool,
+    /// The percentage of the memory that a server's weights and cache may fill, if the text sets one.
+    pub memory_percent: Option<u64>,
     /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
     pub memory_percent_in_vain: Option<u64>,
+    /// Whether the text tells that a compiled function closes over an array.
+    pub closes_over: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
     pub worked: Option<Worked>,
     /// Its work as it failed, in the words of the text's own sentences.
@@ -79,6 +83,10 @@ pub struct Job {
     /// The folder that it dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
 }
+
+/// Words of a function that reads an array without taking it as an argument, and JAX's own for such arrays.
+const CLOSES: [&str; 5] =
+    ["closes over", "closed over", "closing over", "closed-over", "constants were captured during lowering"];
 
 impl Job {
     /// The job of a log; `text` is the log without what surrounds its messages.
@@ -109,7 +117,9 @@ impl Job {
             pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
+            memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
+            closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),

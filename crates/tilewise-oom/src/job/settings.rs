@@ -27,8 +27,9 @@ impl Setting {
 const SEARCHED: usize = 64 << 10;
 
 /// Ends of the names of batches, and of lengths of samples.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "batch_size",
+    "batchsize",
     "batch",
     "bs",
     "seq_len",
@@ -111,7 +112,10 @@ fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
         past = end;
         let name = &text[start..end];
         let lower = option(name);
-        let is_one = names.iter().any(|known| is_named(&lower, known));
+        // A batch may be of a part of the data: `batchsize_train`.
+        let is_of_part =
+            || names.contains(&"batch") && ["batch_size_", "batchsize_"].iter().any(|at| lower.starts_with(at));
+        let is_one = names.iter().any(|known| is_named(&lower, known)) || is_of_part();
         let Some(value) = is_one.then(|| value(&text[end..], lower.contains('_'))).flatten() else { continue };
         match found.iter_mut().find(|(setting, _)| setting.name == name) {
             Some((setting, is_only)) => *is_only &= setting.value == value,
@@ -186,6 +190,7 @@ mod tests {
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
         assert_eq!(read("BS=256, train_bs = 8"), ["train_bs 8"]);
+        assert_eq!(read("batchsize_train=50000, batchsize_test=10000"), ["batchsize_train 50000"]);
         assert_eq!(read("--per_device_batch_size=\"256\""), ["per_device_batch_size 256"]);
         assert_eq!(read("--batch-size 32 --max-length=512"), ["batch-size 32", "max-length 512"]);
         let server = of("--max-num-seqs 256 --chunked-prefill-size 2048 batch_size=8", Some(Server::Sglang));

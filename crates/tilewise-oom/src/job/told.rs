@@ -156,18 +156,42 @@ fn setting(line: &str, start: usize, end: usize) -> Option<&str> {
     is_of_program.then_some(name)
 }
 
+/// The percentage that a flag for a part of the memory has, if the text sets one: `--gpu-memory-utilization 0.98`.
+pub(super) fn percent(text: &str, flag: &str) -> Option<u64> {
+    let mut all = parts(text, flag).map(|(_, part)| part);
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
 /// The lowest percentage of a flag for a part of which a sentence tells that it failed, too: `With --gpu-memory-utilization 0.95
 /// it died with the same message.`
 pub(super) fn percent_in_vain(text: &str, flag: &str) -> Option<u64> {
-    let bare = flag.trim_start_matches('-');
-    let (text, written) = (tail(text, SEARCHED), bare.replace('-', "_"));
-    let names = [Some(bare), Some(&*written).filter(|name| *name != bare)];
-    let places = names.into_iter().flatten().flat_map(|name| text.match_indices(name));
-    let failed =
-        places.map(|(at, name)| (at, at + name.len())).filter(|(at, end)| trials::is_told_in_vain(text, *at, *end));
-    let parts = failed.filter_map(|(_, end)| value(&text[end..])?.parse::<f64>().ok());
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
-    parts.filter(|part| (0.01..=1.0).contains(part)).map(|part| (part * 100.0).round() as u64).min()
+    let failed = parts(text, flag).filter(|((start, end), _)| trials::is_told_in_vain(text, *start, *end));
+    failed.map(|(_, part)| part).min()
+}
+
+/// The percentages behind a flag, each with the place of the flag's name.
+fn parts<'a>(text: &'a str, flag: &str) -> impl Iterator<Item = ((usize, usize), u64)> {
+    let offset = text.len() - tail(text, SEARCHED).len();
+    let bare = flag.trim_start_matches('-').to_owned();
+    let written = bare.replace('-', "_");
+    let names = [Some(bare.clone()), Some(written).filter(|name| *name != bare)];
+    let places: Vec<(usize, usize)> = names
+        .into_iter()
+        .flatten()
+        .flat_map(|name| {
+            text[offset..]
+                .match_indices(&*name)
+                .map(|(at, name)| (offset + at, offset + at + name.len()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    places.into_iter().filter_map(move |(start, end)| {
+        let part = value(&text[end..])?.parse::<f64>().ok().filter(|part| (0.01..=1.0).contains(part))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
+        let percent = (part * 100.0).round() as u64;
+        Some(((start, end), percent))
+    })
 }
 
 /// A number behind a setting's name: `=0.7`, ` 24050`.

@@ -217,6 +217,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "kept.append(logits.argmax(-1).cpu())\n\
              # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))",
         ),
+        ElsewhereFinding::HostCollection => Words::new(
+            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: each process joins the \
+             outputs of all batches in the host's memory, whatever the batch. Hugging Face's `eval_accumulation_steps` only moves them there",
+        )
+        .task("Keep less of each evaluated batch: the host gathers all outputs")
+        .code(
+            None,
+            "args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n\
+             # else Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))",
+        ),
         ElsewhereFinding::TorchGrowth => Words::new(
             "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \
              list, or losses are added up with their graphs. Smaller batches only delay it",
@@ -255,7 +265,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # sharded; FSDP1: FullStateDictConfig(True, True)\n\
              state = get_model_state_dict(model, options=options)",
         ),
-        ElsewhereFinding::ServerPrograms { server, is_capture } => {
+        ElsewhereFinding::ServerBeside { server, others, percent } => {
+            let (flag, held) = (server.memory_flag(), bytes(*others));
+            let lower = format!("Lower `{flag}` to 0.{percent:02}");
+            Words::new(format!(
+                "{lower}, or choose another GPU: it is a part of the whole memory, of which others hold {held}, so that the server fills more \
+                 than is left"
+            ))
+            .task(format!("{lower}: others hold {held}"))
+            .code(None, format!("{flag} 0.{percent:02}  # an argument in Python: {}", flag.trim_start_matches('-').replace('-', "_")))
+        }
+        ElsewhereFinding::ServerPrograms { server, is_capture, percents } => {
             let (memory, tokens, graphs) = (server.memory_flag(), server.tokens_flag(), server.graphs_option());
             let (less, why) = if *is_capture {
                 (format!("Capture fewer CUDA graphs (`{graphs}`)"), "graphs lie beside weights and cache")
@@ -263,9 +283,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 (format!("Take fewer tokens at once (`{tokens}`)"), "what a program computes lies beside weights and cache")
             };
             // Of the others, the flag sizes the cache.
-            let or_cache = if *server == Server::TextGeneration { String::new() } else { format!(", or lower `{memory}`") };
-            let lower = format!("{less}{or_cache}");
-            Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower)
+            let words = |lower: String| Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower);
+            match percents {
+                _ if *server == Server::TextGeneration => words(less),
+                None => words(format!("{less}, or lower `{memory}`")),
+                Some([now, percent]) => {
+                    let less = format!("{}{}", less[..1].to_lowercase(), &less[1..]);
+                    words(format!("Lower `{memory}` from 0.{now:02}, or {less}")).code(None, format!("{memory} 0.{percent:02}"))
+                }
+            }
         }
         ElsewhereFinding::UnifiedMemory(tenths) => {
             let part = format!("{}.{}", tenths / 10, tenths % 10);

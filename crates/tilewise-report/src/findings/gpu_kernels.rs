@@ -1,6 +1,10 @@
 //! Kernels of GPUs: shared memory, and workspaces of the algorithms that XLA tries.
 
-use super::{Words, code::JAX_AND_NUMPY, words::printed};
+use super::{
+    Words,
+    code::JAX_AND_NUMPY,
+    words::{capitalized, printed},
+};
 use crate::style::bytes;
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
 use tilewise_oom::{Form, Framework, Message};
@@ -27,19 +31,26 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              operations apart with `jax.lax.optimization_barrier`"
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
-        ElsewhereFinding::SharedMemory { percent, is_of_pallas, .. } => {
+        ElsewhereFinding::SharedMemory { percent, is_of_pallas, is_own, .. } => {
             let are_stages_enough = percent.is_none_or(|percent| percent * MOST_STAGES >= 100);
             let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
             let divided = percent.map(|percent| format!(", and may fill {percent} % of what they do")).unwrap_or_default();
-            let words = Words::new(format!(
-                "If the kernel is your own, of Triton or Pallas: make its blocks smaller{fewer}; each stage holds its blocks in shared \
+            let [of_sentence, of_task] = match is_own {
+                true => ["", ""],
+                false => ["If the kernel is your own, of Triton or Pallas: ", "If the kernel is yours: "],
+            };
+            let words = Words::new(capitalized(&format!(
+                "{of_sentence}make its blocks smaller{fewer}, and loop over the rest in the kernel; each stage holds its blocks in shared \
                  memory{divided}"
-            ))
-            .task(match percent {
-                Some(50..) => "If the kernel is yours: halve a block, or lower `num_stages`".to_owned(),
-                Some(percent) => format!("If the kernel is yours: make its blocks smaller, to {percent} %"),
-                None => "If the kernel is yours: make its blocks smaller".to_owned(),
-            });
+            )));
+            let words = words.task(capitalized(&match percent {
+                Some(50..) => format!("{of_task}halve a block, or lower `num_stages`"),
+                Some(percent) => {
+                    let times = 100_u64.div_ceil((*percent).max(1)).next_power_of_two();
+                    format!("{of_task}make its blocks {times} times smaller")
+                }
+                None => format!("{of_task}make its blocks smaller"),
+            }));
             match about.framework {
                 _ if !are_stages_enough => words,
                 Some(Framework::Torch) => words.code(

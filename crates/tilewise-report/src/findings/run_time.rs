@@ -85,6 +85,12 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
         .code(None, format!("pip install {package}=={version}")),
+        RunTimeFinding::ClosedOver => Words::new(
+            "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
+             several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",
+        )
+        .task("Pass the array as an argument of the compiled function")
+        .jax(about, JAX, "y = jax.jit(f)(x, array)  # not jax.jit(lambda x: f(x, array))(x)"),
         RunTimeFinding::Move => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \

@@ -61,6 +61,8 @@ pub enum ElsewhereFinding {
     Whole(WholeArray),
     /// Outputs of an evaluation's batches are joined.
     TorchCollection,
+    /// Outputs of an evaluation's batches are joined in the host's memory.
+    HostCollection,
     /// Each batch leaves something on PyTorch's device.
     TorchGrowth,
     /// This rank of PyTorch's asks for memory of the first GPU, as others do.
@@ -75,6 +77,17 @@ pub enum ElsewhereFinding {
         server: Server,
         /// Whether CUDA graphs are captured, or take more than is asked for.
         is_capture: bool,
+        /// The percentage of the memory that its flag gives weights and cache now, and a lower one; `None` if the text lacks it.
+        percents: Option<[u64; 2]>,
+    },
+    /// A server sizes its cache by the whole memory, of which other processes hold a part.
+    ServerBeside {
+        /// The server.
+        server: Server,
+        /// Bytes that others hold.
+        others: u64,
+        /// The percentage of the memory that they leave.
+        percent: u64,
     },
     /// An option of the text limits the host's memory for the job or its container.
     HostLimit {
@@ -113,6 +126,8 @@ pub enum ElsewhereFinding {
         fusion: Option<String>,
         /// Whether the text names Pallas.
         is_of_pallas: bool,
+        /// Whether the text has the kernel's code.
+        is_own: bool,
     },
     /// Another implementation of the kernel, or of the fusion, needs less shared memory.
     OtherKernel,
@@ -182,6 +197,7 @@ impl ElsewhereFinding {
             | Self::Unpooled(..)
             | Self::HostLimit { .. }
             | Self::ServerPrograms { .. }
+            | Self::ServerBeside { .. }
             | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
@@ -196,6 +212,7 @@ impl ElsewhereFinding {
             | Self::TorchSave
             | Self::TorchCollection
             | Self::HostState(_)
+            | Self::HostCollection
             | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }

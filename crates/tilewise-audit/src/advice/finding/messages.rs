@@ -185,6 +185,8 @@ pub enum RunTimeFinding {
     Told(Told),
     /// The job ran with this version of a package.
     Worked(Worked),
+    /// A compiled function closes over an array, which is a constant of its program.
+    ClosedOver,
     /// Another resource than memory ran out.
     OtherResource(Resource),
     /// A check inside the compiler failed.
@@ -365,6 +367,7 @@ impl RunTimeFinding {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
             Self::Worked(_) => Change::None,
+            Self::ClosedOver => Change::Free,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,

@@ -1,0 +1,176 @@
+//! Advice on PyTorch's own allocator, and on servers that use it.
+
+use crate::advice::finding::{
+    ElsewhereFinding::{self, *},
+    WholeArray,
+};
+use tilewise_oom::{Done, Message, Occasion, OomVerdict, OtherProcess, PrintedSize, Run, Server};
+
+/// A request of less than this part of a process's tensors is one of many: 1 in 8.
+const MANY: u64 = 8;
+/// Free pieces of less than this part of a process's tensors are always there: 1 in 16.
+const PIECES: u64 = 16;
+/// The CUDA context and libraries take less than this part of a GPU: 1 in 10.
+const OF_LIBRARIES: u64 = 10;
+/// Other processes that take less than this part of a GPU don't matter: 1 in 50.
+const OF_OTHERS: u64 = 50;
+/// Hundredths of a GPU's memory by which a server's part is lowered, and its part by default.
+const STEP: u64 = 5;
+const USUAL: u64 = 90;
+
+/// The figures of a message in bytes, as far as it has them.
+struct Figures {
+    asked: Option<u64>,
+    /// The GPU's memory.
+    all: Option<u64>,
+    free: Option<u64>,
+    /// Tensors of this process.
+    held: Option<u64>,
+    /// Free pieces that the allocator keeps.
+    cached: Option<u64>,
+    /// All memory of this process.
+    own: Option<u64>,
+}
+
+impl Figures {
+    fn of(message: &Message) -> Self {
+        let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+        Self {
+            asked: message.used.as_ref().map(PrintedSize::bytes),
+            all: message.capacity.as_ref().map(PrintedSize::bytes),
+            free: fact("free"),
+            held: fact("held"),
+            cached: fact("cached"),
+            own: fact("own"),
+        }
+    }
+
+    /// Bytes that this process has of the GPU, without libraries.
+    fn allocated(&self) -> Option<u64> {
+        Some(self.held?.saturating_add(self.cached.unwrap_or(0)))
+    }
+
+    /// Bytes that others hold, and whether these are more than the context and libraries take.
+    fn others(&self) -> Option<(u64, bool)> {
+        let all = self.all?;
+        let (own, few) = match self.own {
+            Some(own) => (own, all / OF_OTHERS),
+            None => (self.allocated()?, all / OF_LIBRARIES),
+        };
+        let others = all.saturating_sub(self.free?).saturating_sub(own);
+        Some((others, others > few))
+    }
+
+    /// Whether others hold most of what is taken: fewer samples don't free it.
+    fn is_of_others(&self) -> bool {
+        let taken = self.all.zip(self.free).map(|(all, free)| all.saturating_sub(free));
+        taken.zip(self.allocated()).is_some_and(|(taken, own)| own < taken / 4)
+    }
+
+    /// Whether the free pieces are more than the few that are always there, and together enough for the request.
+    fn are_pieces_enough(&self) -> bool {
+        let is_much = self.cached.zip(self.held).is_none_or(|(cached, held)| cached > held / PIECES);
+        let room = self.cached.zip(self.free).map(|(cached, free)| cached.saturating_add(free));
+        let is_enough = self.asked.zip(room).is_none_or(|(asked, room)| room >= asked);
+        self.cached.is_some_and(|cached| cached > 0) && is_much && is_enough
+    }
+}
+
+/// Findings on an error of PyTorch's.
+pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
+    if let Some(rank) = message.job.rank_on_first {
+        return vec![TorchRank(rank)];
+    }
+    let figures = Figures::of(message);
+    let less = less(message, &figures);
+    let is_most = figures.cached.zip(figures.asked).is_some_and(|(cached, asked)| cached >= asked);
+    let is_joined = figures.are_pieces_enough() && !message.job.done.contains(&Done::ExpandableSegments);
+    // A server sizes its cache by what is free: pieces are what is left of that.
+    let joined = Some(TorchFragmented).filter(|_| is_joined && (is_most || message.server.is_none()));
+    let processes = processes(message, &figures);
+    let beside = message.server.and_then(|server| beside(server, &figures));
+    // A server fills what it is given, so that whoever asks last for little finds nothing.
+    let is_small = message.cause() == Some(OomVerdict::Reservation) && message.server.is_none();
+    let order = match () {
+        () if beside.is_some() => [beside, processes, None],
+        () if is_small || figures.is_of_others() => {
+            [Some(JaxBeside).filter(|_| message.job.names_jax).or(processes), Some(less), None]
+        }
+        () if is_most && !message.job.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
+            [joined, Some(less), processes]
+        }
+        () => [Some(less), joined, processes],
+    };
+    order.into_iter().flatten().collect()
+}
+
+/// The finding on what this process itself asks for.
+fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
+    // No backward pass follows an evaluation.
+    let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
+    let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
+    match (message.server, run) {
+        _ if message.occasion() == Some(Occasion::Save) => TorchSave,
+        _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
+        // One array that fills a quarter of a device isn't what layers keep.
+        _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
+        _ if message.job.grows => TorchGrowth,
+        (Some(server), _) => {
+            // Graphs lie beside what a server counted.
+            let graphs = message.facts.size("graphs").map(PrintedSize::bytes).zip(figures.asked);
+            let are_graphs = graphs.is_some_and(|(graphs, asked)| graphs >= asked);
+            let percents = message.job.memory_percent.map(|now| [now, now.saturating_sub(STEP).min(USUAL)]);
+            ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture), percents }
+        }
+        (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
+        (None, run) => {
+            // Batches that ran before needed as much.
+            let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
+            let is_last_of_many = is_of_many || message.job.has_run;
+            TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many }
+        }
+    }
+}
+
+/// The finding that other processes hold memory, unless the figures rule that out.
+fn processes(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
+    // Apple's GPUs have no such tool, and their memory is the host's.
+    let is_of_apple = message.quote.as_ref().is_some_and(|quote| quote.contains("MPS backend"));
+    // No other process would leave room for more than there is.
+    let is_possible = match (figures.all, figures.asked) {
+        (Some(all), Some(asked)) => asked <= all,
+        _ => !message.asks_for_a_quarter(),
+    };
+    let others = figures.others();
+    // A process that is listed alone may be this one.
+    let is_other = |other: &OtherProcess| others.is_some_and(|(bytes, _)| other.size.bytes() <= bytes);
+    let largest = message.job.largest_other.clone().filter(is_other);
+    Some(TorchProcesses(largest)).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
+}
+
+/// The finding that a server counts memory of others as its own.
+fn beside(server: Server, figures: &Figures) -> Option<ElsewhereFinding> {
+    let (others, are_many) = figures.others()?;
+    let all = figures.all?;
+    let percent = all.saturating_sub(others).saturating_mul(100).checked_div(all)?.saturating_sub(STEP);
+    are_many.then_some(ServerBeside { server, others, percent })
+}
+
+/// The contents of one large array that PyTorch asks for.
+fn whole_array(message: &Message) -> WholeArray {
+    let line = message.requested_at.as_ref().or(message.raised_at.as_ref());
+    let names = line.into_iter().flat_map(|frame| [Some(frame.function.as_str()), frame.code.as_deref()]);
+    if names.flatten().any(|name| ["attention", "attn", "sdpa"].iter().any(|sign| name.contains(sign))) {
+        return WholeArray::Scores;
+    }
+    if line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {
+        return WholeArray::Logits;
+    }
+    // A printed number of parameters has three digits.
+    let is_close = |bytes: u64, asked: u64| bytes.abs_diff(asked) <= asked / 100;
+    let parameters = message.job.model.zip(message.used.as_ref()).filter(|(model, asked)| {
+        [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
+    });
+    let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
+    parameters.or_else(|| message.product.clone().map(WholeArray::Product)).unwrap_or(WholeArray::Unknown)
+}
