@@ -57,7 +57,7 @@ pub(super) fn smaller_batch_of_step(program: &ProgramModel<'_>) -> Option<Smalle
         return None;
     }
     let part = |parts: u64| with_it.iter().map(|array| (array.buffer, array.bytes / parts)).collect();
-    smaller_batch(program, rows, &[(0, names)], part)
+    smaller_batch(program, rows, &[(0, names)], part).map(|found| SmallerBatch { is_mixed: true, ..found })
 }
 
 /// The batch that fits, of these inputs; `part` gives the bytes of each buffer with a part of the batch.
@@ -81,7 +81,7 @@ pub(super) fn smaller_batch(
         .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts))
         .map(taken)
         .find(|(_, after)| fits(*after))
-        .map(|(to, bytes_after)| SmallerBatch { size, to, bytes_after })
+        .map(|(to, bytes_after)| SmallerBatch { size, to, bytes_after, is_mixed: false })
 }
 
 #[cfg(test)]

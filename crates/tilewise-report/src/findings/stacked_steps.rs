@@ -44,6 +44,17 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             JAX_AND_NUMPY,
             "return carry, jax.tree.map(jnp.mean, y)  # in place of `return carry, y`: what is made of it after the loop, here a mean",
         ),
+        OfStep::MadeOverSteps => Words::new(format!(
+            "Carry from step to step of the loop{place} what is made of all steps after it: it stacks up {stacks} over all {steps} steps, {taken}, \
+             of which little is made, such as a maximum, a sum or the first step that passes a limit"
+        ))
+        .task(format!("Carry the maximum or sum of the {steps} steps, and stack nothing"))
+        .jax(
+            about,
+            JAX_AND_NUMPY,
+            "most = jnp.maximum(most, y)  # in the loop's step, carried from -jnp.inf; of a sum most + y\n\
+             return (carry, most), y[places]  # in place of `return carry, y`: of each step only what is read",
+        ),
         _ => Words::new(format!(
             "Return less of each step of the loop{place}: it stacks up {results} over all {steps} steps, {taken}, which the program only returns. \
              A mean, a last value or every tenth step takes little; or run fewer steps in a call, and take their results to the host"

@@ -67,6 +67,7 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
 
 /// `Take a batch of 512 instead of 1,024: about 10.4 GiB, should fit`
 pub(super) fn smaller_batch(batch: &SmallerBatch) -> String {
-    let SmallerBatch { size, to, bytes_after, .. } = *batch;
-    format!("Take a batch of {to} instead of {size}: {}, should fit", left(bytes_after, false, true))
+    let SmallerBatch { size, to, bytes_after, is_mixed, .. } = *batch;
+    let mixed = if is_mixed { "; samples meet in it, so the loss changes" } else { "" };
+    format!("Take a batch of {to} instead of {size}: {}, should fit{mixed}", left(bytes_after, false, true))
 }

@@ -472,6 +472,8 @@ pub struct SmallerBatch {
     pub to: u64,
     /// Bytes that the program then needs, or somewhat more.
     pub bytes_after: u64,
+    /// Whether samples meet, as where they are compared or normalized together: a smaller batch then has another loss.
+    pub is_mixed: bool,
 }
 
 /// A product of whose rows few are read.

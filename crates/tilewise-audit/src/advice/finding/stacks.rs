@@ -46,6 +46,8 @@ pub enum OfStep {
     Narrower(ElementType),
     /// The values that are made of it behind the loop.
     Made,
+    /// The values that are made behind the loop of all steps together, such as a maximum, and perhaps of each.
+    MadeOverSteps,
     /// Nothing but the last step's value, which alone is read.
     Last,
 }

@@ -12,7 +12,7 @@ use crate::{
     program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted},
 };
 use foldhash::HashSet;
-use tilewise_hlo::{Opcode, dataflow::Use};
+use tilewise_hlo::{Instruction, Opcode, dataflow::Use};
 
 /// Number of blocks of rows.
 const BLOCKS: u64 = 16;
@@ -94,6 +94,12 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
 
 /// Whether the program returns a matrix, or an operation needs all of it at once, such as a solve.
 fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> bool {
+    // A gather's call for its indices reads no pairs.
+    let count = elements(&array.bounds);
+    let reads_it = |at: &Instruction<'_>| {
+        let operands = at.operands().filter_map(|operand| operand.instruction());
+        operands.filter_map(|operand| bounds(&operand)).any(|bounds| elements(&bounds) == count)
+    };
     program.flow.readers(array.position).any(|found| match found {
         Use::Result(_) => true,
         Use::Read(op) => program.flow.instruction(op).is_none_or(|at| {
@@ -105,6 +111,7 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
                         at.opcode(),
                         Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft
                     )
+                    && reads_it(at)
             })
         }),
         _ => false,

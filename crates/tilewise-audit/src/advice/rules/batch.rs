@@ -131,8 +131,10 @@ impl<'a, 'm> Batch<'a, 'm> {
         let is_whole = !is_made && joined.is_none() && gradients != GradientSums::OfEach;
         let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| is_whole);
         // Without a gradient, parts are a smaller batch; inputs begin with a batch that their caller chooses.
-        let is_chosen =
-            gradients == GradientSums::Summed && !inputs.is_empty() && inputs.iter().all(|(at, _)| *at == 0);
+        let is_chosen = gradients == GradientSums::Summed
+            && !is_made
+            && !inputs.is_empty()
+            && inputs.iter().all(|(at, _)| *at == 0);
         let smaller = if is_too_large && is_chosen { smaller_batch(program, size, &inputs, part) } else { None };
         let is_in_all_results = found.is_in_all_results(program);
         let is_drawn = if is_made { found.is_drawn(program) } else { draws_for_each(program, size) };

@@ -46,6 +46,10 @@ written {
   ROOT r = ALL dynamic-update-slice(of, row, i, zero, zero)
 }
 
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT m = f32[] maximum(a, b) }
+
 cond {
   c = (s32[], ONE, ALL) parameter(0)
   i = s32[] get-tuple-element(c), index=0

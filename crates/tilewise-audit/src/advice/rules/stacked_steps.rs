@@ -11,7 +11,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, count, elements, source_line},
+    program::{any_fused, elements, source_line},
 };
 use std::cmp::Reverse;
 use tilewise_hlo::{
@@ -47,6 +47,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
     let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
     let stack = Stack::of(around)?;
     let mut arrays: Vec<(&LiveArray<'m>, OfStep)> = Vec::new();
+    let mut between: Vec<Position> = Vec::new();
     for number in &stack.written {
         let bounds = stack.bounds(*number).filter(|bounds| bounds.first() == Some(&steps) && bounds.len() > 1);
         let is_new = |array: &&LiveArray<'m>| {
@@ -64,8 +65,14 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
                 stack.is_held_in(program, *number, array) || program.flow.origin(array.position) == origin
             };
             let found = program.peak_temporaries().filter(is_new).filter(is_it);
-            let found = found.filter(|_| makes_little(program, around, element)).collect();
-            (found, if is_last_read(program, element, steps) { OfStep::Last } else { OfStep::Made })
+            let Some(made) = Made::of(program, around, element) else { continue };
+            between.extend(made.between);
+            let enough = match made.is_over_steps {
+                _ if is_last_read(program, element, steps) => OfStep::Last,
+                true => OfStep::MadeOverSteps,
+                false => OfStep::Made,
+            };
+            (found.collect(), enough)
         };
         arrays.extend(found.into_iter().map(|array| (array, enough)));
     }
@@ -76,7 +83,13 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
         return None;
     }
     let is_of_all = arrays.iter().all(|(_, of)| *of == enough);
-    let enough = if is_of_all { enough } else { [OfStep::Made, OfStep::Returned][usize::from(are_results)] };
+    let are_over_steps = arrays.iter().any(|(_, of)| *of == OfStep::MadeOverSteps);
+    let enough = match are_results {
+        _ if is_of_all => enough,
+        true => OfStep::Returned,
+        false if are_over_steps => OfStep::MadeOverSteps,
+        false => OfStep::Made,
+    };
     let left = |array: &LiveArray<'_>| match enough {
         OfStep::Narrower(narrower) => {
             array.bytes / u64::from(array.element_type().bits() / narrower.bits().max(1)).max(1)
@@ -89,7 +102,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
     let finding = Finding::StackedSteps(StackedSteps { steps, arrays: arrays.len(), enough, bytes, source });
     let target = if are_results { Target::Result } else { Target::Loop };
     let proposal = Proposal::new(finding, target, about).bound();
-    Some(proposal.at_most(arrays.iter().map(|(array, _)| (array.buffer, left(array)))))
+    let between = program.peak_temporaries().filter(|array| between.contains(&array.position));
+    let left = arrays.iter().map(|(array, _)| *array).chain(between).map(|array| (array.buffer, left(array)));
+    Some(proposal.at_most(left))
 }
 
 /// An element of a loop's result.
@@ -98,19 +113,58 @@ fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) 
     program.flow.element(result, number)
 }
 
-/// Whether all that reads an element of a loop's result, behind the loop and not in another one, makes little of it.
-fn makes_little(program: &ProgramModel<'_>, around: &Instruction<'_>, element: Position) -> bool {
-    let all = program.flow.shape(element).and_then(|shape| shape.bounds()).map(|bounds| elements(&bounds));
-    let mut made = program.flow.readers(element).map(|found| match found {
-        Use::Read(op) => {
-            let reader = program.flow.instruction(op)?;
-            let is_behind = reader.computation() == around.computation() && reader.opcode() != Opcode::While;
-            count(&reader).filter(|_| is_behind)
+/// The little that is made of an element of a loop's result, behind the loop and not in another one.
+struct Made {
+    /// Arrays as large as the element, each step's part of which is made of that step's alone.
+    between: Vec<Position>,
+    /// Whether anything is made of all steps together, such as a maximum.
+    is_over_steps: bool,
+}
+
+impl Made {
+    fn of(program: &ProgramModel<'_>, around: &Instruction<'_>, element: Position) -> Option<Self> {
+        /// Maximum number of large arrays that are followed.
+        const MOST: usize = 16;
+
+        let (flow, axes) = (program.flow, program.flow.axes());
+        let bounds: Vec<u64> = flow.shape(element)?.bounds()?;
+        let all = elements(&bounds);
+        let (of_loop, leaf) = flow.told(element)?;
+        let (number, steps) = (*bounds.first()?, axes.of_dimension(&of_loop, leaf, 0));
+        let has_steps = |position: Position| {
+            flow.told(position).is_some_and(|(at, leaf)| axes.of_array(&at, leaf).any(|of| of == steps))
+        };
+        let mut made = Self { between: Vec::new(), is_over_steps: false };
+        let (mut waiting, mut little) = (vec![element], 0_u64);
+        while let Some(position) = waiting.pop() {
+            for found in flow.readers(position) {
+                let Use::Read(op) = found else { return None };
+                let reader = flow.instruction(op)?;
+                // A loop may need all steps at once, as an unknown operation may.
+                let needs_all =
+                    matches!(reader.opcode(), Opcode::While | Opcode::CustomCall | Opcode::Sort | Opcode::Fft);
+                if needs_all || reader.computation() != around.computation() {
+                    return None;
+                }
+                for result in flow.positions(op).filter(|result| !flow.is_tuple(*result)) {
+                    let bounds: Vec<u64> = flow.shape(result)?.bounds()?;
+                    let count = elements(&bounds);
+                    if count <= all / LITTLE {
+                        little = little.saturating_add(count);
+                        // All steps but the first or the last are steps, too.
+                        let is_of_steps = |bound: &u64| bound.abs_diff(number) <= 1;
+                        made.is_over_steps |= !has_steps(result) && !bounds.iter().any(is_of_steps);
+                    } else if !has_steps(result) || made.between.len() == MOST {
+                        return None;
+                    } else if !made.between.contains(&result) {
+                        made.between.push(result);
+                        waiting.push(result);
+                    }
+                }
+            }
         }
-        _ => None,
-    });
-    let made = made.try_fold(0_u64, |sum, made| Some(sum.saturating_add(made?)));
-    all.zip(made).is_some_and(|(all, made)| made > 0 && made <= all / LITTLE)
+        (little > 0 && little <= all / LITTLE).then_some(made)
+    }
 }
 
 /// Whether each reader of a stack takes the slice of its last step alone.
@@ -156,7 +210,16 @@ mod tests {
         assert_eq!(enough(STACKS, end), Some(OfStep::Made));
         let last = "ROOT r.1 = f32[1,512,1024]{2,1,0:T(8,128)} slice(e), slice={[63:64], [0:512], [0:1024]}";
         assert_eq!(enough(STACKS, last), Some(OfStep::Last));
-        // All of it is read.
+        // A row of what is computed of each step, and a row of a maximum over the steps.
+        let of_each = "doubled = ALL exponential(e)\n  ROOT r.1 = f32[64,1,1024]{2,0,1:T(8,128)} slice(doubled), slice={[0:64], [3:4], [0:1024]}";
+        assert_eq!(enough(STACKS, of_each), Some(OfStep::Made));
+        let over_steps = "doubled = ALL exponential(e)
+  least = f32[] constant(0)
+  ROOT r.1 = f32[512,1024]{1,0:T(8,128)} reduce(doubled, least), dimensions={0}, to_apply=most";
+        assert_eq!(enough(STACKS, over_steps), Some(OfStep::MadeOverSteps));
+        // A sum that goes on from step to step needs all steps, as does all of it.
+        let windows = "ROOT r.1 = ALL reduce-window(e, least), window={size=64x1x1 pad=63_0x0_0x0_0}, to_apply=most";
+        assert_eq!(enough(STACKS, &format!("least = f32[] constant(0)\n  {windows}")), None);
         assert_eq!(enough(STACKS, "ROOT r.1 = ALL exponential(e)"), None);
     }
 

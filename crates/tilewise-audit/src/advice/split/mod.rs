@@ -20,7 +20,7 @@ use foldhash::HashSet;
 use std::collections::BTreeSet;
 use tilewise_hlo::{
     Instruction, Opcode,
-    dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached},
+    dataflow::{Axes, AxisId, Event, EventKind, FactorKind, OpId, Reached, Use},
 };
 
 /// Joined arrays take at most `1 / JOINABLE` of the temporaries.
@@ -140,12 +140,29 @@ impl<'p> Split<'p> {
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)
     }
 
+    /// Whether no range of an array's dimension is that of one position: the array has only a part of the dimension's axes, or
+    /// begins with others.
+    fn is_scattered(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> bool {
+        let of = self.axes.of_dimension(instruction, leaf, dimension);
+        let is_leading = || self.along.iter().any(|own| of.starts_with(own));
+        self.place(instruction, leaf).is_none_or(|place| place == dimension && !is_leading())
+    }
+
     /// The dimension along which an array is computed in parts; `None` if it isn't.
     pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
         let (instruction, leaf) = program.flow.told(array.position)?;
         let (at, place) = (instruction.index(), self.place(&instruction, leaf)?);
         let is_whole = || self.whole.has(at, leaf) && !self.each.has(at, leaf);
-        (!self.after.has(at, leaf) && !is_whole()).then_some(place)
+        // A buffer that is allocated apart has what is written into it.
+        let is_written_after = || {
+            let is_allocated = instruction.opcode() == Opcode::CustomCall && instruction.operands().next().is_none();
+            let is_after = |found: Use| match found {
+                Use::Read(op) => self.after.has_any(program.flow.instruction_index(op)),
+                _ => false,
+            };
+            is_allocated && program.flow.readers(array.position).any(is_after)
+        };
+        (!self.after.has(at, leaf) && !is_whole() && !is_written_after()).then_some(place)
     }
 
     /// Whether an array is the same for all positions.
@@ -256,6 +273,11 @@ impl<'p> Split<'p> {
         // In an ensemble, each part has its own model's weights.
         let is_in_all = self.is_in_all_results(program);
         for (parameter, leaf, dimension) in arguments {
+            // The program puts it together, such as the tiles of a picture, of which another input has the rows alone.
+            if self.is_scattered(&parameter, leaf, dimension) {
+                self.is_made = true;
+                continue;
+            }
             if born.contains(&(parameter.index(), leaf)) || !self.places(&parameter, leaf).any(|at| at == dimension) {
                 continue;
             }

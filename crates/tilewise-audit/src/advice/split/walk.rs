@@ -39,8 +39,17 @@ struct Facts<'m> {
     learned: Reached,
     /// Arrays of its positions' numbers, which an iota counts.
     counted: Reached,
+    /// Those in another order, by values of the positions.
+    reordered: Reached,
     /// Event kinds at each instruction where it ends or its positions mix.
     done: Vec<(Instruction<'m>, Vec<EventKind>)>,
+}
+
+impl Facts<'_> {
+    /// Whether an instruction's array holds the positions' numbers in their own order.
+    fn are_counted(&self, at: usize) -> bool {
+        self.counted.has_any(at) && !self.reordered.has_any(at)
+    }
 }
 
 impl<'p, 'm> Walk<'p, 'm> {
@@ -97,6 +106,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
         let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
+        let reordered = axes.reach_elements(self.reordered(split, &counted));
         let learned = axes.reach(self.learned(split), &|_| false);
         // Event kinds at each instruction, once each: one event may occur along many axes.
         let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();
@@ -107,7 +117,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             }
         }
         let done = done.into_iter().map(|(at, kinds)| Some((self.instruction(at)?, kinds)));
-        let facts = Facts { learned, counted, done: done.collect::<Option<Vec<_>>>()? };
+        let facts = Facts { learned, counted, reordered, done: done.collect::<Option<Vec<_>>>()? };
         let unknown = split.made(self.program).filter(is_unknown);
         let unknown: Vec<usize> = unknown.map(|at| at.index()).collect();
         split.whole =
@@ -126,6 +136,27 @@ impl<'p, 'm> Walk<'p, 'm> {
             split.joined.get_or_insert((at, Joint::Rows));
         }
         None
+    }
+
+    /// The results of sorts along the dimension by other keys than its positions' numbers, which these follow.
+    fn reordered(&self, split: &Split<'_>, counted: &Reached) -> Vec<(usize, usize)> {
+        let is_own = |at: &Instruction<'_>| at.opcode() == Opcode::Sort && !looks_up(at) && !self.is_of_compiler(at);
+        let sorts = self.program.module.instructions().filter(is_own);
+        let is_by_values = |at: &Instruction<'_>| {
+            let along = at.dimensions().and_then(|of| of.first().copied());
+            along.is_some_and(|along| split.places(at, 0).any(|place| place == along))
+                && self.key(at).is_none_or(|key| !counted.has_any(key))
+        };
+        let leaves = |at: usize| (0..split.axes.leaves(at)).map(move |leaf| (at, leaf));
+        let sorts = sorts.filter(is_by_values).map(|at| at.index());
+        sorts.flat_map(leaves).filter(|(at, leaf)| counted.has(*at, *leaf)).collect()
+    }
+
+    /// The key of a sort, if it may be of positions' numbers: a float is a value, which a comparison of numbers may pick.
+    fn key(&self, sort: &Instruction<'_>) -> Option<usize> {
+        let key = self.instruction(sort.operand_indices().next().flatten()?)?;
+        let kind = key.shape().ok()?.element_type()?.kind();
+        (kind != ElementKind::Float).then(|| key.index())
     }
 
     /// Whether an operation ends the dimension, or else all results that depend on the position have it: otherwise positions
@@ -275,11 +306,6 @@ impl<'p, 'm> Walk<'p, 'm> {
         let is_moved = is_start(at) || self.caller(at).is_some_and(|caller| is_start(&caller));
         let is_part =
             matches!(at.opcode(), Opcode::DynamicSlice | Opcode::DynamicUpdateSlice) && self.is_of_compiler(at);
-        let looks_up = |at: &Instruction<'_>| {
-            let name = op_name(at).unwrap_or_default();
-            let operation = name.rsplit('/').next().unwrap_or_default();
-            operation.starts_with("gather") || operation.starts_with("scatter")
-        };
         let is_looked_up = looks_up(at) || around.opcode() == Opcode::While && looks_up(&around);
         if is_moved || is_part || is_looked_up && !matches!(at.opcode(), Opcode::Gather | Opcode::Scatter) {
             return End::None;
@@ -287,8 +313,11 @@ impl<'p, 'm> Walk<'p, 'm> {
         match at.opcode() {
             Opcode::Gather | Opcode::Scatter if self.is_by_number(split, facts, at) => End::None,
             Opcode::Sort => {
-                let key = at.operand_indices().next().flatten();
-                if key.is_some_and(|key| facts.counted.has_any(key)) { End::None } else { End::All }
+                if self.key(at).is_some_and(|key| facts.are_counted(key)) {
+                    End::None
+                } else {
+                    End::All
+                }
             }
             Opcode::Pad | Opcode::Concatenate | Opcode::Slice if split.goes_on(self, at) => End::None,
             // A kernel's result may have either of the two dimensions.
@@ -307,7 +336,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         let is_one_of_several = dimensions.is_some_and(|dimensions| dimensions.indexed.len() > 1);
         indices.is_some_and(|indices| {
             let is_of_places = || self.instruction(indices).is_some_and(|at| split.place(&at, 0).is_some());
-            facts.counted.has_any(indices) || is_one_of_several && is_of_places()
+            facts.are_counted(indices) || is_one_of_several && is_of_places()
         })
     }
 
@@ -366,6 +395,13 @@ fn packs_bits(at: &Instruction<'_>) -> bool {
     }
     let mut calls = at.calls().filter_map(|call| call.computation()?.root());
     made.is_some_and(|made| made.opcode() == Opcode::ShiftLeft) && calls.any(|root| root.opcode() == Opcode::Or)
+}
+
+/// Whether an instruction is of a gather or a scatter, which a compiler may do by sorts, pads and loops.
+fn looks_up(at: &Instruction<'_>) -> bool {
+    let name = op_name(at).unwrap_or_default();
+    let operation = name.rsplit('/').next().unwrap_or_default();
+    operation.starts_with("gather") || operation.starts_with("scatter")
 }
 
 /// The numbers of a reduction's or scatter's initial operands.
