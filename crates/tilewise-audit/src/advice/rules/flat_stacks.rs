@@ -19,6 +19,9 @@ use tilewise_hlo::{Instruction, Opcode};
 /// The arrays matter from this part of the program's bytes on.
 const MUCH: u64 = 8;
 
+/// Larger matrices fill tiles between their edges, and the compiler lays them out for their readers.
+const SMALL: u64 = 8 * 128;
+
 /// Rows take at most this part of what matrices do.
 const FLAT: u64 = 2;
 
@@ -51,7 +54,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
         // A step writes its row, so that the rows are whole.
         let rows = tpu::layout_for_order(array.element_type(), &[*count, row], &[1, 0], program.generation).ok()?;
         let bytes = rows.as_array()?.sizes().ok()?.physical_bytes;
-        (matrix.len() > 1 && bytes <= array.bytes / FLAT).then_some(bytes)
+        (matrix.len() > 1 && row <= SMALL && bytes <= array.bytes / FLAT).then_some(bytes)
     };
     let largest = program.peak_temporaries().filter(is_written).filter(|array| flat(array).is_some());
     let largest = largest.max_by_key(|array| array.bytes)?;

@@ -131,7 +131,9 @@ impl<'m> LayoutRequests<'m> {
         buffers: BufferChanges,
         saved: u64,
     ) {
+        let shown = program.total_bytes.saturating_sub(program.total_with([&buffers]));
         let Some(proposal) = proposal(program, &arrays, buffers) else { return };
+        let proposal = Proposal { estimate: Some(saved).filter(|saved| *saved < shown), ..proposal };
         for (at, array) in arrays.iter().enumerate() {
             for copy in &array.copies {
                 self.by_copy.entry(*copy).or_insert((self.list.len(), at));
@@ -242,8 +244,31 @@ fn price(
         return Err(Some(RequestObstacle::Padded(array.requested_bytes())));
     }
     let changes = changes(program, arrays).ok_or(None)?;
-    let after = program.total_with(kept.iter().chain([&changes]));
+    // The plan may put others into the gaps that an array's own buffer has now, while a copy that goes on takes them.
+    let with = |changes: &BufferChanges| program.total_with(kept.iter().chain([changes]));
+    let after = in_place(program, arrays, &changes).map_or(0, |in_place| with(&in_place)).max(with(&changes));
     if after > total { Err(Some(RequestObstacle::Larger(after - total))) } else { Ok((changes, after)) }
+}
+
+/// The changes where copies of arguments go on in their buffers, such as where a loop carries them: these stay, and the
+/// arguments' own go. `None` if none does.
+fn in_place(
+    program: &ProgramModel<'_>,
+    arrays: &[InterfaceArray<'_>],
+    changes: &BufferChanges,
+) -> Option<BufferChanges> {
+    let mut in_place = changes.clone();
+    let values = || program.plan.space(0).into_iter().flat_map(|hbm| &hbm.values);
+    for array in arrays.iter().filter(|array| array.role == Role::Argument) {
+        let is_other = |at: usize| !array.copies.contains(&at);
+        let copied = array.copies.iter().filter_map(|copy| program.buffer(*copy));
+        let copied = copied.filter(|copy| values().any(|value| value.buffer == *copy && is_other(value.instruction)));
+        for copy in copied {
+            in_place.exactly.remove(&copy);
+            in_place.exactly.insert(program.buffer(array.instruction.index())?, 0);
+        }
+    }
+    (in_place.exactly != changes.exactly).then_some(in_place)
 }
 
 /// The `MOST_PRICED` largest items, in the order they were in.
