@@ -22,10 +22,15 @@ pub enum Occasion {
     Evaluation,
     /// Outputs of the batches of an evaluation are joined.
     Collection,
+    /// PyTorch's optimizer updates the weights, and makes its state first.
+    Update,
 }
 
 /// JAX's program that puts an array into another sharding.
 pub(crate) const MOVES: &str = "_identity_fn";
+
+/// Folders of optimizers.
+const OPTIMIZERS: [&str; 2] = ["torch/optim/", "bitsandbytes/optim/"];
 
 /// JAX's functions that gather an array.
 const GATHERS: [&str; 2] = ["process_allgather", "replicate_for_host_local"];
@@ -51,6 +56,9 @@ impl Occasion {
         // A function that initializes a sampler's state makes no weights.
         if frames.iter().filter_map(|frame| frame.code.as_deref()).any(makes_buffer) {
             return None;
+        }
+        if frames.first().is_some_and(|frame| OPTIMIZERS.iter().any(|folder| frame.file.contains(folder))) {
+            return Some(Self::Update);
         }
         let mut frames = frames.into_iter().peekable();
         let joins = frames.peek().and_then(|frame| frame.code.as_deref()).is_some_and(joins);

@@ -107,12 +107,13 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
 }
 
 /// Words of launchers on a process that was killed.
-const KILLED: [&str; 9] = [
+const KILLED: [&str; 10] = [
     "exit code 137",
     "exit status 137",
     "exit 137",
     "exitcode: -9",
     "exitcode -9",
+    "return code = -9",
     "SIGKILL",
     "OOMKilled",
     "OOM killed",

@@ -88,8 +88,11 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
             return None;
         }
         let words = words(sentence);
+        if is_of_step(&words) {
+            return Some(None);
+        }
         let places = words.iter().enumerate().filter(|(_, word)| CONJUNCTIONS.contains(word)).map(|(at, _)| at);
-        places.into_iter().find_map(|at| {
+        let found = places.into_iter().find_map(|at| {
             let near = &words[at + 1..words.len().min(at + 1 + NEAR)];
             let has = |known: &[&str]| near.iter().any(|word| known.contains(word));
             match () {
@@ -99,8 +102,17 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
                 () if has(&INITIALIZATIONS) && has(&WEIGHTS) => Some(Occasion::Weights),
                 () => None,
             }
-        })
-    })
+        });
+        found.map(Some)
+    })?
+}
+
+/// Whether a sentence on a failure puts it into a step: `the crash is in the first training step, in backward`.
+fn is_of_step(words: &[&str]) -> bool {
+    const STEPS: [&str; 6] = ["step", "steps", "backward", "iteration", "iterations", "epoch"];
+    const ORDINALS: [&str; 3] = ["first", "second", "training"];
+    let is_one = |at: usize| words[..at].iter().rev().take(2).any(|word| ORDINALS.contains(word));
+    (0..words.len()).any(|at| STEPS.contains(&words[at]) && is_one(at))
 }
 
 /// A version of a package with which a job ran, where another one fails.
@@ -253,6 +265,10 @@ mod tests {
             ("it dies at step 20 of training", None),
             ("i load the model, then train, and it fails", None),
             ("runtimeerror: error(s) when loading state", None),
+            (
+                "the crash is in the first training step. with 4 bits it runs out of memory while it loads the model",
+                None,
+            ),
         ] {
             assert_eq!(occasion(text), expected, "{text}");
         }

@@ -21,6 +21,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchLess { .. }
         | Whole(_)
         | TorchSave
+        | TorchState
         | TorchCollection
         | HostCollection
         | TorchGrowth

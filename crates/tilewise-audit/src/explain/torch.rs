@@ -112,6 +112,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
+        _ if message.occasion() == Some(Occasion::Update) => TorchState,
         // One array that fills a quarter of a device isn't what layers keep.
         _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
         _ if message.job.grows => TorchGrowth,
@@ -145,7 +146,11 @@ fn processes(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
     // A process that is listed alone may be this one.
     let is_other = |other: &OtherProcess| others.is_some_and(|(bytes, _)| other.size.bytes() <= bytes);
     let largest = message.job.largest_other.clone().filter(is_other);
-    Some(TorchProcesses(largest)).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
+    let others_of = match largest {
+        None if message.job.lists_no_process => TorchHidden,
+        largest => TorchProcesses(largest),
+    };
+    Some(others_of).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
 }
 
 /// The finding that a server counts memory of others as its own.

@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
             "+of which {free:size} is free",
             "+GPU {:number} {capacity:size} total",
             "+capacity {held:size} already",
-            "+allocated {free:size} free[ {in_pool:size} reserved in total by PyTorch][ {cached:size} cached]",
+            "+allocated {free:size} free[ {:size} allowed][ {in_pool:size} reserved in total by PyTorch][ {cached:size} cached]",
             "+Of the allocated memory {held:size} is allocated by PyTorch",
             "+and {cached:size} is reserved by PyTorch but unallocated",
             "+has a total (capacity|capacty) of {capacity:size}",

@@ -64,6 +64,8 @@ pub struct Job {
     pub rank_on_first: Option<u64>,
     /// The largest of the other processes that the error lists.
     pub largest_other: Option<OtherProcess>,
+    /// Whether the text tells that `nvidia-smi` lists no process.
+    pub lists_no_process: bool,
     /// Whether a text of PyTorch names JAX, or a library on top of it.
     pub names_jax: bool,
     /// The settings of the memory that the process takes of a GPU.
@@ -112,6 +114,7 @@ impl Job {
             model: Model::of(log),
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
+            lists_no_process: processes::lists_none(&lower),
             largest_other: OtherProcess::largest(log),
             names_jax: framework == Some(Framework::Torch) && names_jax(text),
             pool: PoolSettings::of(text, &lower),

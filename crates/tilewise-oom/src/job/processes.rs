@@ -30,6 +30,14 @@ impl OtherProcess {
     }
 }
 
+/// Whether a line tells that `nvidia-smi` lists no process: `nvidia-smi inside the container lists no process`. `lower` is in
+/// lower case.
+pub(super) fn lists_none(lower: &str) -> bool {
+    const NONE: [&str; 5] =
+        ["no process", "no other process", "no running process", "shows nothing", "no python process"];
+    lower.lines().any(|line| line.contains("nvidia-smi") && NONE.iter().any(|none| line.contains(none)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::OtherProcess;

@@ -316,6 +316,23 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("See what process {number} is: it holds {} of this GPU", printed(size)))
         .code(None, format!("ps -o user,etime,args -p {number}  # on the host; if it is yours, and done: kill {number}")),
+        ElsewhereFinding::TorchHidden => Words::new(
+            "Choose another GPU, or ask who runs on this one: others hold its memory, and `nvidia-smi` in a container lists no process of other \
+             containers. A process that has ended badly may be left on the host, too",
+        )
+        .task("Choose another GPU: other containers' processes, which aren't listed, hold it")
+        .code(None, "nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv\nexport CUDA_VISIBLE_DEVICES=1  # one that is free"),
+        ElsewhereFinding::TorchState => Words::new(
+            "Make the optimizer's state smaller, or divide it: it is made in the first step, and Adam's takes 8 bytes a parameter beside weights and \
+             gradients of 4 or 2 each, whatever the batch. Divided between all GPUs (FSDP's full shard, ZeRO-3) each has a part; 8 bits take a \
+             quarter; on the host it takes none; adapters (LoRA) have little",
+        )
+        .task("Make the optimizer's state smaller, or divide it: no batch changes it")
+        .code(
+            None,
+            "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
+             # the state on the host: FSDP's CPUOffload, DeepSpeed's offload_optimizer",
+        ),
         ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }

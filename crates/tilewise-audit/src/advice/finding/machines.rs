@@ -109,6 +109,10 @@ pub enum ElsewhereFinding {
     TorchFragmented,
     /// Other processes hold the memory that PyTorch asks for; the largest, where the error lists them.
     TorchProcesses(Option<OtherProcess>),
+    /// Others hold it whom `nvidia-smi` doesn't list, as those of other containers.
+    TorchHidden,
+    /// PyTorch's optimizer makes its state.
+    TorchState,
     /// The pool of pinned host memory is full.
     HostPool {
         /// The pool's limit in gigabytes; `None` if the message has no figure.
