@@ -171,7 +171,7 @@ pub(super) fn percent_in_vain(text: &str, flag: &str) -> Option<u64> {
 }
 
 /// The percentages behind a flag, each with the place of the flag's name.
-fn parts<'a>(text: &'a str, flag: &str) -> impl Iterator<Item = ((usize, usize), u64)> {
+fn parts(text: &str, flag: &str) -> impl Iterator<Item = ((usize, usize), u64)> {
     let offset = text.len() - tail(text, SEARCHED).len();
     let bare = flag.trim_start_matches('-').to_owned();
     let written = bare.replace('-', "_");
