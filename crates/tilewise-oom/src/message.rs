@@ -101,6 +101,8 @@ pub struct Named {
     pub pallas: bool,
     /// A kernel whose code the text has.
     pub kernel_code: bool,
+    /// Attention.
+    pub attention: bool,
 }
 
 impl Named {
@@ -111,6 +113,7 @@ impl Named {
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
             kernel_code: ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has),
+            attention: ["attention", "Attention"].into_iter().any(has),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Message {
                 framework,
                 server,
                 job,
-                named: if is_of_core || form == Form::SharedMemory { named } else { Named::default() },
+                named: if is_of_core || is_of_gpu || form == Form::SharedMemory { named } else { Named::default() },
                 generation,
                 product,
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },

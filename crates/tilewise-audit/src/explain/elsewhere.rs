@@ -70,7 +70,8 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
-    let beside = listing.message.job.pool.tensorflow_bytes.filter(|_| {
+    let pool = &listing.message.job.pool;
+    let beside = pool.tensorflow_bytes.map(Some).or(pool.lets_tensorflow.then_some(None)).filter(|_| {
         let is_gpu = listing.message.machine().is_some_and(|machine| machine != UntiledMachine::Host);
         listing.message.framework == Some(Framework::Jax) && is_gpu
     });

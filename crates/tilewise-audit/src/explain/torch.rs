@@ -14,6 +14,8 @@ const PIECES: u64 = 16;
 const OF_LIBRARIES: u64 = 10;
 /// Other processes that take less than this part of a GPU don't matter: 1 in 50.
 const OF_OTHERS: u64 = 50;
+/// Fewer positions than these are heads or features.
+const POSITIONS: u64 = 1024;
 /// Hundredths of a GPU's memory by which a server's part is lowered, and its part by default.
 const STEP: u64 = 5;
 const USUAL: u64 = 90;
@@ -89,8 +91,10 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let joined = Some(TorchFragmented).filter(|_| is_joined && (is_most || message.server.is_none()));
     let processes = processes(message, &figures);
     let beside = message.server.and_then(|server| beside(server, &figures));
-    // A server fills what it is given, so that whoever asks last for little finds nothing.
-    let is_small = message.cause() == Some(OomVerdict::Reservation) && message.server.is_none();
+    // A server fills what it is given, so that whoever asks last for little finds nothing; and a known work asks for what it
+    // is known to.
+    let is_of_work = message.server.is_some() || matches!(less, TorchState | TorchSave | TorchCollection);
+    let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
         () if is_small || figures.is_of_others() => {
@@ -114,7 +118,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         _ if message.occasion() == Some(Occasion::Update) => TorchState,
         // One array that fills a quarter of a device isn't what layers keep.
-        _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
+        _ if message.asks_for_a_quarter() || message.product.is_some() => Whole(whole_array(message)),
         _ if message.job.grows => TorchGrowth,
         (Some(server), _) => {
             // Graphs lie beside what a server counted.
@@ -166,6 +170,14 @@ fn whole_array(message: &Message) -> WholeArray {
     let line = message.requested_at.as_ref().or(message.raised_at.as_ref());
     let names = line.into_iter().flat_map(|frame| [Some(frame.function.as_str()), frame.code.as_deref()]);
     if names.flatten().any(|name| ["attention", "attn", "sdpa"].iter().any(|sign| name.contains(sign))) {
+        return WholeArray::Scores;
+    }
+    // Sizes of which two are equal are those of pairs of positions.
+    let are_pairs = message
+        .product
+        .as_ref()
+        .is_some_and(|product| product.factors.windows(2).any(|pair| pair[0] == pair[1] && pair[0] >= POSITIONS));
+    if are_pairs && message.named.attention {
         return WholeArray::Scores;
     }
     if line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {

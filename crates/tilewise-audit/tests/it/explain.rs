@@ -4,7 +4,9 @@ use std::{fs, path::Path};
 use tilewise::tpu::Generation;
 use tilewise_audit::{
     explain,
-    recommendation::finding::{ElsewhereFinding, Finding, RowOperation, RowsOfFew, Transform},
+    recommendation::finding::{
+        ElsewhereFinding, Finding, RowOperation, RowsOfFew, RunTimeFinding, Transform, WholeArray,
+    },
 };
 use tilewise_oom::Message;
 
@@ -126,4 +128,48 @@ fn what_a_gradient_keeps_on_a_gpu_is_known_by_its_name() {
     let gradient = transform("gradient_tape/model_1/rnn_1/while/lstm_cell/MatMul/ReadVariableOp_0/accumulator");
     assert_eq!(gradient, Some(Some(Transform::Gradient)));
     assert_eq!(transform("model_1/rnn_1/while/lstm_cell/MatMul"), Some(None));
+}
+
+/// Kinds of public threads, each in a text of our own with the figures that decide it.
+#[test]
+fn the_first_step_of_pytorch_and_its_servers() {
+    let first = |text: &str| {
+        let explained = explain(Message::parse(text).expect("a message"), None);
+        explained.advice.into_iter().next().expect("advice").finding
+    };
+    let of = |text: &str| match first(text) {
+        Finding::Elsewhere(found) => found,
+        other => panic!("{other:?}"),
+    };
+    let small = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB. GPU 6 has a total capacity of 44.53 GiB of which \
+                 448.00 KiB is free.";
+    let captured = format!("vllm serve M --gpu-memory-utilization 0.98\nCapturing cudagraphs for decoding.\n{small}");
+    let ElsewhereFinding::ServerPrograms { is_capture: true, percents: Some([98, 90]), .. } = of(&captured) else {
+        panic!("{:?}", of(&captured))
+    };
+    let beside = "from vllm import LLM\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.63 GiB (GPU 0; 44.56 GiB total \
+                  capacity; 27.91 GiB already allocated; 565.31 MiB free; 27.93 GiB reserved in total by PyTorch)";
+    assert!(matches!(of(beside), ElsewhereFinding::ServerBeside { percent: 58, .. }));
+    let scores = "The sequence is long (40320).\nq, k, v = (torch.ones(1, 16, 40320, 2) for _ in range(3))\nout = flex_attention(q, k, v)\ntorch.OutOfMemoryError: CUDA \
+                  out of memory. Tried to allocate 48.45 GiB.";
+    assert!(matches!(of(scores), ElsewhereFinding::Whole(WholeArray::Scores)));
+    let state = "Traceback (most recent call last):\n  File \"/lib/torch/optim/adamw.py\", line 599, in _multi_tensor_adamw\n    roots = torch._foreach_sqrt(squares)\n\
+                 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 98.00 MiB.";
+    assert!(matches!(of(state), ElsewhereFinding::TorchState));
+    let hidden = "nvidia-smi inside the container lists no process.\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate \
+                  216.00 MiB (GPU 0; 7.92 GiB total capacity; 69.17 MiB already allocated; 24.56 MiB free; 86.00 MiB reserved in total by \
+                  PyTorch)";
+    assert!(matches!(of(hidden), ElsewhereFinding::TorchHidden));
+    let other = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 23.57 GiB of which \
+                 31.00 MiB is free. Process 17653 has 19.03 GiB memory in use. Including non-PyTorch memory, this process has 4.50 GiB memory \
+                 in use. Of the allocated memory 4.10 GiB is allocated by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.";
+    assert!(matches!(of(other), ElsewhereFinding::TorchProcesses(Some(other)) if other.number == 17_653));
+    let closes = "I jit a function that closes over a large array.\nKilled";
+    assert!(matches!(first(closes), Finding::RunTime(RunTimeFinding::ClosedOver)));
+    let collected = "The job dies during evaluation.\nfailed (exitcode: -9) local_rank: 0";
+    assert!(matches!(of(collected), ElsewhereFinding::HostCollection));
+    // One that is listed alone is the process itself.
+    let own = other.replace(" Including non-PyTorch memory, this process has 4.50 GiB memory in use.", "");
+    let own = own.replace("4.10 GiB", "18.50 GiB");
+    assert!(!matches!(of(&own), ElsewhereFinding::TorchProcesses(_)));
 }

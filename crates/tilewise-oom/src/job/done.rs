@@ -31,6 +31,7 @@ const SIGNS: [(Done, &[&str]); 6] = [
             "gradient_checkpointing true",
             "gradient_checkpointing: true",
             "gradient_checkpointing_enable(",
+            "enable_gradient_checkpointing(",
             "activation_checkpointing=True",
             "activation_checkpointing: True",
         ],

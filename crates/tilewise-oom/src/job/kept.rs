@@ -19,12 +19,17 @@ pub enum Kept {
     /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
     /// map_location=device)`.
     Checkpoint(String),
+    /// A checkpoint that each rank loads to the GPU from which it was saved: `load_from_checkpoint(path)` of Lightning.
+    OfEachRank,
 }
 
 impl Kept {
     pub(crate) fn of(log: &str) -> Option<Self> {
         let lines: Vec<&str> = tail(log, SEARCHED).lines().collect();
-        checkpoint(&lines).map(Self::Checkpoint).or_else(|| list(&lines).map(Self::List))
+        let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+        let of_each = has(".load_from_checkpoint(") && !has("map_location");
+        let checkpoint = of_each.then_some(Self::OfEachRank).or_else(|| checkpoint(&lines).map(Self::Checkpoint));
+        checkpoint.or_else(|| list(&lines).map(Self::List))
     }
 }
 
@@ -106,6 +111,9 @@ mod tests {
                 "state = torch.load(path, map_location={place})\nmodel.load_state_dict(state['model'])\n{behind}"
             ))
         };
+        let of_ranks = "model = Model.load_from_checkpoint(\n    path, **options)";
+        assert_eq!(Kept::of(of_ranks), Some(Kept::OfEachRank));
+        assert_eq!(Kept::of(&of_ranks.replace("**options", "map_location='cpu'")), None);
         assert_eq!(of("device", ""), Some(Kept::Checkpoint("state".to_owned())));
         let bare = "state = torch.load(path)\nmodel.load_state_dict(state)";
         assert_eq!(Kept::of(bare), Some(Kept::Checkpoint("state".to_owned())));

@@ -15,6 +15,8 @@ pub struct PoolSettings {
     pub unpooled: Option<(String, String)>,
     /// Bytes of one GPU that TensorFlow set aside in this process, by its own word.
     pub tensorflow_bytes: Option<u64>,
+    /// Whether code lets TensorFlow take GPUs: it has their memory grow, and hides none.
+    pub lets_tensorflow: bool,
 }
 
 impl PoolSettings {
@@ -33,6 +35,7 @@ impl PoolSettings {
             is_fraction_in_vain: trials::is_tried(lower, "client_mem_fraction"),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
             tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
+            lets_tensorflow: text.contains("set_memory_growth(") && !text.contains("set_visible_devices([]"),
         }
     }
 

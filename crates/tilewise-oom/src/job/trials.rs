@@ -55,11 +55,22 @@ const TRIED: [&str; 5] = ["tried", "tries", "attempted", "without success", "alr
 /// Outcomes of a trial that helped.
 const HELPED: [&str; 4] = ["works", "worked", "helps", "helped"];
 
+/// Words of somebody who wants the batch as it is.
+const KEPT: [&str; 7] = [
+    "keep the batch",
+    "keep my batch",
+    "without reducing the batch",
+    "without a smaller batch",
+    "don't want to reduce the batch",
+    "do not want to reduce the batch",
+    "not want a smaller batch",
+];
+
 /// Lines from a list's item up to the sentence before the list.
 const ITEMS: usize = 12;
 
-/// Whether a sentence on batches tells that they ended the same, `Same with batch_size 64, 16 and 4`, or that the batch is of
-/// one sample. `lower` is in lower case.
+/// Whether a sentence on batches tells that they ended the same, `Same with batch_size 64, 16 and 4`, that the batch is of
+/// one sample, or that it has to stay. `lower` is in lower case.
 pub(super) fn are_batches_in_vain(lower: &str) -> bool {
     let batches = word::all(lower).filter(|(start, end)| lower[*start..*end].contains("batch"));
     let mut past = 0;
@@ -67,7 +78,7 @@ pub(super) fn are_batches_in_vain(lower: &str) -> bool {
         // A sentence is read once.
         if start >= past {
             let (sentence, behind) = sentence(lower, start, end);
-            if is_in_vain(sentence) || is_of_one(sentence) {
+            if is_in_vain(sentence) || is_of_one(sentence) || KEPT.iter().any(|words| sentence.contains(words)) {
                 return true;
             }
             past = behind;
@@ -172,6 +183,7 @@ mod tests {
             "Batch size 1: stops at the 48th iteration",
             "I use a batch size of one",
             "with batch_size to 1 already",
+            "I would like to keep the batch of 7",
             "goes out of memory however small I make the batch",
             "A smaller batch doesn't help",
             "I reduced the batch size (16 -> 8 -> 2 per replica), restarted the kernel, nothing helps.",

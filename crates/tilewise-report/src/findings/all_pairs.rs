@@ -11,7 +11,11 @@ pub(super) fn words(finding: &AllPairs, about: &Recommendation) -> Words {
     let AllPairs { rows, blocks, has_gradient, .. } = finding;
     let (behind, [open, close]) =
         if *has_gradient { (", each behind `jax.checkpoint`", ["jax.checkpoint(", ")"]) } else { ("", [""; 2]) };
+    let mut or_samples = String::new();
     let (row, why, code) = if about.scores.is_some() {
+        or_samples = format!(
+            "\n# or a sample at a time, by the function that you have: y = jax.lax.map({open}lambda x: attention(x[None])[0]{close}, xs)"
+        );
         let code = format!(
             "# of_query(q): the attention of one query to all keys and values, with its mask
 y = jax.lax.map({open}of_query{close}, queries"
@@ -32,5 +36,5 @@ sums = jax.lax.map({open}of_row{close}, xs"
         at_line(about),
     ))
     .task(format!("Compute it in {blocks} blocks of {row}, one after another"))
-    .jax(about, JAX, format!("{code}, batch_size={})", rows.div_ceil(*blocks)))
+    .jax(about, JAX, format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks)))
 }

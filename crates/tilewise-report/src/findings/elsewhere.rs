@@ -39,13 +39,18 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Lower `{name}` from {value}: others need room beside the pool"))
         .code(None, format!("export {name}={}", lower_fraction(value))),
-        ElsewhereFinding::TensorFlowBeside(taken) => Words::new(format!(
-            "Keep TensorFlow off the GPU: in this process it opened the device for up to {}, and what it takes is lost to JAX, though it may \
-             only read data",
-            bytes(*taken)
-        ))
-        .task(format!("Keep TensorFlow off the GPU: it may hold {} of it", bytes(*taken)))
-        .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import"),
+        ElsewhereFinding::TensorFlowBeside(taken) => {
+            let (up_to, it_may) = match taken.map(bytes) {
+                Some(taken) => (format!(" for up to {taken}"), format!("it may hold {taken} of it")),
+                None => (String::new(), "JAX loses what it takes".to_owned()),
+            };
+            Words::new(format!(
+                "Keep TensorFlow off the GPU: in this process it opens the device{up_to}, and what it takes is lost to JAX, though it may only \
+                 read data"
+            ))
+            .task(format!("Keep TensorFlow off the GPU: {it_may}"))
+            .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import")
+        }
         ElsewhereFinding::JaxBeside => Words::new(
             "Keep JAX off the GPU, or let it set nothing aside: where a process imports both, JAX takes most of the GPU for a pool as it starts, \
              which PyTorch sees as memory of others",
@@ -127,7 +132,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 .task(task)
                 .code(
                     "import torch",
-                    "model.gradient_checkpointing_enable()  # transformers, diffusers; of their scripts --gradient_checkpointing\n\
+                    "model.gradient_checkpointing_enable()  # diffusers: enable_gradient_checkpointing(); scripts: --gradient_checkpointing\n\
                      # else y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False) in place of y = layer(x)",
                 )
         }

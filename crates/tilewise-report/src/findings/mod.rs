@@ -29,6 +29,7 @@ mod memory;
 mod mismatch;
 mod mosaic;
 mod narrow;
+mod one_hot_slots;
 mod padded_heads;
 mod picked_rows;
 mod pinned_order;
@@ -221,6 +222,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::LargeDimension(finding) => chunk::words(finding, about),
         Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
         Finding::Repeated(finding) => repeated::words(finding, about),
+        Finding::OneHotSlots(finding) => one_hot_slots::words(finding, about),
         Finding::FrozenState(finding) => frozen_state::words(finding, about),
         Finding::ReturnedArguments(names) => returned_arguments::words(names),
         Finding::StackedSteps(finding) => stacked_steps::words(finding, about),

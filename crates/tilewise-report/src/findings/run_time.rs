@@ -106,6 +106,12 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             "import torch",
             format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # after the last load_state_dict"),
         ),
+        RunTimeFinding::Kept(Kept::OfEachRank) => Words::new(
+            "Load the checkpoint to the host: without a `map_location` each process puts its copy onto the GPU from which it was saved, mostly the \
+             first, beside the model of that GPU's own process",
+        )
+        .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
+        .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
         RunTimeFinding::Kept(Kept::List(list)) => {
             let words = Words::new(format!(
                 "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to it, and each array stays on the device until \

@@ -508,6 +508,16 @@ pub struct Repeated {
     pub source: Option<SourceLine>,
 }
 
+/// A one-hot array of tokens, experts and slots, whose products only move rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OneHotSlots {
+    /// Its bounds.
+    pub bounds: Vec<u64>,
+    /// Slots of an expert.
+    pub slots: u64,
+}
+
 /// An optimizer's state for weights that a step returns unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

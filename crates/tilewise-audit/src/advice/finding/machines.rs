@@ -26,7 +26,7 @@ pub enum ElsewhereFinding {
         is_raised: bool,
     },
     /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
-    TensorFlowBeside(u64),
+    TensorFlowBeside(Option<u64>),
     /// JAX may hold most of a GPU in a process of PyTorch's.
     JaxBeside,
     /// The host holds much of a state as it is loaded or saved.

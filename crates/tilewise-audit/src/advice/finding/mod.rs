@@ -9,9 +9,9 @@ mod stacks;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
-    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, PaddedColumns, PaddedHeads, Parameter, PickedRows,
-    PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients, ShuffledRows,
-    SmallerBatch, UndonatedState, WideState, WideStateKind,
+    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, PaddedColumns, PaddedHeads, Parameter,
+    PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients,
+    ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -62,6 +62,8 @@ pub enum Finding {
     ReturnedArguments(Vec<String>),
     /// An array is repeated for a product.
     Repeated(Repeated),
+    /// One-hot arrays send tokens to experts.
+    OneHotSlots(OneHotSlots),
     /// An optimizer has a state for weights that a step returns unchanged.
     FrozenState(FrozenState),
     /// A loop stacks up results that are only returned.
@@ -153,7 +155,8 @@ impl Finding {
             | Self::PickedRows(_)
             | Self::ReturnedArguments(_)
             | Self::FrozenState(_)
-            | Self::Repeated(_) => Change::Free,
+            | Self::Repeated(_)
+            | Self::OneHotSlots(_) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

@@ -35,6 +35,7 @@ mod made_for_steps;
 mod narrow;
 mod narrow_rows;
 mod narrow_state;
+mod one_hot_slots;
 mod overhead;
 mod padded_heads;
 mod picked_rows;
@@ -76,6 +77,7 @@ const RULES: &[&dyn Rule] = &[
     &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,
     &repeated::RepeatedOperands,
+    &one_hot_slots::OneHotDispatch,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
