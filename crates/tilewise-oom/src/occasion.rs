@@ -29,9 +29,6 @@ pub enum Occasion {
 /// JAX's program that puts an array into another sharding.
 pub(crate) const MOVES: &str = "_identity_fn";
 
-/// Folders of optimizers.
-const OPTIMIZERS: [&str; 2] = ["torch/optim/", "bitsandbytes/optim/"];
-
 /// JAX's functions that gather an array.
 const GATHERS: [&str; 2] = ["process_allgather", "replicate_for_host_local"];
 
@@ -57,7 +54,7 @@ impl Occasion {
         if frames.iter().filter_map(|frame| frame.code.as_deref()).any(makes_buffer) {
             return None;
         }
-        if frames.first().is_some_and(|frame| OPTIMIZERS.iter().any(|folder| frame.file.contains(folder))) {
+        if frames.first().is_some_and(|frame| is_optimizer(&frame.file)) {
             return Some(Self::Update);
         }
         let mut frames = frames.into_iter().peekable();
@@ -96,8 +93,11 @@ impl Occasion {
             ("apturing CUDA", Occasion::Capture),
             ("apture cuda graph", Occasion::Capture),
         ];
+        const ENDED: [&str; 2] = ["apturing finished", "cuda graph end"];
+        let lines = log.lines().rev().take(LINES);
+        let lines = lines.take_while(|line| !ENDED.iter().any(|sign| line.contains(sign)));
         let of_line = |line: &str| SIGNS.iter().find(|(sign, _)| line.contains(sign)).map(|(_, work)| *work);
-        log.lines().rev().take(LINES).find_map(of_line)
+        lines.into_iter().find_map(of_line)
     }
 
     /// A load that the last lines of a text call: `model = Model.from_preset('x')`.
@@ -169,6 +169,13 @@ fn initializes(code: &str) -> bool {
     let Some((target, made)) = code.split_once('=') else { return false };
     let is_state = words(target.trim()).last().is_some_and(|word| NOUNS.contains(&word.as_str()));
     is_state && calls(made).any(|path| words(path).iter().any(|word| ["init", "initialize"].contains(&word.as_str())))
+}
+
+/// Whether a file is one of PyTorch's optimizers, which keep a state for each parameter.
+fn is_optimizer(file: &str) -> bool {
+    const OTHERS: [&str; 3] = ["lr_scheduler", "swa_utils", "lbfgs"];
+    ["torch/optim/", "torch\\optim\\"].iter().any(|folder| file.contains(folder))
+        && !OTHERS.iter().any(|other| file.contains(other))
 }
 
 /// Whether a line joins arrays: `torch.cat((old, new))`.

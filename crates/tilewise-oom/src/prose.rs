@@ -88,9 +88,6 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
             return None;
         }
         let words = words(sentence);
-        if is_of_step(&words) {
-            return Some(None);
-        }
         let places = words.iter().enumerate().filter(|(_, word)| CONJUNCTIONS.contains(word)).map(|(at, _)| at);
         let found = places.into_iter().find_map(|at| {
             let near = &words[at + 1..words.len().min(at + 1 + NEAR)];
@@ -103,15 +100,15 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
                 () => None,
             }
         });
-        found.map(Some)
+        found.map(Some).or_else(|| is_of_step(&words).then_some(None))
     })?
 }
 
 /// Whether a sentence on a failure puts it into a step: `the crash is in the first training step, in backward`.
 fn is_of_step(words: &[&str]) -> bool {
     const STEPS: [&str; 6] = ["step", "steps", "backward", "iteration", "iterations", "epoch"];
-    const ORDINALS: [&str; 3] = ["first", "second", "training"];
-    let is_one = |at: usize| words[..at].iter().rev().take(2).any(|word| ORDINALS.contains(word));
+    const BEFORE: [&str; 3] = ["first", "second", "training"];
+    let is_one = |at: usize| words[..at].iter().rev().take(2).any(|word| BEFORE.contains(word));
     (0..words.len()).any(|at| STEPS.contains(&words[at]) && is_one(at))
 }
 
@@ -265,6 +262,9 @@ mod tests {
             ("it dies at step 20 of training", None),
             ("i load the model, then train, and it fails", None),
             ("runtimeerror: error(s) when loading state", None),
+            ("it runs out of memory during evaluation after the first epoch", Some(Occasion::Evaluation)),
+            ("it dies when it saves a checkpoint at the end of the first epoch", Some(Occasion::Save)),
+            ("it fails while loading the weights, before the first training step", Some(Occasion::Load)),
             (
                 "the crash is in the first training step. with 4 bits it runs out of memory while it loads the model",
                 None,

@@ -37,7 +37,7 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
         OomVerdict::Reservation | OomVerdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
         OomVerdict::Unknown => {
             let mut advice = of_message(listing);
-            advice.truncate(MOST);
+            advice.truncate(MOST - 1);
             advice.push(run_time::unknown(message));
             advice
         }
@@ -250,7 +250,8 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
     let is_of_step = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
     let has_grown = message.job.grows || message.job.has_run;
     let is_cause = |kept: &Kept| match kept {
-        Kept::Checkpoint(_) | Kept::OfEachRank => true,
+        Kept::Checkpoint(_) => true,
+        Kept::OfEachRank => !message.job.has_run,
         _ => has_grown && Asker::of_weights(message).is_none(),
     };
     if let Some(kept) = message.job.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {

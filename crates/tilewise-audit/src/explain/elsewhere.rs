@@ -128,7 +128,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
                 job: message.facts.number("slurm_job"),
             });
             let is_evaluated = matches!(message.occasion(), Some(Occasion::Evaluation | Occasion::Collection));
-            let collected = Some(HostCollection).filter(|_| is_evaluated);
+            let is_of_torch = matches!(message.framework, Some(Framework::Torch) | None);
+            let collected = Some(HostCollection).filter(|_| is_evaluated && is_of_torch);
             let mut found: Vec<_> = occasion.map(HostState).into_iter().chain(collected).chain([limit]).collect();
             // A group has a limit, whatever the host has.
             if reason == Reason::Group {

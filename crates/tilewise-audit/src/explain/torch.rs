@@ -4,7 +4,7 @@ use crate::advice::finding::{
     ElsewhereFinding::{self, *},
     WholeArray,
 };
-use tilewise_oom::{Done, Message, Occasion, OomVerdict, OtherProcess, PrintedSize, Run, Server};
+use tilewise_oom::{Done, ListedProcess, Message, Occasion, OomVerdict, PrintedSize, Run, Server};
 
 /// A request of less than this part of a process's tensors is one of many: 1 in 8.
 const MANY: u64 = 8;
@@ -16,9 +16,12 @@ const OF_LIBRARIES: u64 = 10;
 const OF_OTHERS: u64 = 50;
 /// Fewer positions than these are heads or features.
 const POSITIONS: u64 = 1024;
-/// Hundredths of a GPU's memory by which a server's part is lowered, and its part by default.
+/// Hundredths of a GPU's memory by which a server's part is lowered.
 const STEP: u64 = 5;
+/// Hundredths that are a server's part by default.
 const USUAL: u64 = 90;
+/// Fewer hundredths hold no model.
+const LEAST: u64 = 10;
 
 /// The figures of a message in bytes, as far as it has them.
 struct Figures {
@@ -37,13 +40,18 @@ struct Figures {
 impl Figures {
     fn of(message: &Message) -> Self {
         let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+        // One process that is listed alone is this one.
+        let only = match &message.job.processes[..] {
+            [only] => Some(only.size.bytes()),
+            _ => None,
+        };
         Self {
             asked: message.used.as_ref().map(PrintedSize::bytes),
             all: message.capacity.as_ref().map(PrintedSize::bytes),
             free: fact("free"),
             held: fact("held"),
             cached: fact("cached"),
-            own: fact("own"),
+            own: fact("own").or(only),
         }
     }
 
@@ -90,9 +98,8 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     // A server sizes its cache by what is free: pieces are what is left of that.
     let joined = Some(TorchFragmented).filter(|_| is_joined && (is_most || message.server.is_none()));
     let processes = processes(message, &figures);
-    let beside = message.server.and_then(|server| beside(server, &figures));
-    // A server fills what it is given, so that whoever asks last for little finds nothing; and a known work asks for what it
-    // is known to.
+    let beside = beside(message, &figures);
+    // A server fills what it is given; saves, collections and an optimizer's update ask for much in small pieces.
     let is_of_work = message.server.is_some() || matches!(less, TorchState | TorchSave | TorchCollection);
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
@@ -113,24 +120,28 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     // No backward pass follows an evaluation.
     let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
     let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
+    let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
     match (message.server, run) {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
-        _ if message.occasion() == Some(Occasion::Update) => TorchState,
+        // The state is made in the first step.
+        _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => TorchState,
         // One array that fills a quarter of a device isn't what layers keep.
-        _ if message.asks_for_a_quarter() || message.product.is_some() => Whole(whole_array(message)),
+        _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
         _ if message.job.grows => TorchGrowth,
         (Some(server), _) => {
             // Graphs lie beside what a server counted.
             let graphs = message.facts.size("graphs").map(PrintedSize::bytes).zip(figures.asked);
             let are_graphs = graphs.is_some_and(|(graphs, asked)| graphs >= asked);
-            let percents = message.job.memory_percent.map(|now| [now, now.saturating_sub(STEP).min(USUAL)]);
+            let lower = |now: u64| [now, now.saturating_sub(STEP).min(USUAL)];
+            let percents = message.job.memory_percent.map(lower).filter(|[_, percent]| *percent >= LEAST);
             ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture), percents }
         }
+        // A part of a pool is a product by chance sooner.
+        _ if message.product.is_some() && !is_of_many => Whole(whole_array(message)),
         (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => {
             // Batches that ran before needed as much.
-            let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
             let is_last_of_many = is_of_many || message.job.has_run;
             TorchLess { run, is_last_of_many: run != Some(Run::Training) && is_last_of_many }
         }
@@ -147,22 +158,23 @@ fn processes(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
         _ => !message.asks_for_a_quarter(),
     };
     let others = figures.others();
-    // A process that is listed alone may be this one.
-    let is_other = |other: &OtherProcess| others.is_some_and(|(bytes, _)| other.size.bytes() <= bytes);
-    let largest = message.job.largest_other.clone().filter(is_other);
-    let others_of = match largest {
+    let is_other = |other: &&ListedProcess| others.is_some_and(|(bytes, _)| other.size.bytes() <= bytes);
+    let largest = message.job.processes.iter().filter(is_other).max_by_key(|other| other.size.bytes()).cloned();
+    let finding = match largest {
         None if message.job.lists_no_process => TorchHidden,
         largest => TorchProcesses(largest),
     };
-    Some(others_of).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
+    Some(finding).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
 }
 
-/// The finding that a server counts memory of others as its own.
-fn beside(server: Server, figures: &Figures) -> Option<ElsewhereFinding> {
+/// The finding that a server counts memory of others as its own: of those whose flag is a part of the whole memory.
+fn beside(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
+    let server = message.server.filter(|server| matches!(server, Server::Vllm | Server::TextGeneration))?;
     let (others, are_many) = figures.others()?;
     let all = figures.all?;
     let percent = all.saturating_sub(others).saturating_mul(100).checked_div(all)?.saturating_sub(STEP);
-    are_many.then_some(ServerBeside { server, others, percent })
+    let is_lower = percent >= LEAST && message.job.memory_percent.is_none_or(|now| percent < now);
+    (are_many && is_lower).then_some(ServerBeside { server, others, percent })
 }
 
 /// The contents of one large array that PyTorch asks for.

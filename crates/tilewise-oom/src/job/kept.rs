@@ -27,9 +27,10 @@ impl Kept {
     pub(crate) fn of(log: &str) -> Option<Self> {
         let lines: Vec<&str> = tail(log, SEARCHED).lines().collect();
         let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
-        let of_each = has(".load_from_checkpoint(") && !has("map_location");
-        let checkpoint = of_each.then_some(Self::OfEachRank).or_else(|| checkpoint(&lines).map(Self::Checkpoint));
-        checkpoint.or_else(|| list(&lines).map(Self::List))
+        let are_ranks = ["[rank", "local_rank", "torchrun", "DDP", "ddp", "devices="].into_iter().any(has);
+        let of_each = has(".load_from_checkpoint(") && !has("map_location") && are_ranks;
+        let checkpoint = checkpoint(&lines).map(Self::Checkpoint);
+        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(|| list(&lines).map(Self::List))
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
                 "state = torch.load(path, map_location={place})\nmodel.load_state_dict(state['model'])\n{behind}"
             ))
         };
-        let of_ranks = "model = Model.load_from_checkpoint(\n    path, **options)";
+        let of_ranks = "DDP on four GPUs\nmodel = Model.load_from_checkpoint(\n    path, **options)";
         assert_eq!(Kept::of(of_ranks), Some(Kept::OfEachRank));
         assert_eq!(Kept::of(&of_ranks.replace("**options", "map_location='cpu'")), None);
         assert_eq!(of("device", ""), Some(Kept::Checkpoint("state".to_owned())));

@@ -17,7 +17,7 @@ pub use done::Done;
 pub use kept::Kept;
 pub use model::Model;
 pub use pool_settings::PoolSettings;
-pub use processes::OtherProcess;
+pub use processes::ListedProcess;
 pub use run::Run;
 pub use settings::Setting;
 pub use told::{Told, Way};
@@ -62,8 +62,8 @@ pub struct Job {
     pub replicated: Option<String>,
     /// The rank of the process that asks for memory of the first GPU, which is another rank's.
     pub rank_on_first: Option<u64>,
-    /// The largest of the other processes that the error lists.
-    pub largest_other: Option<OtherProcess>,
+    /// The processes on the device that errors list, each once: others, or, where it is the only one, the job's own.
+    pub processes: Vec<ListedProcess>,
     /// Whether the text tells that `nvidia-smi` lists no process.
     pub lists_no_process: bool,
     /// Whether a text of PyTorch names JAX, or a library on top of it.
@@ -115,7 +115,7 @@ impl Job {
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
             lists_no_process: processes::lists_none(&lower),
-            largest_other: OtherProcess::largest(log),
+            processes: ListedProcess::of(log),
             names_jax: framework == Some(Framework::Torch) && names_jax(text),
             pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
@@ -194,8 +194,8 @@ fn is_amount(value: &str) -> bool {
 fn rank_on_first(log: &str) -> Option<u64> {
     log.lines().filter(|line| line.contains(" GPU 0 has a total ")).find_map(|line| {
         let (rank, message) = line.split_once("[rank")?.1.split_once(']')?;
-        let others = OtherProcess::all(message).count();
-        rank.parse().ok().filter(|rank| *rank > 0 && others > 1)
+        let listed = ListedProcess::all(message).count() + usize::from(message.contains("this process has"));
+        rank.parse().ok().filter(|rank| *rank > 0 && listed > 1)
     })
 }
 
@@ -212,6 +212,8 @@ mod tests {
         };
         let others = " Process 70410 has 10.12 GiB memory in use. Process 70411 has 9.87 GiB memory in use.";
         assert_eq!(of(5, 0, others), Some(5));
+        let own = " Process 70410 has 10.12 GiB memory in use. Including non-PyTorch memory, this process has 9.87 GiB memory in use.";
+        assert_eq!(of(1, 0, own), Some(1));
         assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
     }
 

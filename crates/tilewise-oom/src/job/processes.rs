@@ -1,32 +1,41 @@
-//! Other processes on a device, as PyTorch lists them.
+//! Processes on a device, as PyTorch lists them.
 
 use crate::text::size::PrintedSize;
-use std::cmp::Reverse;
 
-/// A process that holds memory of the device, too.
+/// A process that holds memory of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct OtherProcess {
+pub struct ListedProcess {
     /// Its number, that of the host even where the job runs in a container.
     pub number: u64,
     /// The memory that it holds.
     pub size: PrintedSize,
 }
 
-impl OtherProcess {
+/// Maximum number of processes that are kept.
+const MOST: usize = 64;
+
+impl ListedProcess {
     /// The processes of a line, `Process 17653 has 19.03 GiB memory in use`.
     pub(super) fn all(line: &str) -> impl Iterator<Item = Self> {
         line.match_indices("rocess ").filter_map(|(at, word)| {
-            let (number, behind) = line[at + word.len()..].split_once(" has ")?;
-            let (size, end) = PrintedSize::figure(behind)?;
-            let is_held = behind[end..].starts_with(" memory in use");
+            let rest = &line[at + word.len()..];
+            let (number, behind) = rest.split_at(rest.bytes().take(20).take_while(u8::is_ascii_digit).count());
+            let (size, end) = PrintedSize::figure(behind.strip_prefix(" has ")?)?;
+            let is_held = behind[" has ".len() + end..].starts_with(" memory in use");
             Some(Self { number: number.parse().ok()?, size }).filter(|_| is_held)
         })
     }
 
-    /// The process that holds most, the first of equal ones.
-    pub(super) fn largest(log: &str) -> Option<Self> {
-        log.lines().flat_map(Self::all).min_by_key(|other| Reverse(other.size.bytes()))
+    /// The processes of a log, each once.
+    pub(super) fn of(log: &str) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for listed in log.lines().flat_map(Self::all) {
+            if found.len() < MOST && !found.iter().any(|known| known.number == listed.number) {
+                found.push(listed);
+            }
+        }
+        found
     }
 }
 
@@ -40,21 +49,26 @@ pub(super) fn lists_none(lower: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::OtherProcess;
+    use super::{ListedProcess, lists_none};
 
     #[test]
-    fn the_process_that_holds_most() {
-        let largest = |text| OtherProcess::largest(text).map(|it| (it.number, it.size.text().to_owned()));
+    fn processes_that_an_error_lists() {
+        let numbers = |text| ListedProcess::of(text).into_iter().map(|it| it.number).collect::<Vec<_>>();
         let text = "GPU 0 has 1 MiB free. Process 7 has 1.00 GiB memory in use. Process 17653 has 19.03 GiB memory in use. Including \
                     non-PyTorch memory, this process has 4.32 GiB memory in use.";
-        assert_eq!(largest(text).map(|(number, _)| number), Some(17_653));
-        for none in [
+        assert_eq!(numbers(text), [7, 17_653]);
+        let none = [
             "this process has 4.32 GiB memory in use",
             "Process x has 1.00 GiB memory in use",
             "process 7 has 2 files",
             "",
-        ] {
-            assert_eq!(largest(none), None, "{none}");
-        }
+        ];
+        assert!(none.iter().all(|text| numbers(text).is_empty()));
+    }
+
+    #[test]
+    fn no_process_is_listed() {
+        assert!(lists_none("nvidia-smi inside the container lists no process"));
+        assert!(!lists_none("nvidia-smi shows four processes") && !lists_none("no process is left"));
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a job trains.
 
 use super::SEARCHED;
-use crate::text::tail;
+use crate::text::{tail, word};
 
 /// The use of a model, where the text shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Run {
 impl Run {
     pub(crate) fn of(text: &str) -> Option<Self> {
         /// Signs, the surest first.
-        const SIGNS: [(&[&str], Run); 4] = [
+        const SIGNS: [(&[&str], Run); 3] = [
             (&["no_grad(", "inference_mode("], Run::Inference),
             (
                 &[
@@ -36,11 +36,20 @@ impl Run {
                 Run::Training,
             ),
             (&["inference", "predict", ".generate("], Run::Inference),
-            // Prose, where nothing else tells.
-            (&["training", "Training"], Run::Training),
         ];
-        let text = tail(text, SEARCHED).as_bytes();
+        let log = tail(text, SEARCHED);
+        let text = log.as_bytes();
         let has = |sign: &&str| memchr::memmem::find(text, sign.as_bytes()).is_some();
-        SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, run)| *run)
+        let signed = SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, run)| *run);
+        signed.or_else(|| speaks_of_training(log).then_some(Self::Training))
     }
+}
+
+/// Whether prose speaks of a training, where nothing else tells: not `training=False`, nor `post-training`.
+fn speaks_of_training(text: &str) -> bool {
+    word::all(text).any(|(start, end)| {
+        text[start..end].eq_ignore_ascii_case("training")
+            && !text[..start].ends_with('-')
+            && !text[end..].starts_with("=False")
+    })
 }

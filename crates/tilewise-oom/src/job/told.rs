@@ -158,7 +158,8 @@ fn setting(line: &str, start: usize, end: usize) -> Option<&str> {
 
 /// The percentage that a flag for a part of the memory has, if the text sets one: `--gpu-memory-utilization 0.98`.
 pub(super) fn percent(text: &str, flag: &str) -> Option<u64> {
-    let mut all = parts(text, flag).map(|(_, part)| part);
+    let set = parts(text, flag).filter(|((start, end), _)| !trials::is_told_in_vain(text, *start, *end));
+    let mut all = set.map(|(_, part)| part);
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }

@@ -6,7 +6,7 @@ use super::{
     gpu_kernels, reason,
     run_time::{drop_old, list_alive},
     smaller,
-    words::printed,
+    words::{capitalized, printed},
 };
 use crate::style::{bytes, file_name, grouped};
 use tilewise::visible;
@@ -15,8 +15,12 @@ use tilewise_audit::{
     recommendation::finding::{ElsewhereFinding, WholeArray},
 };
 use tilewise_oom::{
-    Form, Framework, Message, Occasion, OomVerdict, OtherProcess, PrintedSize, Product, Reason, Server, UntiledMachine,
+    Form, Framework, ListedProcess, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
 };
+
+/// Code of Hugging Face's trainer that keeps the largest logit's index alone.
+const INDICES_OF_LOGITS: &str =
+    "Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))";
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -219,18 +223,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Keep less of each evaluated batch, or move it to the host")
         .code(
             "import torch",
-            "kept.append(logits.argmax(-1).cpu())\n\
-             # Hugging Face: Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))",
+            format!("kept.append(logits.argmax(-1).cpu())\n# Hugging Face: {INDICES_OF_LOGITS}"),
         ),
         ElsewhereFinding::HostCollection => Words::new(
-            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: each process joins the \
-             outputs of all batches in the host's memory, whatever the batch. Hugging Face's `eval_accumulation_steps` only moves them there",
+            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: where the outputs of all batches \
+             are joined, each process has them in the host's memory, whatever the batch. Hugging Face's `eval_accumulation_steps` only moves \
+             them there",
         )
-        .task("Keep less of each evaluated batch: the host gathers all outputs")
+        .task("Keep less of each evaluated batch: the host may gather all outputs")
         .code(
             None,
-            "args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n\
-             # else Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))",
+            format!("args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n# else {INDICES_OF_LOGITS}"),
         ),
         ElsewhereFinding::TorchGrowth => Words::new(
             "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \
@@ -271,31 +274,35 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              state = get_model_state_dict(model, options=options)",
         ),
         ElsewhereFinding::ServerBeside { server, others, percent } => {
-            let (flag, held) = (server.memory_flag(), bytes(*others));
-            let lower = format!("Lower `{flag}` to 0.{percent:02}");
+            let (flag, held, to) = (server.memory_flag(), bytes(*others), part(*percent));
+            let in_python = match server {
+                Server::Vllm => format!("  # in Python: LLM(…, gpu_memory_utilization={to})"),
+                _ => String::new(),
+            };
             Words::new(format!(
-                "{lower}, or choose another GPU: it is a part of the whole memory, of which others hold {held}, so that the server fills more \
-                 than is left"
+                "Lower `{flag}` to {to}, or choose another GPU: it is a part of the whole memory, of which others hold {held}, so that the server \
+                 fills more than is left"
             ))
-            .task(format!("{lower}: others hold {held}"))
-            .code(None, format!("{flag} 0.{percent:02}  # an argument in Python: {}", flag.trim_start_matches('-').replace('-', "_")))
+            .task(format!("Lower `{flag}` to {to}: others hold {held}"))
+            .code(None, format!("{flag} {to}{in_python}"))
         }
         ElsewhereFinding::ServerPrograms { server, is_capture, percents } => {
             let (memory, tokens, graphs) = (server.memory_flag(), server.tokens_flag(), server.graphs_option());
             let (less, why) = if *is_capture {
-                (format!("Capture fewer CUDA graphs (`{graphs}`)"), "graphs lie beside weights and cache")
+                (format!("capture fewer CUDA graphs (`{graphs}`)"), "graphs lie beside weights and cache")
             } else {
-                (format!("Take fewer tokens at once (`{tokens}`)"), "what a program computes lies beside weights and cache")
+                (format!("take fewer tokens at once (`{tokens}`)"), "what a program computes lies beside weights and cache")
             };
-            // Of the others, the flag sizes the cache.
-            let words = |lower: String| Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower);
+            let words = |lower: &str| {
+                let lower = capitalized(lower);
+                Words::new(format!("{lower}: {why}, which the server sizes first")).task(lower)
+            };
             match percents {
-                _ if *server == Server::TextGeneration => words(less),
-                None => words(format!("{less}, or lower `{memory}`")),
-                Some([now, percent]) => {
-                    let less = format!("{}{}", less[..1].to_lowercase(), &less[1..]);
-                    words(format!("Lower `{memory}` from 0.{now:02}, or {less}")).code(None, format!("{memory} 0.{percent:02}"))
-                }
+                // Of the others, the flag sizes the cache.
+                _ if *server == Server::TextGeneration => words(&less),
+                None => words(&format!("{less}, or lower `{memory}`")),
+                Some([now, percent]) => words(&format!("lower `{memory}` from {}, or {less}", part(*now)))
+                    .code(None, format!("{memory} {}", part(*percent))),
             }
         }
         ElsewhereFinding::UnifiedMemory(tenths) => {
@@ -315,7 +322,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
             .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before PyTorch 2.1: max_split_size_mb:512"),
-        ElsewhereFinding::TorchProcesses(Some(OtherProcess { number, size, .. })) => Words::new(format!(
+        ElsewhereFinding::TorchProcesses(Some(ListedProcess { number, size, .. })) => Words::new(format!(
             "End process {number}, or choose another GPU: it holds {} of this one, and may be left from an earlier run",
             printed(size)
         ))
@@ -330,13 +337,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::TorchState => Words::new(
             "Make the optimizer's state smaller, or divide it: it is made in the first step, and Adam's takes 8 bytes a parameter beside weights and \
              gradients of 4 or 2 each, whatever the batch. Divided between all GPUs (FSDP's full shard, ZeRO-3) each has a part; 8 bits take a \
-             quarter; on the host it takes none; adapters (LoRA) have little",
+             quarter; on the host it takes none; adapters (LoRA) have little. An update of many tensors at once has temporary copies, too",
         )
         .task("Make the optimizer's state smaller, or divide it: no batch changes it")
         .code(
             None,
             "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
-             # the state on the host: FSDP's CPUOffload, DeepSpeed's offload_optimizer",
+             # if little is missing: torch.optim.AdamW(…, foreach=False), whose update makes no copies",
         ),
         ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
@@ -367,6 +374,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         kernel => gpu_kernels::words(kernel, about),
     }
+}
+
+/// A percentage as a part: `0.98`, `1.00`.
+fn part(percent: u64) -> String {
+    format!("{}.{:02}", percent / 100, percent % 100)
 }
 
 /// Twice an amount, in its own unit: `400G` of `200G`.

@@ -32,7 +32,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
         ElsewhereFinding::SharedMemory { percent, is_of_pallas, is_own, .. } => {
-            let are_stages_enough = percent.is_none_or(|percent| percent * MOST_STAGES >= 100);
+            let are_stages_enough = percent.is_none_or(|percent| percent.saturating_mul(MOST_STAGES) >= 100);
             let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
             let divided = percent.map(|percent| format!(", and may fill {percent} % of what they do")).unwrap_or_default();
             let [of_sentence, of_task] = match is_own {

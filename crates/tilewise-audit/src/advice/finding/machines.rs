@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{Occasion, OomVerdict, OtherProcess, Product, Reason, Run, Server};
+use tilewise_oom::{ListedProcess, Occasion, OomVerdict, Product, Reason, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum ElsewhereFinding {
     /// PyTorch's allocator holds free pieces.
     TorchFragmented,
     /// Other processes hold the memory that PyTorch asks for; the largest, where the error lists them.
-    TorchProcesses(Option<OtherProcess>),
+    TorchProcesses(Option<ListedProcess>),
     /// Others hold it whom `nvidia-smi` doesn't list, as those of other containers.
     TorchHidden,
     /// PyTorch's optimizer makes its state.

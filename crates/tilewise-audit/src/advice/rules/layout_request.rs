@@ -258,12 +258,14 @@ fn in_place(
     changes: &BufferChanges,
 ) -> Option<BufferChanges> {
     let mut in_place = changes.clone();
-    let values = || program.plan.space(0).into_iter().flat_map(|hbm| &hbm.values);
-    for array in arrays.iter().filter(|array| array.role == Role::Argument) {
-        let is_other = |at: usize| !array.copies.contains(&at);
+    let arguments = || arrays.iter().filter(|array| array.role == Role::Argument);
+    let copies: HashSet<usize> = arguments().flat_map(|array| array.copies.iter().copied()).collect();
+    let values = program.plan.space(0).into_iter().flat_map(|hbm| &hbm.values);
+    let shared: HashSet<usize> =
+        values.filter(|value| !copies.contains(&value.instruction)).map(|value| value.buffer).collect();
+    for array in arguments() {
         let copied = array.copies.iter().filter_map(|copy| program.buffer(*copy));
-        let copied = copied.filter(|copy| values().any(|value| value.buffer == *copy && is_other(value.instruction)));
-        for copy in copied {
+        for copy in copied.filter(|copy| shared.contains(copy)) {
             in_place.exactly.remove(&copy);
             in_place.exactly.insert(program.buffer(array.instruction.index())?, 0);
         }

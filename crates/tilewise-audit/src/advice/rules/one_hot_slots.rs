@@ -49,22 +49,30 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
 
 /// The number of slots of an array that a product makes from the one-hot encoding of slots, and that keeps their dimension.
 fn slots(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<u64> {
-    let is_product = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution);
-    if array.bounds.len() < 3 || !any_fused(&array.instruction, is_product) {
+    if array.bounds.len() < 3 {
         return None;
     }
-    let has = |at: &Instruction<'_>, slots: u64| any_fused(at, |at| encoded(at) == Some(slots));
-    let operands = program.flow.operands(array.op).iter().filter_map(|operand| program.flow.instruction(*operand));
-    let makers: Vec<Instruction<'_>> = operands.chain([array.instruction]).collect();
-    let is_encoded = |slots: &u64| *slots >= SLOTS && makers.iter().any(|at| has(at, *slots));
-    array.bounds.iter().copied().find(is_encoded)
+    let encodes = |at: &Instruction<'_>, slots: u64| any_fused(at, |at| encoded(at) == Some(slots));
+    let given: Vec<Instruction<'_>> =
+        program.flow.operands(array.op).iter().filter_map(|operand| program.flow.instruction(*operand)).collect();
+    // The encoding is an operand of the product itself, within a fusion or before it.
+    let is_product = |at: &Instruction<'_>, slots: u64| {
+        let mut operands = at.operands().filter_map(|operand| operand.instruction());
+        let is_given = || given.iter().any(|operand| encodes(operand, slots));
+        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution)
+            && operands.any(|operand| encodes(&operand, slots) || operand.opcode() == Opcode::Parameter && is_given())
+    };
+    let bounds = array.bounds.iter().copied().filter(|slots| *slots >= SLOTS);
+    bounds.into_iter().find(|slots| any_fused(&array.instruction, |at| is_product(at, *slots)))
 }
 
 /// The size of the dimension along which a comparison of indices with an iota encodes them.
 fn encoded(at: &Instruction<'_>) -> Option<u64> {
     let is_equal = at.opcode() == Opcode::Compare && at.attribute("direction") == Some("EQ");
-    let mut operands = at.operands().filter_map(|operand| operand.instruction()).filter(|_| is_equal);
-    let iota = operands.find(|operand| operand.opcode() == Opcode::Iota)?;
+    let operands = at.operands().filter_map(|operand| operand.instruction()).filter(|_| is_equal);
+    // Two of them make an identity.
+    let mut iotas = operands.filter(|operand| operand.opcode() == Opcode::Iota);
+    let iota = iotas.next().filter(|_| iotas.next().is_none())?;
     bounds(&iota)?.get(iota.iota_dimension()?).copied()
 }
 
@@ -102,5 +110,7 @@ ENTRY main {
         assert_eq!(slots(DISPATCH), Some(1024));
         // Weights of any other kind.
         assert_eq!(slots(&DISPATCH.replace("direction=EQ", "direction=LT")), None);
+        let identity = DISPATCH.replace("broadcast(place), dimensions={0}", "iota(), iota_dimension=0");
+        assert_eq!(slots(&identity), None);
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     },
     program::{any_fused, elements, source_line},
 };
+use foldhash::HashSet;
 use std::cmp::Reverse;
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -47,7 +48,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
     let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
     let stack = Stack::of(around)?;
     let mut arrays: Vec<(&LiveArray<'m>, OfStep)> = Vec::new();
-    let mut between: Vec<Position> = Vec::new();
+    let mut between: HashSet<Position> = HashSet::default();
     for number in &stack.written {
         let bounds = stack.bounds(*number).filter(|bounds| bounds.first() == Some(&steps) && bounds.len() > 1);
         let is_new = |array: &&LiveArray<'m>| {
