@@ -343,7 +343,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .code(
             None,
             "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
-             # if little is missing: torch.optim.AdamW(…, foreach=False), whose update makes no copies",
+             # if little is missing: torch.optim.AdamW(…, foreach=False), which updates one tensor at a time",
         ),
         ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")

@@ -512,8 +512,6 @@ pub struct Repeated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OneHotSlots {
-    /// Its bounds.
-    pub bounds: Vec<u64>,
     /// Slots of an expert.
     pub slots: u64,
 }

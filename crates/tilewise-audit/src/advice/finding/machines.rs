@@ -109,7 +109,7 @@ pub enum ElsewhereFinding {
     TorchFragmented,
     /// Other processes hold the memory that PyTorch asks for; the largest, where the error lists them.
     TorchProcesses(Option<ListedProcess>),
-    /// Others hold it whom `nvidia-smi` doesn't list, as those of other containers.
+    /// Processes hold it that `nvidia-smi` doesn't list, such as those of other containers.
     TorchHidden,
     /// PyTorch's optimizer makes its state.
     TorchState,

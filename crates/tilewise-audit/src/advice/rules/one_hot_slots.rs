@@ -42,7 +42,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     if at_peak.fold(0, u64::saturating_add) < program.total_bytes / MUCH {
         return None;
     }
-    let finding = Finding::OneHotSlots(OneHotSlots { bounds: largest.bounds.clone(), slots });
+    let finding = Finding::OneHotSlots(OneHotSlots { slots });
     let proposal = Proposal::new(finding, Target::Value, program.advised(largest)).bound();
     Some(proposal.at_most(alike().map(|array| (array.buffer, 0))))
 }

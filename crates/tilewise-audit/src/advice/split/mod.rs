@@ -140,8 +140,8 @@ impl<'p> Split<'p> {
         dimensions.filter(move |(_, all)| is_in(all)).map(|(dimension, _)| dimension)
     }
 
-    /// Whether no range of an array's dimension is that of one position: the array has only a part of the dimension's axes, or
-    /// begins with others.
+    /// Whether a position's elements lie apart along an array's dimension: the array has only a part of the split dimension's
+    /// axes, or other axes before them.
     fn is_scattered(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> bool {
         let of = self.axes.of_dimension(instruction, leaf, dimension);
         let is_leading = || self.along.iter().any(|own| of.starts_with(own));
